@@ -1,0 +1,40 @@
+//! What an operation, a recipe, a record and a plan are.
+//!
+//! Everything here is plain data and pure functions: no I/O, no clock, no threads. The traits that the
+//! domain needs from the outside (`Journal`, `ReadContents`, `WriteContents`, `Depots`, `Driver`,
+//! `Clock`) are declared in [`ports`] and implemented in other crates.
+//!
+//! - One JSON shape serves the journal, `--json` and every later surface, so these types derive serde.
+//! - A change whose undo nobody recorded does not compile: see [`Armed`].
+
+mod arm;
+mod digest;
+mod graph;
+mod id;
+mod operation;
+mod outcome;
+mod path;
+mod plan;
+pub mod ports;
+mod recipe;
+mod record;
+mod retention;
+mod status;
+mod strategy;
+mod target;
+pub mod text;
+
+pub use arm::{Armed, arm};
+pub use digest::{Digest, DigestError};
+pub use graph::{Dependency, DependencyReason, History, Strength};
+pub use id::{AgentId, CheckpointName, IdError, OperationId, TaskId};
+pub use operation::{Checkpoint, Operation, Owner, Task, TaskStatus, Timestamp, Verb};
+pub use outcome::{OutcomeKind, TargetOutcome};
+pub use path::{PathError, TargetPath};
+pub use plan::{Chosen, Goal, LeftAlone, Permission, PlanError, UndoPlan, UndoStep, plan_undo};
+pub use recipe::{Completion, DriverKind, Effect, Recipe, Slot};
+pub use record::{Event, GENESIS, Intent, Lsn, Record, RecordError};
+pub use retention::{Candidate, Retention, Verdict, select_expired};
+pub use status::{Status, StatusError};
+pub use strategy::{Decision, Fallback, OperationKind, Strategy, Traits, choose};
+pub use target::{Overlap, Reach, Target};

@@ -1,0 +1,211 @@
+//! An operation as the journal knows it, and the things it belongs to: owner, task, checkpoint.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentId, CheckpointName, Decision, Dependency, Lsn, OperationId, Status, Target, TaskId,
+};
+
+/// A moment: milliseconds since 1970 in UTC.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Tells how many milliseconds have passed since `earlier`; never negative.
+    pub const fn millis_since(self, earlier: Self) -> i64 {
+        let passed = self.0.saturating_sub(earlier.0);
+        if passed < 0 { 0 } else { passed }
+    }
+}
+
+/// What kind of write an operation is, as the agent would say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// Put a file's whole content.
+    Write,
+    /// Change a part of a file.
+    Edit,
+    /// Add to a file's end.
+    Append,
+    /// Remove a file or a tree.
+    Remove,
+    /// Give a file or a tree another name.
+    Move,
+    /// Make a second file or tree like the first.
+    Copy,
+    /// Make a directory.
+    Mkdir,
+    /// Make a symbolic or hard link.
+    Link,
+    /// Change permissions.
+    Chmod,
+    /// Change the owner.
+    Chown,
+    /// Several of these, all or nothing.
+    Batch,
+    /// Take an operation back.
+    Undo,
+    /// Take an undo back.
+    Redo,
+}
+
+impl Verb {
+    /// Names the verb as the journal, JSON and people know it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Edit => "edit",
+            Self::Append => "append",
+            Self::Remove => "remove",
+            Self::Move => "move",
+            Self::Copy => "copy",
+            Self::Mkdir => "mkdir",
+            Self::Link => "link",
+            Self::Chmod => "chmod",
+            Self::Chown => "chown",
+            Self::Batch => "batch",
+            Self::Undo => "undo",
+            Self::Redo => "redo",
+        }
+    }
+
+    /// Tells whether the operation takes another one back.
+    pub const fn is_reversal(self) -> bool {
+        matches!(self, Self::Undo | Self::Redo)
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The process that answers for an operation until it is finished.
+///
+/// A process id alone is reused; with its start time and the machine's boot it is not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Owner {
+    /// The process id.
+    pub pid: u32,
+    /// When the process started, in clock ticks since boot.
+    pub started: u64,
+    /// The kernel's boot id.
+    pub boot: String,
+    /// The process-id namespace, since the same number means another process elsewhere.
+    pub pid_namespace: u64,
+}
+
+/// An operation, without its recipe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its name.
+    pub id: OperationId,
+    /// Its place in the journal: the record that armed (or refused) it.
+    pub lsn: Lsn,
+    /// When it was armed.
+    pub at: Timestamp,
+    /// What kind of write it is.
+    pub verb: Verb,
+    /// One line for people.
+    pub summary: String,
+    /// Where it stands.
+    pub status: Status,
+    /// Who asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The piece of work it belongs to; none means it is a task of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// Who answers for it until it is finished.
+    pub owner: Owner,
+    /// How it can be undone, and why so.
+    pub decision: Decision,
+    /// What it writes.
+    pub targets: Vec<Target>,
+    /// What it was built on.
+    pub depends_on: Vec<Dependency>,
+    /// For an undo or a redo: the operation that it takes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<OperationId>,
+    /// For an undo or a redo: the first one of the plan that it was part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<OperationId>,
+    /// The undo that took it back, while that holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<OperationId>,
+    /// The redo that brought it back, whose recipe now undoes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redone_by: Option<OperationId>,
+    /// Whether its images are still kept, so that it can be undone.
+    pub retained: bool,
+    /// Things worth knowing about it: what could not be captured, which means were used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskStatus {
+    /// Its operations are applied and wait for the verdict.
+    Open,
+    /// Its operations are kept.
+    Committed,
+    /// Its operations were taken back.
+    RolledBack,
+}
+
+impl TaskStatus {
+    /// Names the status as the journal, JSON and people know it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Committed => "committed",
+            Self::RolledBack => "rolled-back",
+        }
+    }
+}
+
+/// A piece of agent work whose operations are committed or rolled back together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its name.
+    pub id: TaskId,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// When it began.
+    pub began: Timestamp,
+    /// Who does the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The process whose death rolls the task back; none means only a person or a command ends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+}
+
+/// A named point of the journal plus the agent's own state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Its name; a later checkpoint of the same name takes it over.
+    pub name: CheckpointName,
+    /// Its place in the journal.
+    pub lsn: Lsn,
+    /// When it was taken.
+    pub at: Timestamp,
+    /// Whose work it marks; none marks everybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The task it belongs to, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// What the agent wants to find again.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub state: serde_json::Value,
+}

@@ -1,0 +1,86 @@
+//! What became of one target when something was taken back, told honestly.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Target;
+
+/// The ways an undo of one target can end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum OutcomeKind {
+    /// Exactly as before, checked by digest.
+    Restored,
+    /// A second effect answered the first.
+    Compensated,
+    /// The change was taken out; what others changed since stays.
+    Merged,
+    /// Nothing to do: the target is already as before.
+    AlreadyGone,
+    /// Left as it is.
+    Skipped {
+        /// Why nothing was done.
+        why: String,
+    },
+    /// The target changed since; undoing would overwrite somebody's work.
+    Conflict {
+        /// What is there now, against what was expected.
+        why: String,
+    },
+    /// It was tried and did not work.
+    Failed {
+        /// What went wrong.
+        why: String,
+    },
+    /// Nobody can tell.
+    InDoubt {
+        /// What is unknown.
+        why: String,
+    },
+}
+
+impl OutcomeKind {
+    /// Tells whether the target now is as an undo wants it.
+    pub const fn is_settled(&self) -> bool {
+        match self {
+            Self::Restored | Self::Compensated | Self::Merged | Self::AlreadyGone => true,
+            Self::Skipped { .. }
+            | Self::Conflict { .. }
+            | Self::Failed { .. }
+            | Self::InDoubt { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for OutcomeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Restored => f.write_str("restored"),
+            Self::Compensated => f.write_str("compensated"),
+            Self::Merged => f.write_str("merged"),
+            Self::AlreadyGone => f.write_str("already as before"),
+            Self::Skipped { why } => write!(f, "skipped: {why}"),
+            Self::Conflict { why } => write!(f, "conflict: {why}"),
+            Self::Failed { why } => write!(f, "failed: {why}"),
+            Self::InDoubt { why } => write!(f, "in doubt: {why}"),
+        }
+    }
+}
+
+/// One target and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetOutcome {
+    /// What was to be taken back.
+    pub target: Target,
+    /// How it ended.
+    #[serde(flatten)]
+    pub kind: OutcomeKind,
+}
+
+impl TargetOutcome {
+    /// Pairs a target with its outcome.
+    pub const fn new(target: Target, kind: OutcomeKind) -> Self {
+        Self { target, kind }
+    }
+}

@@ -1,0 +1,202 @@
+//! The path of a target: absolute, normalised, any bytes.
+//!
+//! File names are bytes, not text. In JSON a path is a plain string when it is UTF-8, and
+//! `{"hex": "…"}` when it is not; both read back to the same bytes.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Says why a path cannot be a target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// The path does not begin at the root.
+    #[error("`{path}` is not an absolute path")]
+    NotAbsolute {
+        /// What was given.
+        path: String,
+    },
+    /// The path holds a `..` component or a NUL byte.
+    #[error("`{path}` is not a normal path (it has `..` or a NUL byte)")]
+    NotNormal {
+        /// What was given.
+        path: String,
+    },
+}
+
+/// An absolute path without `.`, `..` or doubled slashes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TargetPath(PathBuf);
+
+impl TargetPath {
+    /// Checks and normalises a path. `.` and doubled slashes are dropped; `..` is refused, since only
+    /// the file system knows where it leads.
+    pub fn new(path: impl AsRef<Path>) -> Result<Self, PathError> {
+        let path = path.as_ref();
+        let shown = || path.display().to_string();
+        if !path.is_absolute() {
+            return Err(PathError::NotAbsolute { path: shown() });
+        }
+        let mut normal = PathBuf::from("/");
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => normal.push(name),
+                Component::RootDir | Component::CurDir => {}
+                Component::ParentDir | Component::Prefix(_) => {
+                    return Err(PathError::NotNormal { path: shown() });
+                }
+            }
+        }
+        if normal.as_os_str().as_bytes().contains(&0) {
+            return Err(PathError::NotNormal { path: shown() });
+        }
+        Ok(Self(normal))
+    }
+
+    /// Reads a path from stored bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PathError> {
+        Self::new(Path::new(OsStr::from_bytes(bytes)))
+    }
+
+    /// Gives the path for file-system calls.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Gives the bytes, for storage and ordering.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_os_str().as_bytes()
+    }
+
+    /// Gives the directory that holds the path; the root has none.
+    pub fn parent(&self) -> Option<Self> {
+        self.0.parent().map(|parent| Self(parent.to_path_buf()))
+    }
+
+    /// Gives the last component; the root has none.
+    pub fn file_name(&self) -> Option<&OsStr> {
+        self.0.file_name()
+    }
+
+    /// Appends one component. The name must not be empty, `.`, `..` or hold a slash.
+    pub fn join(&self, name: &OsStr) -> Self {
+        debug_assert!(!name.as_bytes().contains(&b'/'), "one component only");
+        Self(self.0.join(name))
+    }
+
+    /// Tells whether the path lies below `directory` (and is not `directory` itself).
+    pub fn is_below(&self, directory: &Self) -> bool {
+        self != directory && self.0.starts_with(&directory.0)
+    }
+
+    /// Lists the directories above the path, nearest first, ending with the root.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
+        self.0.ancestors().skip(1).map(|path| Self(path.to_path_buf()))
+    }
+
+    /// Gives the same place below `to` that this path has below `from`.
+    pub fn rebase(&self, from: &Self, to: &Self) -> Option<Self> {
+        let rest = self.0.strip_prefix(&from.0).ok()?;
+        Some(if rest.as_os_str().is_empty() { to.clone() } else { Self(to.0.join(rest)) })
+    }
+}
+
+impl fmt::Display for TargetPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.display())
+    }
+}
+
+impl fmt::Debug for TargetPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Shape {
+    Text(String),
+    Bytes { hex: String },
+}
+
+impl Serialize for TargetPath {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use fmt::Write as _;
+        match std::str::from_utf8(self.as_bytes()) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => {
+                let mut hex = String::new();
+                for byte in self.as_bytes() {
+                    write!(hex, "{byte:02x}").map_err(serde::ser::Error::custom)?;
+                }
+                Shape::Bytes { hex }.serialize(serializer)
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TargetPath {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = match Shape::deserialize(deserializer)? {
+            Shape::Text(text) => text.into_bytes(),
+            Shape::Bytes { hex } => {
+                unhex(&hex).ok_or_else(|| serde::de::Error::custom("not hexadecimal"))?
+            }
+        };
+        Self::from_bytes(&bytes).map_err(serde::de::Error::custom)
+    }
+}
+
+fn unhex(hex: &str) -> Option<Vec<u8>> {
+    let digits = hex.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    digits
+        .chunks_exact(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> TargetPath {
+        TargetPath::new(text).unwrap()
+    }
+
+    #[test]
+    fn paths_are_normalised_and_dot_dot_is_refused() {
+        assert_eq!(path("/a//./b/"), path("/a/b"));
+        assert!(matches!(TargetPath::new("a/b"), Err(PathError::NotAbsolute { .. })));
+        assert!(matches!(TargetPath::new("/a/../b"), Err(PathError::NotNormal { .. })));
+        assert!(matches!(TargetPath::from_bytes(b"/a\0b"), Err(PathError::NotNormal { .. })));
+    }
+
+    #[test]
+    fn below_means_strictly_inside() {
+        assert!(path("/a/b").is_below(&path("/a")));
+        assert!(path("/a/b/c").is_below(&path("/")));
+        assert!(!path("/a").is_below(&path("/a")));
+        assert!(!path("/ab").is_below(&path("/a")));
+        assert_eq!(path("/a/b/c").rebase(&path("/a/b"), &path("/x")), Some(path("/x/c")));
+        assert_eq!(path("/a/b").rebase(&path("/a/b"), &path("/x")), Some(path("/x")));
+        assert_eq!(path("/ab").rebase(&path("/a"), &path("/x")), None);
+    }
+
+    #[test]
+    fn any_bytes_survive_json() {
+        for bytes in [&b"/plain"[..], b"/caf\xc3\xa9", b"/not\xff\xfeutf8", b"/tab\tnewline\n"] {
+            let path = TargetPath::from_bytes(bytes).unwrap();
+            let json = serde_json::to_string(&path).unwrap();
+            assert_eq!(serde_json::from_str::<TargetPath>(&json).unwrap(), path, "{json}");
+        }
+        assert!(serde_json::from_str::<TargetPath>(r#"{"hex":"2"}"#).is_err());
+        assert!(serde_json::from_str::<TargetPath>(r#""relative""#).is_err());
+    }
+}

@@ -1,0 +1,216 @@
+//! What the domain needs from the outside, as traits.
+//!
+//! `storage` implements the journal, the contents and the depots; `drivers` implement [`Driver`]; tests put
+//! their own in place. Reading and writing contents are two traits, so that what may not write cannot.
+
+use std::io::Read;
+
+use crate::{
+    Armed, Completion, Digest, Effect, Event, Lsn, OperationId, Recipe, Target, TargetOutcome,
+    TargetPath, Timestamp, Traits, Verb,
+};
+
+/// Tells the time.
+pub trait Clock: std::fmt::Debug + Send + Sync {
+    /// Gives the present moment.
+    fn now(&self) -> Timestamp;
+}
+
+/// What a record must survive before the writer goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The death of any process: the operating system has it.
+    Process,
+    /// Loss of power: the disk has it.
+    Power,
+}
+
+/// A content that goes into the store together with the record that needs it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewContent {
+    /// What it is called.
+    pub digest: Digest,
+    /// What it is.
+    pub bytes: Vec<u8>,
+}
+
+impl NewContent {
+    /// Names `bytes` by their digest.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        Self { digest: Digest::of(&bytes), bytes }
+    }
+}
+
+impl std::fmt::Debug for NewContent {
+    // Contents may be secrets: only their name and size are ever shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "NewContent({:?}, {} bytes)", self.digest, self.bytes.len())
+    }
+}
+
+/// Events and contents that become durable together or not at all.
+#[derive(Debug, Clone, Default)]
+pub struct Entry {
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// The contents that these events refer to.
+    pub contents: Vec<NewContent>,
+}
+
+impl Entry {
+    /// Makes an entry of events that bring no contents.
+    pub const fn of(events: Vec<Event>) -> Self {
+        Self { events, contents: Vec::new() }
+    }
+}
+
+/// The append-only record of everything.
+pub trait Journal {
+    /// What can go wrong.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Appends the entry and returns the place of its last record.
+    fn append(&self, entry: &Entry, durability: Durability) -> Result<Lsn, Self::Error>;
+}
+
+/// Says that a content cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentsError {
+    /// Nothing of that name is stored.
+    #[error("the content {digest} is missing from the store")]
+    Missing {
+        /// The content.
+        digest: Digest,
+    },
+    /// What is stored under that name is something else.
+    #[error("the content {digest} is damaged: {detail}")]
+    Damaged {
+        /// The content.
+        digest: Digest,
+        /// What does not fit.
+        detail: String,
+    },
+    /// The store could not be read or written.
+    #[error("the store of contents could not be used")]
+    Store(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Reads contents; every read is checked against the digest.
+pub trait ReadContents: std::fmt::Debug + Send + Sync {
+    /// Gives a content whole.
+    fn read(&self, digest: &Digest) -> Result<Vec<u8>, ContentsError>;
+
+    /// Gives a content piece by piece, for what is too large to hold. The end of the stream is an
+    /// error if the digest does not fit.
+    fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ContentsError>;
+
+    /// Tells whether a content is stored, without reading it.
+    fn has(&self, digest: &Digest) -> Result<bool, ContentsError>;
+}
+
+/// Writes contents that are too large to ride with a record.
+pub trait WriteContents: std::fmt::Debug + Send + Sync {
+    /// Stores all that `from` gives, durably, for the operation `by`, and returns its digest and size.
+    fn stash(&self, by: OperationId, from: &mut dyn Read) -> Result<(Digest, u64), ContentsError>;
+}
+
+/// Finds a place on a file system where whole inodes can be kept.
+pub trait Depots: std::fmt::Debug + Send + Sync {
+    /// Gives a private directory on the file system that holds `directory`, or none if there cannot be one.
+    fn depot_for(&self, directory: &TargetPath) -> Option<TargetPath>;
+
+    /// Gives a private directory for staging what cannot be staged beside its target.
+    fn staging(&self, by: OperationId) -> std::io::Result<TargetPath>;
+
+    /// Tells whether a path belongs to our own state, which no operation may write.
+    fn is_ours(&self, path: &TargetPath) -> bool;
+}
+
+/// What an undo does with a target that changed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnConflict {
+    /// Leave it alone and say so.
+    #[default]
+    Refuse,
+    /// Take out the operation's change and keep everybody else's, where that is possible.
+    Merge,
+    /// Restore anyway; what is overwritten is kept in the undo's own recipe.
+    Force,
+}
+
+/// A write that is ready to be armed: the target is untouched.
+#[derive(Debug)]
+pub struct Prepared<S> {
+    /// How to take it back.
+    pub recipe: Recipe,
+    /// What it will write.
+    pub targets: Vec<Target>,
+    /// The images that must become durable with the recipe.
+    pub contents: Vec<NewContent>,
+    /// The new state, beside the target.
+    pub staged: S,
+    /// Things worth knowing.
+    pub notes: Vec<String>,
+    /// Whether the targets are already as asked, so that nothing needs to happen or be recorded.
+    pub is_noop: bool,
+}
+
+/// An undo that is ready to be armed, or the reasons why it is not.
+#[derive(Debug)]
+pub struct PreparedUndo<S> {
+    /// The write that takes the operation back, for the targets where that is possible.
+    pub prepared: Prepared<S>,
+    /// What will become of each target: foreseen before anything is touched.
+    pub outcomes: Vec<TargetOutcome>,
+}
+
+/// The code for one kind of target.
+pub trait Driver {
+    /// What it can be asked.
+    type Request;
+    /// What it keeps between staging and applying. Dropping it leaves no trace.
+    type Staged;
+    /// What can go wrong.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Tells what kind of write a request is.
+    fn verb(&self, request: &Self::Request) -> Verb;
+
+    /// Says a request in one line for people.
+    fn summary(&self, request: &Self::Request) -> String;
+
+    /// Names what a request will write, so that it can be leased before anything is looked at.
+    fn targets(&self, request: &Self::Request) -> Result<Vec<Target>, Self::Error>;
+
+    /// Tells what the decision matrix wants to know.
+    fn traits(&self, request: &Self::Request) -> Traits;
+
+    /// Looks, stages and captures. Changes nothing that anybody can see.
+    fn prepare(
+        &self,
+        id: OperationId,
+        request: &Self::Request,
+    ) -> Result<Prepared<Self::Staged>, Self::Error>;
+
+    /// Makes it happen. Once, by type.
+    fn apply(&self, armed: Armed<Self::Staged>) -> Result<Completion, Self::Error>;
+
+    /// Prepares the write that takes `effect` back. Changes nothing that anybody can see.
+    fn prepare_undo(
+        &self,
+        id: OperationId,
+        effect: &Effect,
+        on_conflict: OnConflict,
+    ) -> Result<PreparedUndo<Self::Staged>, Self::Error>;
+
+    /// Tells whether the whole of `effect` is in the world now.
+    fn is_in_place(&self, effect: &Effect) -> Result<bool, Self::Error>;
+
+    /// Puts the targets of an unfinished `effect` back as they were. Repeatable; touches nothing that is
+    /// neither as before nor as the effect made it.
+    fn revert(&self, effect: &Effect) -> Result<Vec<TargetOutcome>, Self::Error>;
+
+    /// Finishes an unfinished `effect`. Repeatable, with the same care as `revert`. Only possible for an
+    /// effect whose new state is in the store, which is true of every undo.
+    fn finish(&self, effect: &Effect) -> Result<Vec<TargetOutcome>, Self::Error>;
+}

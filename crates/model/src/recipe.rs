@@ -1,0 +1,64 @@
+//! The recipe: the persisted, versioned data from which an operation can be undone by any later process.
+//!
+//! The envelope is the same for every driver, so that the store can tell which contents and kept inodes
+//! a recipe needs without understanding it. The body belongs to the driver, which reads every version
+//! it ever wrote.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Digest;
+
+/// Which driver understands a recipe's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriverKind {
+    /// Files, directories and links of the local machine.
+    File,
+}
+
+/// A whole inode kept on its own file system: the replaced file, or a removed tree.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Slot {
+    /// The directory that keeps inodes on that file system.
+    pub depot: crate::TargetPath,
+    /// The name in it, made of the operation's id and a number.
+    pub name: String,
+}
+
+impl Slot {
+    /// Gives the place of the kept inode.
+    pub fn path(&self) -> crate::TargetPath {
+        self.depot.join(std::ffi::OsStr::new(&self.name))
+    }
+}
+
+/// The persisted undo of one operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// Who understands the body.
+    pub driver: DriverKind,
+    /// The version of the body's format, counted per driver from 1.
+    pub version: u16,
+    /// The contents the body refers to. They live as long as the recipe does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contents: Vec<Digest>,
+    /// The kept inodes the body refers to. They live as long as the recipe does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<Slot>,
+    /// What the driver needs to undo.
+    pub body: serde_json::Value,
+}
+
+/// What only the effect could tell, recorded after it: inode numbers, ids an API returned.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Completion(pub serde_json::Value);
+
+/// A recipe with its completion, if the effect lived to record one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// The durable recipe.
+    pub recipe: Recipe,
+    /// What the effect told, if it got that far.
+    pub completion: Option<Completion>,
+}

@@ -1,0 +1,325 @@
+//! A record of the journal: one event, its place, and its link in the hash chain.
+//!
+//! - The hash covers the previous hash, the place, the time and the event's stored bytes, so a record
+//!   cannot be changed, dropped, added or moved without breaking the chain.
+//! - Events are facts: an undo appends, nothing is taken out.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentId, Checkpoint, Completion, Decision, Dependency, Digest, OperationId, Owner, Recipe,
+    Target, TargetOutcome, TaskId, Timestamp, Verb,
+};
+
+/// The hash before the first record.
+pub const GENESIS: Digest = Digest::from_bytes([0; 32]);
+
+/// A place in the journal. The first record has 1.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Lsn(pub u64);
+
+impl Lsn {
+    /// Gives the place after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Lsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Everything that must be durable before a write may happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The operation.
+    pub id: OperationId,
+    /// What kind of write it is.
+    pub verb: Verb,
+    /// One line for people.
+    pub summary: String,
+    /// Who asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The piece of work it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// Who answers for it until it is finished.
+    pub owner: Owner,
+    /// How it can be undone, and why so.
+    pub decision: Decision,
+    /// What it writes.
+    pub targets: Vec<Target>,
+    /// What the agent said it was built on; the journal adds what it can see itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<Dependency>,
+    /// For an undo or a redo: the operation that it takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<OperationId>,
+    /// For an undo or a redo: the first one of the plan that it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<OperationId>,
+    /// Things worth knowing about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// How to take it back.
+    pub recipe: Recipe,
+}
+
+/// One fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// An operation is armed: from here on it may have happened.
+    Intent(Box<Intent>),
+    /// A gate said no; nothing was touched.
+    Refused {
+        /// The operation.
+        id: OperationId,
+        /// What kind of write it would have been.
+        verb: Verb,
+        /// One line for people.
+        summary: String,
+        /// Who asked for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentId>,
+        /// What it would have written.
+        targets: Vec<Target>,
+        /// Who would have answered for it.
+        owner: Owner,
+        /// Why not.
+        why: String,
+    },
+    /// The effect happened and was verified.
+    Applied {
+        /// The operation.
+        id: OperationId,
+        /// What only the effect could tell.
+        completion: Completion,
+    },
+    /// The operation is kept.
+    Commit {
+        /// The operation.
+        id: OperationId,
+    },
+    /// The operation did not come to pass.
+    Abort {
+        /// The operation.
+        id: OperationId,
+        /// Why not.
+        why: String,
+        /// What became of each target.
+        outcomes: Vec<TargetOutcome>,
+    },
+    /// An operation was taken back by another.
+    Undone {
+        /// The operation that was taken back.
+        id: OperationId,
+        /// The undo.
+        by: OperationId,
+        /// What became of each target.
+        outcomes: Vec<TargetOutcome>,
+    },
+    /// An undone operation is in effect again.
+    Redone {
+        /// The operation that came back.
+        id: OperationId,
+        /// The redo.
+        by: OperationId,
+    },
+    /// Taking an operation back did not work on every target.
+    UndoFailed {
+        /// The operation.
+        id: OperationId,
+        /// What became of each target.
+        outcomes: Vec<TargetOutcome>,
+    },
+    /// A task begins.
+    TaskBegin {
+        /// Its name.
+        task: TaskId,
+        /// Who does the work.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentId>,
+        /// The process whose death rolls it back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<Owner>,
+    },
+    /// A task's operations are kept.
+    TaskCommit {
+        /// Its name.
+        task: TaskId,
+    },
+    /// A task's operations were taken back.
+    TaskRollback {
+        /// Its name.
+        task: TaskId,
+        /// Why.
+        why: String,
+    },
+    /// A point to return to.
+    Checkpoint(Checkpoint),
+    /// The images of these operations were let go; they can no longer be undone.
+    Expired {
+        /// The operations.
+        ids: Vec<OperationId>,
+        /// Which rule let them go.
+        why: String,
+    },
+    /// The records up to here were exported and cut off.
+    Cut {
+        /// The last record that was cut.
+        up_to: Lsn,
+        /// Its hash: the chain goes on from it.
+        anchor: Digest,
+    },
+}
+
+impl Event {
+    /// Names the kind of record, as `log` and SQL queries know it.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Intent(_) => "intent",
+            Self::Refused { .. } => "refused",
+            Self::Applied { .. } => "applied",
+            Self::Commit { .. } => "commit",
+            Self::Abort { .. } => "abort",
+            Self::Undone { .. } => "undone",
+            Self::Redone { .. } => "redone",
+            Self::UndoFailed { .. } => "undo-failed",
+            Self::TaskBegin { .. } => "task-begin",
+            Self::TaskCommit { .. } => "task-commit",
+            Self::TaskRollback { .. } => "task-rollback",
+            Self::Checkpoint(_) => "checkpoint",
+            Self::Expired { .. } => "expired",
+            Self::Cut { .. } => "cut",
+        }
+    }
+
+    /// Gives the operation the record speaks of, if it is one.
+    pub fn operation(&self) -> Option<OperationId> {
+        match self {
+            Self::Intent(intent) => Some(intent.id),
+            Self::Refused { id, .. }
+            | Self::Applied { id, .. }
+            | Self::Commit { id }
+            | Self::Abort { id, .. }
+            | Self::Undone { id, .. }
+            | Self::Redone { id, .. }
+            | Self::UndoFailed { id, .. } => Some(*id),
+            Self::TaskBegin { .. }
+            | Self::TaskCommit { .. }
+            | Self::TaskRollback { .. }
+            | Self::Checkpoint(_)
+            | Self::Expired { .. }
+            | Self::Cut { .. } => None,
+        }
+    }
+}
+
+/// Says how a stored record is damaged.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The stored hash is not the one the record and its predecessor give.
+    #[error("record {lsn} does not match its hash")]
+    BrokenLink {
+        /// Its place.
+        lsn: Lsn,
+    },
+    /// The body is not an event.
+    #[error("record {lsn} cannot be read")]
+    Unreadable {
+        /// Its place.
+        lsn: Lsn,
+        /// What the parser said.
+        #[source]
+        cause: serde_json::Error,
+    },
+}
+
+/// An event at its place in the chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// Its place.
+    pub lsn: Lsn,
+    /// When it was written.
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+    /// The link to the next record.
+    pub hash: Digest,
+}
+
+impl Record {
+    /// Computes the link of a record whose event is stored as `body`.
+    pub fn chain(previous: &Digest, lsn: Lsn, at: Timestamp, body: &[u8]) -> Digest {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(previous.as_bytes());
+        hasher.update(&lsn.0.to_le_bytes());
+        hasher.update(&at.0.to_le_bytes());
+        hasher.update(body);
+        Digest::from_bytes(*hasher.finalize().as_bytes())
+    }
+
+    /// Reads a stored record and checks its link.
+    pub fn read(
+        previous: &Digest,
+        lsn: Lsn,
+        at: Timestamp,
+        body: &[u8],
+        hash: Digest,
+    ) -> Result<Self, RecordError> {
+        if Self::chain(previous, lsn, at, body) != hash {
+            return Err(RecordError::BrokenLink { lsn });
+        }
+        let event =
+            serde_json::from_slice(body).map_err(|cause| RecordError::Unreadable { lsn, cause })?;
+        Ok(Self { lsn, at, event, hash })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Timestamp = Timestamp(1_700_000_000_000);
+
+    fn commit() -> Vec<u8> {
+        serde_json::to_vec(&Event::Commit { id: OperationId::from_bits(7) }).unwrap()
+    }
+
+    #[test]
+    fn a_record_is_read_back_with_its_link() {
+        let hash = Record::chain(&GENESIS, Lsn(1), AT, &commit());
+        let record = Record::read(&GENESIS, Lsn(1), AT, &commit(), hash).unwrap();
+        assert_eq!(record.event.kind(), "commit");
+        assert_eq!(record.event.operation(), Some(OperationId::from_bits(7)));
+    }
+
+    #[test]
+    fn any_change_breaks_the_link() {
+        let hash = Record::chain(&GENESIS, Lsn(1), AT, &commit());
+        let other = Digest::of(b"another past");
+        let mut body = commit();
+        body.push(b' ');
+        let broken = [
+            Record::read(&other, Lsn(1), AT, &commit(), hash),
+            Record::read(&GENESIS, Lsn(2), AT, &commit(), hash),
+            Record::read(&GENESIS, Lsn(1), Timestamp(1), &commit(), hash),
+            Record::read(&GENESIS, Lsn(1), AT, &body, hash),
+            Record::read(&GENESIS, Lsn(1), AT, &commit(), other),
+        ];
+        for result in broken {
+            assert!(matches!(result, Err(RecordError::BrokenLink { .. })));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The status machine of an operation.
+//!
+//! ```text
+//! staged ─► armed ─► applied ─► committed
+//!    │        │         │           │  ▲
+//! refused  aborted    undone ◄──────┘  │ redo
+//!             ▲         └──────────────┘
+//!          in-doubt, failed ─► (aborted | undone) on a later try
+//! ```
+//!
+//! An operation is *in effect* while its change is in the world: armed (perhaps), applied, committed,
+//! or stuck half-way (`failed`, `in-doubt`).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Says that a status cannot follow another.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an operation that is {from} cannot become {to}")]
+pub struct StatusError {
+    /// The status it has.
+    pub from: Status,
+    /// The status it was asked to take.
+    pub to: Status,
+}
+
+/// Where an operation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The new state exists beside the target; nothing is journalled but perhaps a lease.
+    Staged,
+    /// A gate said no. The target was never touched.
+    Refused,
+    /// The recipe is durable. The effect may have happened.
+    Armed,
+    /// The effect happened and was verified; its task has not committed it.
+    Applied,
+    /// Kept. Undone only when somebody asks for it.
+    Committed,
+    /// It did not come to pass: the targets are as before.
+    Aborted,
+    /// It was taken back.
+    Undone,
+    /// Nobody can tell whether the effect happened, or a target holds something else.
+    InDoubt,
+    /// Taking it back was tried and did not work on every target.
+    Failed,
+}
+
+impl Status {
+    /// All statuses, in the order of a life.
+    pub const ALL: [Self; 9] = [
+        Self::Staged,
+        Self::Refused,
+        Self::Armed,
+        Self::Applied,
+        Self::Committed,
+        Self::Aborted,
+        Self::Undone,
+        Self::InDoubt,
+        Self::Failed,
+    ];
+
+    /// Tells whether `next` may follow.
+    pub const fn may_become(self, next: Self) -> bool {
+        match self {
+            Self::Staged => matches!(next, Self::Refused | Self::Armed),
+            Self::Armed => {
+                matches!(next, Self::Applied | Self::Aborted | Self::InDoubt | Self::Failed)
+            }
+            Self::Applied => matches!(next, Self::Committed | Self::Undone | Self::Failed),
+            Self::Committed => matches!(next, Self::Undone | Self::Failed),
+            Self::Undone => matches!(next, Self::Applied | Self::Committed),
+            Self::InDoubt | Self::Failed => {
+                matches!(
+                    next,
+                    Self::Committed | Self::Aborted | Self::Undone | Self::Failed | Self::InDoubt
+                )
+            }
+            Self::Refused | Self::Aborted => false,
+        }
+    }
+
+    /// Takes the next status, or says why not.
+    pub const fn becomes(self, next: Self) -> Result<Self, StatusError> {
+        if self.may_become(next) { Ok(next) } else { Err(StatusError { from: self, to: next }) }
+    }
+
+    /// Tells whether the operation's change is, or may be, in the world.
+    pub const fn is_in_effect(self) -> bool {
+        match self {
+            Self::Armed | Self::Applied | Self::Committed | Self::InDoubt | Self::Failed => true,
+            Self::Staged | Self::Refused | Self::Aborted | Self::Undone => false,
+        }
+    }
+
+    /// Tells whether the operation's images must be kept whatever their age.
+    pub const fn is_uncommitted(self) -> bool {
+        match self {
+            Self::Armed | Self::Applied | Self::InDoubt | Self::Failed => true,
+            Self::Staged | Self::Refused | Self::Committed | Self::Aborted | Self::Undone => false,
+        }
+    }
+
+    /// Names the status as the journal, JSON and people know it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Staged => "staged",
+            Self::Refused => "refused",
+            Self::Armed => "armed",
+            Self::Applied => "applied",
+            Self::Committed => "committed",
+            Self::Aborted => "aborted",
+            Self::Undone => "undone",
+            Self::InDoubt => "in-doubt",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every allowed step of a life; what is not here is refused.
+    const ALLOWED: &str = "
+        staged -> refused armed
+        armed -> applied aborted in-doubt failed
+        applied -> committed undone failed
+        committed -> undone failed
+        undone -> applied committed
+        in-doubt -> committed aborted undone in-doubt failed
+        failed -> committed aborted undone in-doubt failed
+        refused ->
+        aborted ->
+    ";
+
+    #[test]
+    fn exactly_the_listed_steps_are_allowed() {
+        for line in ALLOWED.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let (from, nexts) = line.split_once("->").unwrap();
+            let from = named(from.trim());
+            let nexts: Vec<Status> = nexts.split_whitespace().map(named).collect();
+            for next in Status::ALL {
+                let allowed = nexts.contains(&next);
+                assert_eq!(from.may_become(next), allowed, "{from} -> {next}");
+                assert_eq!(from.becomes(next).is_ok(), allowed);
+            }
+        }
+    }
+
+    #[test]
+    fn json_and_text_use_the_same_word() {
+        for status in Status::ALL {
+            assert_eq!(serde_json::to_string(&status).unwrap(), format!("\"{status}\""));
+        }
+    }
+
+    fn named(word: &str) -> Status {
+        Status::ALL.into_iter().find(|status| status.as_str() == word).unwrap()
+    }
+}
