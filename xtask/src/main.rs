@@ -1,2 +1,86 @@
-//! The project's own chores.
-fn main() {}
+//! The project's own chores: `cargo xtask ci | test | lint | bench | demo`.
+//!
+//! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
+
+mod apt;
+mod demo;
+mod run;
+mod tidy;
+
+use std::process::ExitCode;
+
+use run::{Step, cargo, run_all};
+
+const USAGE: &str = "usage: cargo xtask COMMAND
+
+  ci       everything below but bench and demo: what CI runs
+  lint     format, clippy, docs and tidiness
+  test     every test; installs the Debian packages the tests need (as root)
+  bench    measure against what a user would do instead, write docs/benchmarks.md
+  demo     show the main job in a temporary directory";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next();
+    let rest: Vec<String> = arguments.collect();
+    let result = match command.as_deref() {
+        Some("ci") => lint().and_then(|()| test(&rest)),
+        Some("lint") => lint(),
+        Some("test") => test(&rest),
+        Some("bench") => bench(&rest),
+        Some("demo") => demo::demo(),
+        _ => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            run::say(&why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn lint() -> Result<(), String> {
+    tidy::check()?;
+    run_all(vec![
+        Step::new("format", cargo().args(["fmt", "--all", "--check"])),
+        Step::new(
+            "clippy",
+            cargo().args(["clippy", "--workspace", "--all-targets", "--features", "backout-cli/testing"])
+                .args(["--", "-D", "warnings"]),
+        ),
+        Step::new(
+            "docs",
+            cargo().args(["doc", "--workspace", "--no-deps", "--document-private-items"])
+                .env("RUSTDOCFLAGS", "-D warnings"),
+        ),
+    ])
+}
+
+/// Runs every test. Crash points and the hermetic clock are compiled in by the feature `testing`.
+fn test(filters: &[String]) -> Result<(), String> {
+    apt::install_what_tests_need()?;
+    let has_nextest = cargo().args(["nextest", "--version"]).output().is_ok_and(|o| o.status.success());
+    let mut tests = cargo();
+    if has_nextest {
+        tests.args(["nextest", "run"]);
+    } else {
+        tests.arg("test");
+    }
+    tests.args(["--workspace", "--features", "backout-cli/testing"]).args(filters);
+    run_all(vec![Step::new("tests", &mut tests)])?;
+    if !filters.is_empty() || !has_nextest {
+        return Ok(());
+    }
+    // The other runner has no doc tests.
+    run_all(vec![Step::new(
+        "doc tests",
+        cargo().args(["test", "--workspace", "--doc", "--features", "backout-cli/testing"]),
+    )])
+}
+
+fn bench(rest: &[String]) -> Result<(), String> {
+    let mut bench = cargo();
+    bench.args(["run", "--release", "--package", "backout-bench", "--"]).args(rest);
+    run_all(vec![Step::new("bench", &mut bench)])
+}

@@ -1,1 +1,30 @@
-//! Empty so far.
+//! Stage, gate, arm, apply, verify, commit; undo, redo, roll back; recover.
+//!
+//! - [`Engine::execute`] takes one of a closed set of [`Command`]s and gives a [`Reply`] or an [`EngineError`], which
+//!   becomes a [`Report`] for people. The CLI and every later surface build the same values.
+//! - No write without a back-out plan: every change of the world goes through [`Engine::stage`].
+//! - The engine knows no terminal and no socket.
+
+mod command;
+mod doctor;
+mod engine;
+mod error;
+mod history;
+mod lifecycle;
+mod recover;
+mod report;
+mod sources;
+mod task;
+mod undo;
+mod upkeep;
+
+pub use command::{
+    CheckpointCommand, Command, Context, DiffFile, DoctorReport, ExportTarget, Finding, Finished,
+    GcOutcome, PlanView, PlannedStep, PlannedTarget, Recovered, RecoverReport, RefusedTarget, Reply, Shown,
+    StatusReport, TargetState, TaskCommand, UndoOptions, UndoReport, UndoneStep, UndoWhat,
+};
+pub use engine::{Engine, Settings};
+pub use error::EngineError;
+pub use lifecycle::StagedOperation;
+pub use report::{Report, Severity};
+pub use sources::{Ids, RandomIds, SystemClock};

@@ -1,1 +1,29 @@
-//! Empty so far.
+//! The journal and the contents: the only code that touches our state directory.
+//!
+//! - [`Store`] is both: one SQLite database with the records and the small images, and beside it packs with
+//!   chunks of large ones and depots with whole inodes.
+//! - Many short-lived processes use one store at the same time; the database orders their writes.
+//! - After a failed sync a store takes no more writes until it is opened again.
+//!
+//! Not here: what a recipe means (`drivers`), what to undo (`model`), when to do it (`engine`).
+
+mod contents;
+mod depots;
+mod error;
+mod gc;
+mod journal;
+mod owner;
+mod schema;
+mod state_dir;
+mod store;
+
+pub use contents::{CompactReport, StoredBytes};
+pub use error::StorageError;
+pub use gc::{GcReport, GcRequest};
+pub use journal::{
+    Filter, Lease, OperationRef, RefError, StoreSummary, VerifyFinding, VerifyReport,
+};
+pub use owner::{is_alive, is_from_another_boot, process, this_process};
+pub use schema::FORMAT;
+pub use state_dir::StateDir;
+pub use store::Store;

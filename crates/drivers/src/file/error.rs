@@ -1,0 +1,243 @@
+//! What can go wrong with files, named after what failed.
+
+use std::io;
+
+use backout_model::ports::ContentsError;
+use backout_model::text::{EditError, PatchError};
+use backout_model::{Digest, TargetPath};
+use rustix::io::Errno;
+
+use super::mode::ModeError;
+
+/// Says why a file operation did not happen, or how far it got.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// Nothing has that name.
+    #[error("`{path}` does not exist")]
+    NotFound {
+        /// The missing name.
+        path: String,
+    },
+    /// A directory stands where something else was wanted.
+    #[error("`{path}` is a directory")]
+    IsADirectory {
+        /// The directory.
+        path: String,
+    },
+    /// Something else stands where a directory was wanted.
+    #[error("`{path}` is not a directory")]
+    NotADirectory {
+        /// What is not a directory.
+        path: String,
+    },
+    /// What is there has no bytes that could be replaced: a device, a pipe, a socket.
+    #[error("`{path}` is not a regular file")]
+    NotAFile {
+        /// What is not a file.
+        path: String,
+    },
+    /// The name is taken.
+    #[error("`{path}` already exists")]
+    AlreadyExists {
+        /// The taken name.
+        path: String,
+    },
+    /// The directory still holds something.
+    #[error("the directory `{path}` is not empty")]
+    NotEmpty {
+        /// The directory.
+        path: String,
+    },
+    /// A directory cannot be moved or copied into itself.
+    #[error("`{to}` lies inside `{from}`")]
+    IntoItself {
+        /// What was to be moved or copied.
+        from: String,
+        /// Where to.
+        to: String,
+    },
+    /// The system does not let us.
+    #[error("not permitted to {action} `{path}`")]
+    Permission {
+        /// Where.
+        path: String,
+        /// What was tried.
+        action: &'static str,
+    },
+    /// The file system is mounted read-only.
+    #[error("`{path}` is on a read-only file system")]
+    ReadOnly {
+        /// Where.
+        path: String,
+    },
+    /// No room, or the quota is used up.
+    #[error("no space left to {while_doing} `{path}`")]
+    NoSpace {
+        /// Where.
+        path: String,
+        /// What was tried.
+        while_doing: &'static str,
+    },
+    /// A directory on the way was swapped for a symbolic link.
+    #[error("a directory above `{path}` is a symbolic link now")]
+    ThroughSymlink {
+        /// Where.
+        path: String,
+    },
+    /// A relative path of a batch or a patch leads out of its directory.
+    #[error("`{path}` leads out of its directory")]
+    Escapes {
+        /// The path.
+        path: String,
+    },
+    /// The path cannot be a target at all.
+    #[error("`{path}` cannot be written to")]
+    Unusable {
+        /// The path.
+        path: String,
+    },
+    /// Our own state may not be written by any operation.
+    #[error("`{path}` belongs to our own state")]
+    Ours {
+        /// The path.
+        path: String,
+    },
+    /// The state before cannot be kept, so the write is refused.
+    #[error("no way to keep what `{path}` is now: {why}")]
+    NoWayToKeep {
+        /// Where.
+        path: String,
+        /// What was tried.
+        why: String,
+    },
+    /// The target changed between being looked at and being written; it was left alone.
+    #[error("`{path}` changed while the operation was being prepared")]
+    Changed {
+        /// Where.
+        path: String,
+    },
+    /// An entry of a batch builds on another in a way that one step cannot express.
+    #[error("`{path}` was moved earlier in the same batch; do it in two operations")]
+    Entangled {
+        /// Where.
+        path: String,
+    },
+    /// What was put back is not what was kept.
+    #[error("`{path}` was put back but is not as it was: {why}")]
+    Damaged {
+        /// Where.
+        path: String,
+        /// What differs.
+        why: String,
+    },
+    /// A step failed, and so did putting back what was done before it.
+    #[error("`{path}` is half done: putting it back failed ({putting_back})")]
+    HalfDone {
+        /// Where.
+        path: String,
+        /// Why it could not be put back.
+        putting_back: String,
+        /// The failure that began it.
+        #[source]
+        cause: Box<Self>,
+    },
+    /// The search and replacement do not fit the file.
+    #[error("`{path}` cannot be edited")]
+    Edit {
+        /// Where.
+        path: String,
+        /// Why not.
+        #[source]
+        cause: EditError,
+    },
+    /// The patch cannot be read or does not fit.
+    #[error("the patch cannot be applied")]
+    Patch(#[source] PatchError),
+    /// The mode cannot be read.
+    #[error("not a mode")]
+    Mode(#[source] ModeError),
+    /// The content store failed.
+    #[error("a kept content cannot be had")]
+    Contents(#[source] ContentsError),
+    /// The recipe is not one that this program understands.
+    #[error("the recipe has version {found}, this program reads up to {known}")]
+    Recipe {
+        /// The version of the recipe.
+        found: u16,
+        /// The newest version known here.
+        known: u16,
+    },
+    /// The body of the recipe or of the completion is damaged.
+    #[error("the recipe cannot be read")]
+    Unreadable(#[source] serde_json::Error),
+    /// A content is not what its digest says.
+    #[error("the content for `{path}` is not {digest}")]
+    WrongContent {
+        /// What it was for.
+        path: String,
+        /// What it should have been.
+        digest: Digest,
+    },
+    /// Any other failure of the system.
+    #[error("could not {action} `{path}`")]
+    Io {
+        /// Where.
+        path: String,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    /// Names a failed call after its cause.
+    pub(crate) fn of(errno: Errno, path: &TargetPath, action: &'static str) -> Self {
+        let path = path.to_string();
+        match errno {
+            Errno::NOENT => Self::NotFound { path },
+            Errno::ACCESS | Errno::PERM => Self::Permission { path, action },
+            Errno::ROFS => Self::ReadOnly { path },
+            Errno::NOSPC | Errno::DQUOT => Self::NoSpace { path, while_doing: action },
+            Errno::LOOP => Self::ThroughSymlink { path },
+            Errno::NOTDIR => Self::NotADirectory { path },
+            Errno::ISDIR => Self::IsADirectory { path },
+            Errno::EXIST => Self::AlreadyExists { path },
+            Errno::NOTEMPTY => Self::NotEmpty { path },
+            other => Self::Io { path, action, source: other.into() },
+        }
+    }
+
+    /// Names a failure of the standard library after its cause.
+    pub(crate) fn of_io(error: io::Error, path: &TargetPath, action: &'static str) -> Self {
+        match Errno::from_io_error(&error) {
+            Some(errno) => Self::of(errno, path, action),
+            None => Self::Io { path: path.to_string(), action, source: error },
+        }
+    }
+}
+
+impl From<ContentsError> for FileError {
+    fn from(cause: ContentsError) -> Self {
+        Self::Contents(cause)
+    }
+}
+
+/// Adds path and action to a failed call.
+pub(crate) trait Naming<T> {
+    /// Names the failure.
+    fn naming(self, path: &TargetPath, action: &'static str) -> Result<T, FileError>;
+}
+
+impl<T> Naming<T> for Result<T, Errno> {
+    fn naming(self, path: &TargetPath, action: &'static str) -> Result<T, FileError> {
+        self.map_err(|errno| FileError::of(errno, path, action))
+    }
+}
+
+impl<T> Naming<T> for io::Result<T> {
+    fn naming(self, path: &TargetPath, action: &'static str) -> Result<T, FileError> {
+        self.map_err(|error| FileError::of_io(error, path, action))
+    }
+}

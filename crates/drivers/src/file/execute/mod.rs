@@ -1,0 +1,205 @@
+//! Making a list of changes happen, all or nothing.
+//!
+//! ```text
+//! A  make     everything new stands under a temporary name beside its target, complete and synced
+//! B  swap     names change, each in one step: a free name is taken, a taken one exchanged for the new;
+//!             what is exchanged out is checked to be what was captured, else it goes straight back
+//! C  check    an undo reads back what it put in place
+//! D  dispose  what was exchanged out moves into its slot or goes away
+//! E  settle   times of directories, then one sync per touched directory
+//! ```
+//!
+//! - New directories are built whole under one temporary name and appear with all their entries.
+//! - If a step fails, [`reverse`] takes back what was done, newest first; temporary names never stay.
+//! - After a crash, [`tidy`] finds the temporary names by the recipe alone.
+
+mod make;
+mod reverse;
+mod settle;
+mod swap;
+pub(crate) mod tidy;
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
+
+use backout_model::{OperationId, TargetPath};
+
+use super::error::FileError;
+use super::recipe::{Change, FileCompletion, Image, ParentTimes};
+use super::stage::Material;
+use super::sys::Node;
+use super::tools::Tools;
+
+/// Above this many files one sync of the file system is cheaper than one of each file.
+pub(crate) const SINGLE_SYNCS_MAX: usize = 64;
+
+/// What a name was when it was captured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Seen {
+    /// Nothing, or it will be nothing when its turn comes.
+    Absent,
+    /// This.
+    There(Node),
+}
+
+/// A change with what it needs to happen.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// Its place in the recipe; the temporary name is made of it.
+    pub(crate) number: usize,
+    pub(crate) change: Change,
+    pub(crate) material: Material,
+    pub(crate) seen: Seen,
+}
+
+/// What has been done so far, in order.
+#[derive(Debug)]
+enum Done {
+    /// The new thing stands under its temporary name.
+    Made(usize),
+    /// A kept inode was taken out of its slot and has the temporary name.
+    Taken(usize),
+    /// The temporary name became the real one.
+    Placed(usize),
+    /// The temporary and the real name were exchanged.
+    Exchanged(usize),
+    /// The real name became the temporary one.
+    Withdrawn(usize),
+    /// A file or tree has its new name; true if the replaced file now has the old one.
+    Moved(usize, bool),
+    /// Metadata was changed in place.
+    Retouched(usize),
+    /// What was exchanged out moved into its slot.
+    Parked(usize),
+    /// What was exchanged out is gone; its image is in the store.
+    Dropped(usize),
+}
+
+/// One execution of a list of steps.
+struct Run<'a> {
+    tools: &'a Tools,
+    id: OperationId,
+    steps: &'a [Step],
+    /// Per step, the temporary path.
+    stages: Vec<TargetPath>,
+    /// Per step, whether it arrives inside a new directory.
+    carried: Vec<bool>,
+    done: Vec<Done>,
+    touched: BTreeSet<TargetPath>,
+    depots: BTreeSet<TargetPath>,
+    is_undo: bool,
+    gaps: Vec<(TargetPath, String)>,
+}
+
+/// Makes the steps happen, or nothing.
+pub(crate) fn run(
+    tools: &Tools,
+    id: OperationId,
+    steps: &[Step],
+    parents: &[ParentTimes],
+    is_undo: bool,
+) -> Result<FileCompletion, FileError> {
+    let (stages, carried) = stage_paths(id, steps);
+    let mut run = Run {
+        tools,
+        id,
+        steps,
+        stages,
+        carried,
+        done: Vec::new(),
+        touched: BTreeSet::new(),
+        depots: BTreeSet::new(),
+        is_undo,
+        gaps: Vec::new(),
+    };
+    tools.progress.total(u64::try_from(steps.len()).unwrap_or(0));
+    let times = run.times_of(parents);
+    match run.all(parents, &times) {
+        Ok(completion) => Ok(completion),
+        Err(cause) if tools.is_abandoned() => Err(cause),
+        Err(cause) => Err(run.reverse(cause, parents, &times)),
+    }
+}
+
+impl Run<'_> {
+    fn all(
+        &mut self,
+        parents: &[ParentTimes],
+        times: &[Option<super::recipe::Times>],
+    ) -> Result<FileCompletion, FileError> {
+        self.make_all()?;
+        for index in 0..self.steps.len() {
+            self.swap(index)?;
+            self.tools.progress.advance(1);
+        }
+        if self.is_undo {
+            self.check_all()?;
+        }
+        self.dispose_all()?;
+        self.settle_times(parents, times)?;
+        self.sync_all()?;
+        self.tools.reach("file.applied")?;
+        self.complete(parents)
+    }
+
+    fn sync_name(&self, of_file: bool) -> &'static str {
+        match (self.is_undo, of_file) {
+            (false, true) => "stage.file",
+            (false, false) => "apply.dir",
+            (true, true) => "undo.file",
+            (true, false) => "undo.dir",
+        }
+    }
+
+    fn touch(&mut self, path: &TargetPath) {
+        self.touched.extend(path.parent());
+    }
+}
+
+/// Gives the temporary name of a change.
+pub(crate) fn temporary_name(id: OperationId, number: usize) -> OsString {
+    OsString::from(format!(".backout-{id}-{number}"))
+}
+
+/// Gives each step its temporary path, and tells which arrive inside a new directory of the same
+/// operation.
+fn stage_paths(id: OperationId, steps: &[Step]) -> (Vec<TargetPath>, Vec<bool>) {
+    let changes = steps.iter().map(|step| (step.number, &step.change));
+    let stages = temporary_paths(id, changes);
+    let own = |step: &Step| {
+        let parent = step.change.path().parent();
+        parent.map(|parent| parent.join(&temporary_name(id, step.number)))
+    };
+    let carried = std::iter::zip(steps, &stages).map(|(step, at)| own(step).as_ref() != Some(at));
+    let carried = carried.collect();
+    (stages, carried)
+}
+
+/// Gives the temporary path of each change: beside its target, or inside the new directory it is part of.
+pub(crate) fn temporary_paths<'c>(
+    id: OperationId,
+    changes: impl Iterator<Item = (usize, &'c Change)>,
+) -> Vec<TargetPath> {
+    let mut roots: HashMap<TargetPath, TargetPath> = HashMap::new();
+    let mut stages = Vec::new();
+    for (number, change) in changes {
+        let path = change.path();
+        let above = path.ancestors().filter(|above| roots.contains_key(above)).last();
+        let is_part = matches!(change, Change::Set { before: Image::Absent, .. });
+        let inside = above.filter(|_| is_part).and_then(|root| {
+            let stage = roots.get(&root)?;
+            path.rebase(&root, stage)
+        });
+        let beside = || {
+            let parent = path.parent().unwrap_or_else(|| path.clone());
+            parent.join(&temporary_name(id, number))
+        };
+        let is_root = inside.is_none() && change.is_new_directory();
+        let stage = inside.unwrap_or_else(beside);
+        if is_root {
+            roots.insert(path.clone(), stage.clone());
+        }
+        stages.push(stage);
+    }
+    stages
+}

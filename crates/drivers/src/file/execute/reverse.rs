@@ -1,0 +1,134 @@
+//! Taking back what a failed operation did so far, newest first.
+
+use super::swap::exchange;
+use super::{Done, Run};
+use crate::file::error::FileError;
+use crate::file::recipe::{Change, Image, ParentTimes, Times};
+use crate::file::stage::Material;
+use crate::file::sys::{Dir, Place, meta, names};
+
+impl Run<'_> {
+    /// Takes everything back, and gives the error that says how that went.
+    pub(super) fn reverse(
+        &mut self,
+        cause: FileError,
+        parents: &[ParentTimes],
+        times: &[Option<Times>],
+    ) -> FileError {
+        let mut failed = None;
+        while let Some(done) = self.done.pop() {
+            if let Err(error) = self.take_back(&done) {
+                let path = done.index().and_then(|index| self.steps.get(index));
+                let path = path.map(|step| step.change.path().to_string()).unwrap_or_default();
+                failed.get_or_insert((path, error.to_string()));
+            }
+        }
+        for (parent, was) in std::iter::zip(parents, times) {
+            if let Some(was) = was {
+                let _as_far_as_possible = super::settle::set_times(parent, *was);
+            }
+        }
+        let _synced = self.sync_all();
+        match failed {
+            None => cause,
+            Some((path, putting_back)) => {
+                FileError::HalfDone { path, putting_back, cause: Box::new(cause) }
+            }
+        }
+    }
+
+    fn take_back(&mut self, done: &Done) -> Result<(), FileError> {
+        let Some(step) = done.index().and_then(|index| self.steps.get(index)) else { return Ok(()) };
+        match (done, &step.change) {
+            (Done::Made(index), _) => {
+                let place = self.stage(*index)?;
+                let is_directory = matches!(
+                    &step.change,
+                    Change::Set { after: Image::Directory { .. }, .. }
+                );
+                if is_directory { names::rmdir(&place) } else { names::unlink(&place) }
+            }
+            (Done::Taken(index), Change::Set { after: Image::Kept { slot, .. }, .. }) => {
+                names::rename_to_free(&self.stage(*index)?, &Dir::of(&slot.path())?)
+            }
+            (Done::Placed(index), Change::Set { path, .. }) => {
+                names::rename_to_free(&Dir::of(path)?, &self.stage(*index)?)
+            }
+            (Done::Exchanged(index), Change::Set { path, .. }) => {
+                exchange(&self.stage(*index)?, &Dir::of(path)?)
+            }
+            (Done::Withdrawn(index), Change::Set { path, .. }) => {
+                names::rename_to_free(&self.stage(*index)?, &Dir::of(path)?)
+            }
+            (Done::Moved(_, was_exchanged), Change::Move { from, to, .. }) => {
+                let (old, new) = (Dir::of(from)?, Dir::of(to)?);
+                if *was_exchanged { exchange(&old, &new) } else { names::rename_to_free(&new, &old) }
+            }
+            (Done::Retouched(_), Change::Retouch { path, before, .. }) => {
+                let place = Dir::of(path)?;
+                let Some(node) = place.node()? else { return Ok(()) };
+                meta::write(place.handle()?, node.kind, before, path).map(drop)
+            }
+            (Done::Parked(index), _) => {
+                let Some((old, Image::Kept { slot, .. })) = self.exchanged_out(*index)? else {
+                    return Ok(());
+                };
+                names::rename_to_free(&Dir::of(&slot.path())?, &old)
+            }
+            (Done::Dropped(index), change) => self.remake(*index, change),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes again what was dropped, from its image, where it was when it was dropped.
+    fn remake(&mut self, index: usize, change: &Change) -> Result<(), FileError> {
+        let (image, at) = match change {
+            Change::Set { before, .. } => (before, None),
+            Change::Move { from, replaced, .. } => (replaced, Some(from.clone())),
+            Change::Retouch { .. } => return Ok(()),
+        };
+        let stage = self.stages.get_mut(index);
+        let previous = match (stage, at) {
+            (Some(stage), Some(at)) => Some(std::mem::replace(stage, at)),
+            _ => None,
+        };
+        let made = self.make(index, image, &Material::Stored);
+        // Making notes itself as done; that was not an effect of the operation.
+        self.done.pop();
+        if let Some(previous) = previous
+            && let Some(stage) = self.stages.get_mut(index)
+        {
+            *stage = previous;
+        }
+        made?;
+        if let (Image::Directory { meta }, Some(stage)) = (image, self.stages.get(index)) {
+            let place = Dir::of(stage)?;
+            meta::write(place.handle()?, crate::file::recipe::Kind::Directory, meta, stage)?;
+        }
+        Ok(())
+    }
+
+    fn stage(&self, index: usize) -> Result<Place, FileError> {
+        let stage = self.stages.get(index);
+        stage.map_or_else(
+            || Err(FileError::Unusable { path: index.to_string() }),
+            |stage| Dir::of(stage),
+        )
+    }
+}
+
+impl Done {
+    const fn index(&self) -> Option<usize> {
+        match self {
+            Self::Made(index)
+            | Self::Taken(index)
+            | Self::Placed(index)
+            | Self::Exchanged(index)
+            | Self::Withdrawn(index)
+            | Self::Moved(index, _)
+            | Self::Retouched(index)
+            | Self::Parked(index)
+            | Self::Dropped(index) => Some(*index),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Phases C and E: reading back, times, syncs, and what only the effect could tell.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::{Run, SINGLE_SYNCS_MAX};
+use crate::file::compare::{BELIEVED_BYTES_MIN, Current};
+use crate::file::error::FileError;
+use crate::file::recipe::{Change, FileCompletion, Identity, Image, ParentTimes, Times};
+use crate::file::sys::{Dir, meta};
+
+/// The coarsest clock tick by which kernels stamp inodes.
+const TICK: Duration = Duration::from_millis(10);
+
+impl Run<'_> {
+    /// Reads back what an undo put in place.
+    pub(super) fn check_all(&self) -> Result<(), FileError> {
+        for step in self.steps {
+            let Change::Set { path, after, .. } = &step.change else { continue };
+            if matches!(after, Image::File { .. } | Image::Symlink { .. } | Image::Kept { .. })
+                && let Some(why) = Current::at(path)?.differs(after, None)?
+                && !self.gaps.iter().any(|(other, _)| other == path)
+            {
+                return Err(FileError::Damaged { path: path.to_string(), why });
+            }
+        }
+        self.tools.reach("file.checked")
+    }
+
+    /// Reads the times of the directories whose entries are about to change.
+    pub(super) fn times_of(&self, parents: &[ParentTimes]) -> Vec<Option<Times>> {
+        let read = |parent: &ParentTimes| Dir::open(&parent.path).ok()?.node().ok();
+        parents.iter().map(|parent| read(parent).map(|node| node.times)).collect()
+    }
+
+    /// Gives directories the times they shall have.
+    pub(super) fn settle_times(
+        &self,
+        parents: &[ParentTimes],
+        before: &[Option<Times>],
+    ) -> Result<(), FileError> {
+        for step in self.steps.iter().rev() {
+            if let Change::Set { path, after: Image::Directory { meta }, .. } = &step.change
+                && let Some(times) = meta.times
+            {
+                meta::write_times(Dir::of(path)?.handle()?, times, path)?;
+            }
+        }
+        for (parent, was) in std::iter::zip(parents, before) {
+            let is_ours = was.is_some_and(|was| was.mtime == parent.before.mtime);
+            if let (Some(times), true) = (parent.after, is_ours) {
+                set_times(parent, times)?;
+            }
+        }
+        self.tools.reach("file.times")
+    }
+
+    /// Makes every touched directory durable: depots first, so that no kept inode is ever nameless.
+    pub(super) fn sync_all(&self) -> Result<(), FileError> {
+        for depot in &self.depots {
+            self.tools.syncs.dir(&*Dir::open(depot)?, "depot.link")?;
+            self.tools.reach("file.depot-synced")?;
+        }
+        if self.touched.len() > SINGLE_SYNCS_MAX {
+            return self.sync_file_systems();
+        }
+        for path in &self.touched {
+            // A directory that this very operation removed or moved is in its parent's sync.
+            match Dir::open(path) {
+                Ok(dir) => self.tools.syncs.dir(&dir, self.sync_name(false))?,
+                Err(FileError::NotFound { .. } | FileError::NotADirectory { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            self.tools.reach("file.dir-synced")?;
+        }
+        Ok(())
+    }
+
+    /// Tells what the effect left behind.
+    pub(super) fn complete(&self, parents: &[ParentTimes]) -> Result<FileCompletion, FileError> {
+        let mut identities = Vec::with_capacity(self.steps.len());
+        for step in self.steps {
+            let node = Current::at(step.change.path())?.node;
+            identities.push(node.map(|node| node.identity));
+        }
+        wait_out_the_tick(&identities);
+        let after = self.times_of(parents).into_iter().map(|times| times.map(|times| times.mtime));
+        Ok(FileCompletion { identities, parents: after.collect() })
+    }
+}
+
+/// Gives a directory its times.
+pub(crate) fn set_times(parent: &ParentTimes, times: Times) -> Result<(), FileError> {
+    let dir = Dir::open(&parent.path)?;
+    meta::write_times(&*dir, times, &parent.path)
+}
+
+/// A large file is later believed by its stamps, so nobody may be able to change it within the same tick
+/// of the clock that stamped it.
+fn wait_out_the_tick(identities: &[Option<Identity>]) {
+    let large = identities.iter().flatten().filter(|left| left.size >= BELIEVED_BYTES_MIN);
+    let Some(newest) = large.map(|left| left.ctime).max() else { return };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let stamped = Duration::from_nanos(u64::try_from(newest).unwrap_or(0));
+    if let Some(rest) = (stamped + TICK).checked_sub(now) {
+        std::thread::sleep(rest.min(TICK));
+    }
+}

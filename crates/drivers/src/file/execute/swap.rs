@@ -1,0 +1,238 @@
+//! Phases B and D: names change, each in one step, and what they stood for is put away.
+
+use std::collections::HashSet;
+
+use backout_model::TargetPath;
+
+use super::{Done, Run, Seen};
+use crate::file::error::{FileError, Naming as _};
+use crate::file::recipe::{Change, Image, Kind, Meta};
+use crate::file::sys::{Dir, Node, Place, meta, names};
+
+impl Run<'_> {
+    /// Makes one change visible.
+    pub(super) fn swap(&mut self, index: usize) -> Result<(), FileError> {
+        let Some(step) = self.steps.get(index) else { return Ok(()) };
+        if self.carried.get(index) == Some(&true) {
+            return Ok(());
+        }
+        self.tools.reach("file.swap")?;
+        match &step.change {
+            Change::Set { path, before, after } => {
+                self.set(index, path, before, after, step.seen)?;
+                if self.is_below_later(index, path) {
+                    self.dispose(index)?;
+                }
+            }
+            Change::Move { from, to, replaced, .. } => {
+                self.rename(index, from, to, replaced, step.seen)?;
+            }
+            Change::Retouch { path, before, after } => {
+                self.retouch(index, path, (before, after), step.seen)?;
+            }
+        }
+        self.tools.reach("file.swapped")
+    }
+
+    fn set(
+        &mut self,
+        index: usize,
+        path: &TargetPath,
+        before: &Image,
+        after: &Image,
+        seen: Seen,
+    ) -> Result<(), FileError> {
+        let place = Dir::of(path)?;
+        let Some(stage) = self.stages.get(index) else { return Ok(()) };
+        let stage = place.dir.place(stage.file_name().unwrap_or_default());
+        self.touch(path);
+        match (before.is_absent(), after.is_absent()) {
+            (true, true) => {}
+            (true, false) => {
+                names::rename_to_free(&stage, &place)?;
+                self.done.push(Done::Placed(index));
+            }
+            (false, true) => {
+                check_seen(&place, seen, true)?;
+                names::rename_to_free(&place, &stage)?;
+                self.done.push(Done::Withdrawn(index));
+                check_seen(&stage, seen, false).map_err(|_| changed(path))?;
+            }
+            (false, false) => {
+                check_seen(&place, seen, true)?;
+                exchange(&stage, &place)?;
+                self.done.push(Done::Exchanged(index));
+                check_seen(&stage, seen, false).map_err(|_| changed(path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rename(
+        &mut self,
+        index: usize,
+        from: &TargetPath,
+        to: &TargetPath,
+        replaced: &Image,
+        seen: Seen,
+    ) -> Result<(), FileError> {
+        let (old, new) = (Dir::of(from)?, Dir::of(to)?);
+        check_seen(&old, seen, true)?;
+        self.touch(from);
+        self.touch(to);
+        if replaced.is_absent() {
+            names::rename_to_free(&old, &new)?;
+            self.done.push(Done::Moved(index, false));
+        } else {
+            exchange(&old, &new)?;
+            self.done.push(Done::Moved(index, true));
+        }
+        check_seen(&new, seen, false).map_err(|_| changed(from))
+    }
+
+    fn retouch(
+        &mut self,
+        index: usize,
+        path: &TargetPath,
+        (before, after): (&Meta, &Meta),
+        seen: Seen,
+    ) -> Result<(), FileError> {
+        let place = Dir::of(path)?;
+        let node = check_seen(&place, seen, true)?.ok_or_else(|| changed(path))?;
+        // Opened before the change: afterwards the mode may forbid it.
+        let readable = matches!(node.kind, Kind::File | Kind::Directory)
+            .then(|| rustix::fs::openat(
+                &place.dir,
+                &place.name,
+                rustix::fs::OFlags::RDONLY
+                    | rustix::fs::OFlags::NOFOLLOW
+                    | rustix::fs::OFlags::NONBLOCK
+                    | rustix::fs::OFlags::CLOEXEC,
+                rustix::fs::Mode::empty(),
+            ))
+            .and_then(Result::ok);
+        let handle = place.handle()?;
+        self.done.push(Done::Retouched(index));
+        let mut wanted = after.clone();
+        // Times are only put back where the change itself is an undo of one that set them.
+        wanted.times = None;
+        let gaps = meta::write(&handle, node.kind, &wanted, path)?;
+        if !gaps.is_empty() && before != after {
+            return Err(FileError::Permission { path: path.to_string(), action: "change" });
+        }
+        match readable {
+            Some(file) => self.tools.syncs.file(file, path, self.sync_name(true)),
+            None => self.tools.syncs.file_system(&place.dir, self.sync_name(true)),
+        }
+    }
+
+    /// Puts away everything that was exchanged out: first what goes into slots, last what is dropped.
+    pub(super) fn dispose_all(&mut self) -> Result<(), FileError> {
+        let put_away: HashSet<usize> = self.done.iter().filter_map(|done| match done {
+            Done::Parked(index) | Done::Dropped(index) => Some(*index),
+            Done::Made(_) | Done::Taken(_) | Done::Placed(_) | Done::Exchanged(_)
+            | Done::Withdrawn(_) | Done::Moved(..) | Done::Retouched(_) => None,
+        }).collect();
+        let out: Vec<usize> = self.done.iter().filter_map(|done| match done {
+            Done::Exchanged(index) | Done::Withdrawn(index) | Done::Moved(index, true) => {
+                Some(*index)
+            }
+            Done::Made(_) | Done::Taken(_) | Done::Placed(_) | Done::Moved(_, false)
+            | Done::Retouched(_) | Done::Parked(_) | Done::Dropped(_) => None,
+        }).filter(|index| !put_away.contains(index)).collect();
+        let is_kept = |index: &usize| self.steps.get(*index).is_some_and(|step| {
+            matches!(&step.change, Change::Set { before: Image::Kept { .. }, .. }
+                | Change::Move { replaced: Image::Kept { .. }, .. })
+        });
+        let (kept, dropped): (Vec<usize>, Vec<usize>) = out.into_iter().partition(is_kept);
+        for index in kept.into_iter().chain(dropped) {
+            self.dispose(index)?;
+        }
+        Ok(())
+    }
+
+    fn dispose(&mut self, index: usize) -> Result<(), FileError> {
+        let Some((old, image)) = self.exchanged_out(index)? else { return Ok(()) };
+        match image {
+            Image::Absent => return Ok(()),
+            Image::Kept { slot, .. } => {
+                let depot = slot.depot.clone();
+                names::rename_to_free(&old, &Dir::of(&slot.path())?)?;
+                self.depots.insert(depot);
+                self.done.push(Done::Parked(index));
+            }
+            Image::Directory { .. } => {
+                names::rmdir(&old)?;
+                self.done.push(Done::Dropped(index));
+            }
+            Image::File { .. }
+            | Image::Symlink { .. }
+            | Image::Special { .. }
+            | Image::Linked { .. } => {
+                names::unlink(&old)?;
+                self.done.push(Done::Dropped(index));
+            }
+        }
+        self.tools.reach("file.disposed")
+    }
+
+    /// Gives the place and the image of what a step exchanged out.
+    pub(super) fn exchanged_out(&self, index: usize) -> Result<Option<(Place, &Image)>, FileError> {
+        let Some(step) = self.steps.get(index) else { return Ok(None) };
+        match &step.change {
+            Change::Set { path, before, .. } => {
+                let place = Dir::of(path)?;
+                let Some(stage) = self.stages.get(index) else { return Ok(None) };
+                let stage = place.dir.place(stage.file_name().unwrap_or_default());
+                Ok(Some((stage, before)))
+            }
+            Change::Move { from, replaced, .. } => Ok(Some((Dir::of(from)?, replaced))),
+            Change::Retouch { .. } => Ok(None),
+        }
+    }
+
+    /// Tells whether a later step takes away or moves a directory above this one.
+    fn is_below_later(&self, index: usize, path: &TargetPath) -> bool {
+        let later = self.steps.iter().skip(index + 1);
+        // Trees are removed entry by entry only where there is no depot, so the list is searched rarely.
+        let removes = |change: &Change| match change {
+            Change::Set { path, after, .. } => (!after.is_directory()).then(|| path.clone()),
+            Change::Move { from, .. } => Some(from.clone()),
+            Change::Retouch { .. } => None,
+        };
+        let mut above = later.filter_map(|step| removes(&step.change));
+        above.any(|other| path.is_below(&other))
+    }
+}
+
+/// Compares with what was captured.
+fn check_seen(place: &Place, seen: Seen, with_ctime: bool) -> Result<Option<Node>, FileError> {
+    let now = place.node()?;
+    let is_same = match (seen, &now) {
+        (Seen::Absent, None) => true,
+        (Seen::There(node), Some(now)) => now.is_still(&node, with_ctime),
+        (Seen::Absent, Some(_)) | (Seen::There(_), None) => false,
+    };
+    if is_same { Ok(now) } else { Err(changed(&place.path())) }
+}
+
+/// Swaps two names; where the file system cannot, by way of a third name.
+pub(super) fn exchange(stage: &Place, place: &Place) -> Result<(), FileError> {
+    if names::exchange(stage, place)? {
+        return Ok(());
+    }
+    let mut third = stage.name.clone();
+    third.push("-old");
+    let third = stage.dir.place(&third);
+    names::rename_to_free(place, &third)?;
+    if let Err(error) = names::rename_to_free(stage, place) {
+        names::rename_to_free(&third, place)?;
+        return Err(error);
+    }
+    rustix::fs::renameat(&third.dir, &third.name, &stage.dir, &stage.name)
+        .naming(&stage.path(), "name")
+}
+
+fn changed(path: &TargetPath) -> FileError {
+    FileError::Changed { path: path.to_string() }
+}

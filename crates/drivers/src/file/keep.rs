@@ -1,0 +1,224 @@
+//! Keeping what is there now, by the cheapest means that is exact, before anything may change.
+//!
+//! | what | how |
+//! | --- | --- |
+//! | file up to 64 KiB with one name, ours | its bytes ride with the recipe: no further sync |
+//! | larger file, or one with several names, or somebody else's | its inode moves into the depot when it is replaced: O(1) |
+//! | tree | the same, whole |
+//! | symbolic link, empty directory | by value |
+//! | pipe, socket, device | its inode; where that cannot be, by value |
+//! | what cannot move into a depot | copied into the content store |
+//!
+//! Moving the inode instead of linking it beforehand leaves the target untouched until the recipe is
+//! durable, needs no sync before that, and works for files that may not be linked.
+
+use std::collections::HashMap;
+use std::io::Read as _;
+
+use backout_model::ports::NewContent;
+use backout_model::{Digest, OperationId, Slot, TargetPath};
+use rustix::fs::{AtFlags, StatxFlags, statx};
+
+use super::any_bytes::AnyBytes;
+use super::error::{FileError, Naming as _};
+use super::recipe::{Image, Kind, Meta};
+use super::sys::{Dir, Node, Place, bytes, meta};
+use super::tools::Tools;
+
+/// Up to this size a content rides with the record that needs it.
+pub(crate) const INLINE_BYTES_MAX: u64 = 64 * 1024;
+
+/// All contents that ride with one record together.
+const INLINE_TOTAL_MAX: u64 = 64 * 1024 * 1024;
+
+/// How often a file that changes while it is read is read again.
+const TRIES_MAX: usize = 3;
+
+/// Collects what an operation keeps.
+#[derive(Debug)]
+pub(crate) struct Keeper<'t> {
+    tools: &'t Tools,
+    id: OperationId,
+    slots: usize,
+    inline_bytes: u64,
+    depots: HashMap<TargetPath, Option<TargetPath>>,
+    /// The contents that must become durable with the recipe.
+    pub(crate) contents: Vec<NewContent>,
+    /// Things worth knowing.
+    pub(crate) notes: Vec<String>,
+}
+
+impl<'t> Keeper<'t> {
+    /// Begins an operation.
+    pub(crate) fn new(tools: &'t Tools, id: OperationId) -> Self {
+        Self {
+            tools,
+            id,
+            slots: 0,
+            inline_bytes: 0,
+            depots: HashMap::new(),
+            contents: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Gives the image of what is there, such that it can be put back, and the node as it was seen.
+    /// A directory is kept without its entries.
+    pub(crate) fn keep(&mut self, place: &Place) -> Result<(Image, Node), FileError> {
+        let path = place.path();
+        for _ in 0..TRIES_MAX {
+            let missing = || FileError::NotFound { path: path.to_string() };
+            let node = place.node()?.ok_or_else(missing)?;
+            let image = match node.kind {
+                Kind::File => self.keep_file(place, &node)?,
+                Kind::Symlink => {
+                    Image::Symlink { to: link_target(place)?, meta: meta_of(place, &node)? }
+                }
+                Kind::Directory => Image::Directory { meta: meta_of(place, &node)? },
+                Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
+                    self.keep_special(place, &node)?
+                }
+            };
+            // What changed while it was read is read again.
+            if place.node()?.is_some_and(|now| now.is_still(&node, true)) {
+                return Ok((image, node));
+            }
+        }
+        Err(FileError::Changed { path: path.to_string() })
+    }
+
+    /// Gives the image of an inode that will move, whole, into the depot; nothing if it cannot.
+    pub(crate) fn park(&mut self, place: &Place, node: &Node) -> Result<Option<Image>, FileError> {
+        let Some(depot) = self.depot_of(&place.dir)? else { return Ok(None) };
+        if depot == place.path() || depot.is_below(&place.path()) {
+            return Err(FileError::Ours { path: place.path().to_string() });
+        }
+        let slot = Slot { depot, name: format!("{}-{}", self.id, self.slots) };
+        self.slots += 1;
+        Ok(Some(Image::Kept {
+            slot,
+            node: node.kind,
+            identity: node.identity,
+            meta: meta_of(place, node)?,
+            copy: None,
+        }))
+    }
+
+    /// Lets bytes ride with the recipe, if they are few enough. Returns whether they do.
+    pub(crate) fn inline(&mut self, digest: Digest, content: &[u8]) -> bool {
+        let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        if size > INLINE_BYTES_MAX || self.inline_bytes + size > INLINE_TOTAL_MAX {
+            return false;
+        }
+        self.inline_bytes += size;
+        self.contents.push(NewContent { digest, bytes: content.to_vec() });
+        true
+    }
+
+    fn keep_file(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
+        let is_small = node.identity.size <= INLINE_BYTES_MAX
+            && self.inline_bytes + node.identity.size <= INLINE_TOTAL_MAX;
+        let euid = rustix::process::geteuid().as_raw();
+        // Only root can give a new file to somebody else, so somebody else's inode is kept itself.
+        let is_ours = euid == 0 || node.uid == euid;
+        if is_small && is_ours && !node.is_shared {
+            return self.keep_bytes(place, node);
+        }
+        match self.park(place, node)? {
+            Some(Image::Kept { slot, node: kind, identity, meta, .. }) => {
+                // Other names can change a shared inode in place; a copy tells, and is a way back.
+                let copy = if node.is_shared { Some(self.copy(place, node)?) } else { None };
+                Ok(Image::Kept { slot, node: kind, identity, meta, copy })
+            }
+            _ if is_small => self.keep_bytes(place, node),
+            _ => {
+                let (digest, meta) = (self.copy(place, node)?, meta_of(place, node)?);
+                self.notes.push(format!("`{}` was copied before the change", place.path()));
+                Ok(Image::File { digest, size: node.identity.size, stored: true, meta })
+            }
+        }
+    }
+
+    fn keep_bytes(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
+        let digest = self.copy(place, node)?;
+        if node.is_shared {
+            self.notes.push(format!(
+                "`{}` has other names; undoing gives back its content, not the shared inode",
+                place.path()
+            ));
+        }
+        let meta = meta_of(place, node)?;
+        Ok(Image::File { digest, size: node.identity.size, stored: true, meta })
+    }
+
+    /// Stores a copy of a file's bytes: with the recipe if they are few, else at once.
+    fn copy(&mut self, place: &Place, node: &Node) -> Result<Digest, FileError> {
+        let path = place.path();
+        let mut file = place.read()?;
+        if node.identity.size <= INLINE_BYTES_MAX {
+            let mut content = Vec::new();
+            let limit = INLINE_BYTES_MAX + 1;
+            file.by_ref().take(limit).read_to_end(&mut content).naming(&path, "read")?;
+            let digest = Digest::of(&content);
+            if self.inline(digest, &content) {
+                return Ok(digest);
+            }
+            file = place.read()?;
+        }
+        self.tools.reach("file.stash")?;
+        let stashed = self.tools.stash.stash(self.id, &mut file);
+        let (digest, _) = stashed.map_err(|error| FileError::NoWayToKeep {
+            path: path.to_string(),
+            why: format!("it cannot move into a depot, and {error}"),
+        })?;
+        Ok(digest)
+    }
+
+    fn keep_special(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
+        if let Some(image) = self.park(place, node)? {
+            return Ok(image);
+        }
+        self.notes.push(format!("`{}` is kept by value, not as the same inode", place.path()));
+        Ok(Image::Special { node: node.kind, device: node.device, meta: meta_of(place, node)? })
+    }
+
+    /// Finds the depot that an entry of `dir` can be renamed into.
+    fn depot_of(&mut self, dir: &Dir) -> Result<Option<TargetPath>, FileError> {
+        if let Some(known) = self.depots.get(dir.path()) {
+            return Ok(known.clone());
+        }
+        let depot = self.tools.depots.depot_for(dir.path());
+        let usable = match depot {
+            Some(depot) => is_same_mount(dir, &*Dir::open(&depot)?)?.then_some(depot),
+            None => None,
+        };
+        self.depots.insert(dir.path().clone(), usable.clone());
+        Ok(usable)
+    }
+}
+
+/// A rename works within one mount of one file system, and nowhere else.
+fn is_same_mount(one: &Dir, other: &Dir) -> Result<bool, FileError> {
+    let mount = |dir: &Dir| {
+        let flags = StatxFlags::MNT_ID | StatxFlags::BASIC_STATS;
+        let found = statx(dir, "", AtFlags::EMPTY_PATH, flags).naming(dir.path(), "look at")?;
+        Ok::<_, FileError>((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
+    };
+    Ok(mount(one)? == mount(other)?)
+}
+
+/// Reads everything but the content of what is there.
+pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, FileError> {
+    meta::read(node, place.handle()?, &place.path())
+}
+
+/// Reads where a symbolic link points.
+pub(crate) fn link_target(place: &Place) -> Result<AnyBytes, FileError> {
+    let target = rustix::fs::readlinkat(&place.dir, &place.name, Vec::new());
+    Ok(AnyBytes(target.naming(&place.path(), "read the link")?.into_bytes()))
+}
+
+/// Computes the digest of the file that is there.
+pub(crate) fn digest_of(place: &Place) -> Result<(Digest, u64), FileError> {
+    bytes::digest(&mut place.read()?).naming(&place.path(), "read")
+}

@@ -1,0 +1,349 @@
+//! The persisted undo of a file operation: what each name was before and is after.
+//!
+//! - A change is data: `before`, `after`, and where the bytes of both can be had. So the same recipe serves
+//!   to undo, to revert half an operation, and to finish a half-done undo.
+//! - A **kept** inode is at exactly one of three places: its slot in the depot, the temporary name of its
+//!   change, or its path. It moves between them by rename only, so no crash can lose it.
+//! - Version 1 is read for ever; golden files under `golden/` hold it to that.
+
+use backout_model::{
+    Completion, Digest, DriverKind, Effect, OperationId, Recipe, Slot, TargetPath,
+};
+use serde::{Deserialize, Serialize};
+
+use super::any_bytes::AnyBytes;
+use super::error::FileError;
+
+/// The newest version of the body that this program writes and reads.
+pub(crate) const VERSION: u16 = 1;
+
+/// The body of a file recipe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileRecipe {
+    /// Whose recipe it is; temporary names are made of it.
+    pub(crate) operation: OperationId,
+    /// What happens, in order.
+    pub(crate) changes: Vec<Change>,
+    /// The times of the directories whose entries change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) parents: Vec<ParentTimes>,
+}
+
+/// The times of a directory whose entries change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ParentTimes {
+    /// The directory.
+    pub(crate) path: TargetPath,
+    /// Its times before.
+    pub(crate) before: Times,
+    /// The times to give it at the end, if the operation is an undo and nobody else wrote to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<Times>,
+}
+
+/// One change of one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "kebab-case")]
+pub(crate) enum Change {
+    /// A name comes to stand for something else.
+    Set {
+        /// The name.
+        path: TargetPath,
+        /// What it was.
+        before: Image,
+        /// What it becomes.
+        after: Image,
+    },
+    /// A file or a tree gets another name.
+    Move {
+        /// The old name.
+        from: TargetPath,
+        /// The new name.
+        to: TargetPath,
+        /// What kind of thing is moved.
+        node: Kind,
+        /// Which it is.
+        identity: Identity,
+        /// What the new name stood for.
+        replaced: Image,
+    },
+    /// Permissions, owner or attributes change in place.
+    Retouch {
+        /// The name.
+        path: TargetPath,
+        /// What they were.
+        before: Meta,
+        /// What they become.
+        after: Meta,
+    },
+}
+
+impl Change {
+    /// Gives the name that the change is about; for a move, the new one.
+    pub(crate) const fn path(&self) -> &TargetPath {
+        match self {
+            Self::Set { path, .. } | Self::Retouch { path, .. } => path,
+            Self::Move { to, .. } => to,
+        }
+    }
+
+    /// Lists the images.
+    pub(crate) fn images(&self) -> Vec<&Image> {
+        match self {
+            Self::Set { before, after, .. } => vec![before, after],
+            Self::Move { replaced, .. } => vec![replaced],
+            Self::Retouch { .. } => Vec::new(),
+        }
+    }
+
+    /// Tells whether the change puts a new directory where none was, whose entries arrive with it.
+    pub(crate) const fn is_new_directory(&self) -> bool {
+        match self {
+            Self::Set { before, after: Image::Directory { .. }, .. } => {
+                !matches!(before, Image::Directory { .. })
+            }
+            Self::Set { .. } | Self::Move { .. } | Self::Retouch { .. } => false,
+        }
+    }
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+pub(crate) enum Image {
+    /// Nothing.
+    Absent,
+    /// A regular file, by its bytes.
+    File {
+        /// The bytes' name.
+        digest: Digest,
+        /// How many they are.
+        size: u64,
+        /// Whether the content store has them; if not, they are only known by name.
+        stored: bool,
+        /// Everything else.
+        meta: Meta,
+    },
+    /// A symbolic link.
+    Symlink {
+        /// Where it points.
+        to: AnyBytes,
+        /// Everything else.
+        meta: Meta,
+    },
+    /// A directory; its entries are not part of it.
+    Directory {
+        /// Everything but the entries.
+        meta: Meta,
+    },
+    /// A pipe, a socket or a device, by value.
+    Special {
+        /// Which.
+        node: Kind,
+        /// The device's number.
+        device: u64,
+        /// Everything else.
+        meta: Meta,
+    },
+    /// A second name of a file.
+    Linked {
+        /// The first name.
+        to: TargetPath,
+        /// The file.
+        identity: Identity,
+    },
+    /// A whole inode, kept in the depot of its file system: a file, or a tree with all that is in it.
+    Kept {
+        /// Where it is kept.
+        slot: Slot,
+        /// What it is.
+        node: Kind,
+        /// Which it is.
+        identity: Identity,
+        /// Mode, owner and attributes.
+        meta: Meta,
+        /// A copy of the bytes in the store, for a file that others can change by another name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        copy: Option<Digest>,
+    },
+}
+
+impl Image {
+    /// Tells whether it is nothing.
+    pub(crate) const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
+    /// Tells whether it is a directory, with or without its entries.
+    pub(crate) const fn is_directory(&self) -> bool {
+        matches!(self, Self::Directory { .. } | Self::Kept { node: Kind::Directory, .. })
+    }
+
+    /// Names the content that the store must hold for it.
+    pub(crate) const fn stored(&self) -> Option<Digest> {
+        match self {
+            Self::File { digest, stored: true, .. } => Some(*digest),
+            Self::Kept { copy, .. } => *copy,
+            Self::Absent
+            | Self::File { .. }
+            | Self::Symlink { .. }
+            | Self::Directory { .. }
+            | Self::Special { .. }
+            | Self::Linked { .. } => None,
+        }
+    }
+
+    /// Says what it is, in a word or two.
+    pub(crate) const fn noun(&self) -> &'static str {
+        match self {
+            Self::Absent => "nothing",
+            Self::File { .. } | Self::Linked { .. } => Kind::File.noun(),
+            Self::Symlink { .. } => Kind::Symlink.noun(),
+            Self::Directory { .. } => Kind::Directory.noun(),
+            Self::Special { node, .. } | Self::Kept { node, .. } => node.noun(),
+        }
+    }
+}
+
+/// The kinds of inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A block device.
+    BlockDevice,
+    /// A character device.
+    CharacterDevice,
+}
+
+impl Kind {
+    /// Says what it is, with its article.
+    pub(crate) const fn noun(self) -> &'static str {
+        match self {
+            Self::File => "a file",
+            Self::Directory => "a directory",
+            Self::Symlink => "a symbolic link",
+            Self::Fifo => "a pipe",
+            Self::Socket => "a socket",
+            Self::BlockDevice | Self::CharacterDevice => "a device",
+        }
+    }
+
+    /// Says what it is, without an article.
+    pub(crate) fn word(self) -> &'static str {
+        self.noun().strip_prefix("a ").unwrap_or_default()
+    }
+}
+
+/// Which inode it is, and in which state. Device numbers change over a reboot, so they are noted but not
+/// compared; times are nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    /// The device.
+    pub(crate) dev: u64,
+    /// The inode.
+    pub(crate) ino: u64,
+    /// The size in bytes.
+    pub(crate) size: u64,
+    /// When its content changed.
+    pub(crate) mtime: i64,
+    /// When anything of it changed.
+    pub(crate) ctime: i64,
+}
+
+/// Access and modification time, in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Times {
+    /// When it was last read.
+    pub(crate) atime: i64,
+    /// When it was last changed.
+    pub(crate) mtime: i64,
+}
+
+/// Everything about an inode but its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Meta {
+    /// The permission bits, with setuid, setgid and sticky.
+    pub(crate) mode: u32,
+    /// The owner.
+    pub(crate) uid: u32,
+    /// The group.
+    pub(crate) gid: u32,
+    /// The times to give it; none for "whenever it is made".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) times: Option<Times>,
+    /// Extended attributes and ACLs, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) xattrs: Vec<(AnyBytes, AnyBytes)>,
+}
+
+/// What only the effect could tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileCompletion {
+    /// Per change, which inode the name stands for now.
+    pub(crate) identities: Vec<Option<Identity>>,
+    /// Per directory of `parents`, its modification time now.
+    pub(crate) parents: Vec<Option<i64>>,
+}
+
+impl FileRecipe {
+    /// Wraps the body, with the lists of contents and slots that the store needs.
+    pub(crate) fn encode(&self) -> Result<Recipe, FileError> {
+        let images = || self.changes.iter().flat_map(Change::images);
+        let mut contents: Vec<_> = images().filter_map(Image::stored).collect();
+        contents.sort_unstable();
+        contents.dedup();
+        let mut slots: Vec<_> = images()
+            .filter_map(|image| match image {
+                Image::Kept { slot, .. } => Some(slot.clone()),
+                Image::Absent
+                | Image::File { .. }
+                | Image::Symlink { .. }
+                | Image::Directory { .. }
+                | Image::Special { .. }
+                | Image::Linked { .. } => None,
+            })
+            .collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let body = serde_json::to_value(self).map_err(FileError::Unreadable)?;
+        Ok(Recipe { driver: DriverKind::File, version: VERSION, contents, slots, body })
+    }
+
+    /// Reads a body of any version up to ours.
+    pub(crate) fn decode(recipe: &Recipe) -> Result<Self, FileError> {
+        if recipe.version == 0 || recipe.version > VERSION {
+            return Err(FileError::Recipe { found: recipe.version, known: VERSION });
+        }
+        Self::deserialize(&recipe.body).map_err(FileError::Unreadable)
+    }
+}
+
+impl FileCompletion {
+    /// Wraps it for the journal.
+    pub(crate) fn encode(&self) -> Result<Completion, FileError> {
+        serde_json::to_value(self).map(Completion).map_err(FileError::Unreadable)
+    }
+
+    /// Reads the completion of an effect; an effect without one has an empty one.
+    pub(crate) fn of(effect: &Effect) -> Result<Self, FileError> {
+        match &effect.completion {
+            Some(completion) => Self::deserialize(&completion.0).map_err(FileError::Unreadable),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// Gives the inode that change number `index` left behind.
+    pub(crate) fn identity(&self, index: usize) -> Option<&Identity> {
+        self.identities.get(index).and_then(Option::as_ref)
+    }
+}

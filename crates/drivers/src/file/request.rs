@@ -1,0 +1,248 @@
+//! What the file driver can be asked.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use backout_model::text::Occurrence;
+use backout_model::{OperationKind, Verb};
+
+use super::mode::ModeChange;
+
+/// Where new bytes come from.
+#[derive(Debug)]
+pub enum Source {
+    /// From memory.
+    Bytes(Vec<u8>),
+    /// From another file, by its path.
+    Path(PathBuf),
+    /// From an open file or a pipe, from where it stands to its end.
+    Opened(File),
+}
+
+/// What must be there before a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expect {
+    /// A file or nothing.
+    #[default]
+    Anything,
+    /// Nothing.
+    New,
+    /// A file.
+    Existing,
+}
+
+/// A write to the file system. Relative paths start at the current directory of the process; write,
+/// append, edit and chmod follow a symbolic link at the end of the path, the others act on the link.
+#[derive(Debug)]
+pub enum FileRequest {
+    /// Put a file's whole content.
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Its new content.
+        source: Source,
+        /// What must be there before.
+        expect: Expect,
+        /// Whether missing directories are made.
+        parents: bool,
+        /// The permission bits; by default those of the old file, or the usual ones.
+        mode: Option<u32>,
+    },
+    /// Add to a file's end.
+    Append {
+        /// The file.
+        path: PathBuf,
+        /// What is added.
+        source: Source,
+    },
+    /// Replace a part of a file.
+    Edit {
+        /// The file.
+        path: PathBuf,
+        /// What is looked for.
+        search: Vec<u8>,
+        /// What comes instead.
+        replacement: Vec<u8>,
+        /// Which of the places found.
+        occurrence: Occurrence,
+    },
+    /// Apply a unified patch of one or more files.
+    Patch {
+        /// The directory that the names in the patch start at, and that they may not leave.
+        base: PathBuf,
+        /// The patch.
+        patch: Vec<u8>,
+    },
+    /// Remove a file, a link, an empty directory or a tree.
+    Remove {
+        /// What.
+        path: PathBuf,
+        /// Whether a directory goes with all that is in it.
+        recursive: bool,
+    },
+    /// Give a file or a tree another name.
+    Move {
+        /// The old name.
+        from: PathBuf,
+        /// The new name.
+        to: PathBuf,
+        /// Whether a file of the new name is replaced.
+        replace: bool,
+    },
+    /// Make a second file or tree like the first.
+    Copy {
+        /// The first.
+        from: PathBuf,
+        /// The second.
+        to: PathBuf,
+        /// Whether a directory is copied with all that is in it.
+        recursive: bool,
+        /// Whether a file of the new name is replaced.
+        replace: bool,
+    },
+    /// Make a directory.
+    Mkdir {
+        /// The directory.
+        path: PathBuf,
+        /// Whether missing directories above are made, and an existing one is fine.
+        parents: bool,
+        /// The permission bits.
+        mode: Option<u32>,
+    },
+    /// Make a symbolic link.
+    Symlink {
+        /// The link.
+        path: PathBuf,
+        /// Where it points, as given.
+        to: OsString,
+        /// Whether a file of that name is replaced.
+        replace: bool,
+    },
+    /// Give a file a second name.
+    HardLink {
+        /// The second name.
+        path: PathBuf,
+        /// The file.
+        to: PathBuf,
+    },
+    /// Change permissions.
+    Chmod {
+        /// What.
+        path: PathBuf,
+        /// How.
+        mode: ModeChange,
+        /// Whether all below it changes too.
+        recursive: bool,
+    },
+    /// Change the owner.
+    Chown {
+        /// What.
+        path: PathBuf,
+        /// The new owner.
+        uid: Option<u32>,
+        /// The new group.
+        gid: Option<u32>,
+        /// Whether all below it changes too.
+        recursive: bool,
+    },
+    /// Several of these, all or nothing; later entries see what earlier ones planned.
+    Batch(Vec<Self>),
+}
+
+impl FileRequest {
+    /// Makes a plain write of bytes.
+    pub fn write(path: impl Into<PathBuf>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self::Write {
+            path: path.into(),
+            source: Source::Bytes(bytes.into()),
+            expect: Expect::Anything,
+            parents: false,
+            mode: None,
+        }
+    }
+
+    /// Tells what kind of write it is.
+    pub const fn verb(&self) -> Verb {
+        match self {
+            Self::Write { .. } => Verb::Write,
+            Self::Append { .. } => Verb::Append,
+            Self::Edit { .. } | Self::Patch { .. } => Verb::Edit,
+            Self::Remove { .. } => Verb::Remove,
+            Self::Move { .. } => Verb::Move,
+            Self::Copy { .. } => Verb::Copy,
+            Self::Mkdir { .. } => Verb::Mkdir,
+            Self::Symlink { .. } | Self::HardLink { .. } => Verb::Link,
+            Self::Chmod { .. } => Verb::Chmod,
+            Self::Chown { .. } => Verb::Chown,
+            Self::Batch(_) => Verb::Batch,
+        }
+    }
+
+    /// Tells which row of the decision matrix it is.
+    pub(crate) const fn kind(&self) -> OperationKind {
+        match self {
+            Self::Remove { .. } => OperationKind::FileDelete,
+            Self::Patch { .. } | Self::Batch(_) => OperationKind::FileMulti,
+            Self::Move { .. } | Self::Copy { recursive: true, .. } => OperationKind::FileMulti,
+            Self::Chmod { recursive: true, .. } | Self::Chown { recursive: true, .. } => {
+                OperationKind::FileMulti
+            }
+            Self::Write { .. }
+            | Self::Append { .. }
+            | Self::Edit { .. }
+            | Self::Copy { .. }
+            | Self::Mkdir { .. }
+            | Self::Symlink { .. }
+            | Self::HardLink { .. }
+            | Self::Chmod { .. }
+            | Self::Chown { .. } => OperationKind::FileWrite,
+        }
+    }
+
+    /// Says it in one line.
+    pub fn summary(&self) -> String {
+        let show = |path: &Path| path.display().to_string();
+        match self {
+            Self::Write { path, .. } => format!("write {}", show(path)),
+            Self::Append { path, .. } => format!("append to {}", show(path)),
+            Self::Edit { path, .. } => format!("edit {}", show(path)),
+            Self::Patch { base, .. } => format!("patch {}", show(base)),
+            Self::Remove { path, recursive: true } => format!("remove {} and all below", show(path)),
+            Self::Remove { path, .. } => format!("remove {}", show(path)),
+            Self::Move { from, to, .. } => format!("move {} to {}", show(from), show(to)),
+            Self::Copy { from, to, .. } => format!("copy {} to {}", show(from), show(to)),
+            Self::Mkdir { path, .. } => format!("make directory {}", show(path)),
+            Self::Symlink { path, to, .. } => format!("link {} to {}", show(path), to.display()),
+            Self::HardLink { path, to } => format!("name {} also {}", show(to), show(path)),
+            Self::Chmod { path, mode, .. } => format!("change mode of {} to {mode}", show(path)),
+            Self::Chown { path, uid, gid, .. } => {
+                let part = |id: &Option<u32>| id.map(|id| id.to_string()).unwrap_or_default();
+                format!("change owner of {} to {}:{}", show(path), part(uid), part(gid))
+            }
+            Self::Batch(requests) => match requests.as_slice() {
+                [] => "an empty batch".to_owned(),
+                [only] => only.summary(),
+                [first, rest @ ..] => format!("{} and {} more", first.summary(), rest.len()),
+            },
+        }
+    }
+
+    /// Lists the paths as given, to be looked at together.
+    pub(crate) fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Write { path, .. }
+            | Self::Append { path, .. }
+            | Self::Edit { path, .. }
+            | Self::Remove { path, .. }
+            | Self::Mkdir { path, .. }
+            | Self::Symlink { path, .. }
+            | Self::Chmod { path, .. }
+            | Self::Chown { path, .. } => vec![path],
+            Self::Patch { base, .. } => vec![base],
+            Self::HardLink { path, to } => vec![path, to],
+            Self::Move { from, to, .. } | Self::Copy { from, to, .. } => vec![from, to],
+            Self::Batch(requests) => requests.iter().flat_map(Self::paths).collect(),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! From a path as given to the one name that it means.
+//!
+//! The directories on the way are resolved once, links followed, here and nowhere else; the result has no
+//! symbolic link in it, and everything later refuses to follow one.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use backout_model::TargetPath;
+
+use super::error::FileError;
+use super::tools::Tools;
+
+/// How many links may lead to one another.
+const LINKS_MAX: usize = 40;
+
+/// What to do with a symbolic link at the end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// Go where it points: the content is meant.
+    Followed,
+    /// Stop at it: the name is meant.
+    Itself,
+}
+
+/// A path with its meaning.
+#[derive(Debug, Clone)]
+pub(crate) struct Resolved {
+    /// The one name.
+    pub(crate) path: TargetPath,
+    /// The link at the end of the path, if one was followed.
+    pub(crate) link: Option<TargetPath>,
+}
+
+/// Finds the name that a path means. Nothing needs to be there, not even its directory.
+pub(crate) fn resolve(tools: &Tools, given: &Path, last: Last) -> Result<Resolved, FileError> {
+    let shown = || given.display().to_string();
+    let absolute = std::path::absolute(given)
+        .map_err(|source| FileError::Io { path: shown(), action: "find", source })?;
+    let mut at = absolute;
+    let mut link = None;
+    for _ in 0..LINKS_MAX {
+        let path = name_of(&at, &shown)?;
+        let pointed = match last {
+            Last::Followed => std::fs::read_link(path.as_path()).ok(),
+            Last::Itself => None,
+        };
+        let Some(pointed) = pointed else {
+            let target = TargetPath::new(&path).map_err(|_| FileError::Unusable { path: shown() })?;
+            if tools.depots.is_ours(&target) {
+                return Err(FileError::Ours { path: target.to_string() });
+            }
+            return Ok(Resolved { path: target, link });
+        };
+        if link.is_none() {
+            link = TargetPath::new(&path).ok();
+        }
+        at = path.parent().unwrap_or(Path::new("/")).join(pointed);
+    }
+    Err(FileError::ThroughSymlink { path: shown() })
+}
+
+/// Resolves everything but the last component.
+fn name_of(path: &Path, shown: &dyn Fn() -> String) -> Result<PathBuf, FileError> {
+    let failed = |source| FileError::Io { path: shown(), action: "find", source };
+    match path.components().next_back() {
+        Some(Component::Normal(name)) => {
+            let parent = path.parent().unwrap_or(Path::new("/"));
+            Ok(directory_of(parent, shown)?.join(name))
+        }
+        // `..` at the end means a directory that exists, or nothing.
+        Some(_) => path.canonicalize().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => FileError::NotFound { path: shown() },
+            _ => failed(error),
+        }),
+        None => Err(FileError::Unusable { path: shown() }),
+    }
+}
+
+/// Resolves a directory; the part that does not exist yet is taken as it is written.
+fn directory_of(path: &Path, shown: &dyn Fn() -> String) -> Result<PathBuf, FileError> {
+    match path.canonicalize() {
+        Ok(real) => Ok(real),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let missing = || FileError::NotFound { path: path.display().to_string() };
+            // A link that leads nowhere cannot become a directory, nor can `..` be taken literally.
+            if path.symlink_metadata().is_ok() {
+                return Err(missing());
+            }
+            let Some(Component::Normal(name)) = path.components().next_back() else {
+                return Err(missing());
+            };
+            let parent = path.parent().ok_or_else(missing)?;
+            Ok(directory_of(parent, shown)?.join(name))
+        }
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotADirectory => {
+                Err(FileError::NotADirectory { path: path.display().to_string() })
+            }
+            io::ErrorKind::PermissionDenied => {
+                Err(FileError::Permission { path: path.display().to_string(), action: "enter" })
+            }
+            _ => Err(FileError::Io { path: shown(), action: "find", source: error }),
+        },
+    }
+}
+
+/// Refuses a relative path that climbs out of its directory.
+pub(crate) fn refuse_escape(given: &Path) -> Result<(), FileError> {
+    let climbs = given.components().any(|component| component == Component::ParentDir);
+    if given.is_relative() && climbs {
+        return Err(FileError::Escapes { path: given.display().to_string() });
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! New bytes beside their target, before they are in it.
+//!
+//! The usual form is a file without a name in the target's own directory: it inherits group and ACL there,
+//! and after a crash nothing is left of it. Where that cannot be, few bytes wait in memory and many in a
+//! private directory.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek as _, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use backout_model::{Digest, OperationId, TargetPath};
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use super::error::{FileError, Naming as _};
+use super::execute::Step;
+use super::keep::INLINE_BYTES_MAX;
+use super::recipe::{Change, Identity, Image, ParentTimes};
+use super::sys::{Dir, bytes};
+use super::tools::Tools;
+
+/// How many files may be open at once only to be staged.
+const OPEN_MAX: usize = 256;
+
+/// Where the bytes of a new file are until it has its name.
+#[derive(Debug)]
+pub(crate) enum Material {
+    /// Nowhere: the image says it all, or the inode is kept.
+    Image,
+    /// In a file without a name, on the target's file system, its metadata already set.
+    Nameless(File),
+    /// In memory.
+    Bytes(Vec<u8>),
+    /// In our staging directory.
+    Spooled(Spooled),
+    /// In another file, to be copied when it is time.
+    CopyOf(TargetPath, Identity),
+    /// In the content store.
+    Stored,
+}
+
+/// A file in our staging directory; it goes away with the value.
+#[derive(Debug)]
+pub(crate) struct Spooled {
+    path: TargetPath,
+    file: File,
+}
+
+impl Spooled {
+    /// Gives the open file, at its beginning.
+    pub(crate) fn rewound(&self) -> io::Result<&File> {
+        (&self.file).rewind()?;
+        Ok(&self.file)
+    }
+}
+
+impl Drop for Spooled {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_file(self.path.as_path());
+    }
+}
+
+/// Bytes on their way, before it is known where they wait.
+pub(crate) enum Incoming<'a> {
+    /// All of them.
+    Bytes(Vec<u8>),
+    /// An open file, from its beginning to its end, holes included.
+    File(File),
+    /// A first part, and whatever follows.
+    Stream(Vec<u8>, &'a mut dyn Read),
+}
+
+impl<'a> Incoming<'a> {
+    /// Reads a stream just far enough to know whether it is small.
+    pub(crate) fn of(stream: &'a mut dyn Read) -> io::Result<Self> {
+        let mut head = Vec::new();
+        stream.by_ref().take(INLINE_BYTES_MAX + 1).read_to_end(&mut head)?;
+        let is_all = u64::try_from(head.len()).unwrap_or(u64::MAX) <= INLINE_BYTES_MAX;
+        Ok(if is_all { Self::Bytes(head) } else { Self::Stream(head, stream) })
+    }
+
+    /// Puts all bytes into `to`, which is empty.
+    fn pour(self, to: &mut File) -> io::Result<(Digest, u64)> {
+        match self {
+            Self::Bytes(content) => {
+                to.write_all(&content)?;
+                Ok((Digest::of(&content), u64::try_from(content.len()).unwrap_or(0)))
+            }
+            Self::File(from) => {
+                bytes::clone_file(&from, to)?;
+                to.rewind()?;
+                bytes::digest(to)
+            }
+            Self::Stream(head, rest) => bytes::copy_stream(&mut Cursor::new(head).chain(rest), to),
+        }
+    }
+}
+
+/// What staging gave.
+pub(crate) struct Waiting {
+    pub(crate) digest: Digest,
+    pub(crate) size: u64,
+    pub(crate) material: Material,
+}
+
+/// Puts bytes where they can wait. `near` is the nearest directory of the target that exists.
+pub(crate) fn wait(
+    tools: &Tools,
+    id: OperationId,
+    near: &Arc<Dir>,
+    open: &mut usize,
+    incoming: Incoming<'_>,
+) -> Result<Waiting, FileError> {
+    if *open < OPEN_MAX {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match openat(near, ".", flags, Mode::from_raw_mode(0o666)) {
+            Ok(fd) => {
+                *open += 1;
+                let mut file = File::from(fd);
+                let (digest, size) = incoming.pour(&mut file).naming(near.path(), "stage in")?;
+                return Ok(Waiting { digest, size, material: Material::Nameless(file) });
+            }
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::MFILE) => {}
+            Err(errno) => return Err(FileError::of(errno, near.path(), "write in")),
+        }
+    }
+    if let Incoming::Bytes(content) = incoming {
+        let size = u64::try_from(content.len()).unwrap_or(0);
+        let digest = Digest::of(&content);
+        return Ok(Waiting { digest, size, material: Material::Bytes(content) });
+    }
+    let staging = tools.depots.staging(id).naming(near.path(), "stage for")?;
+    let path = staging.join(format!("{id}-{}.new", *open).as_ref());
+    *open += 1;
+    let mut options = File::options();
+    let created = options.read(true).write(true).create_new(true).open(path.as_path());
+    let mut file = created.naming(&path, "stage in")?;
+    let (digest, size) = incoming.pour(&mut file).naming(&path, "stage in")?;
+    Ok(Waiting { digest, size, material: Material::Spooled(Spooled { path, file }) })
+}
+
+/// What a driver keeps between staging and applying. Dropping it leaves no trace.
+#[derive(Debug)]
+pub struct Staged {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) parents: Vec<ParentTimes>,
+    /// Whether what is put in place must be read back and checked, as in an undo.
+    pub(crate) is_undo: bool,
+    shown: Mutex<Vec<File>>,
+}
+
+impl Staged {
+    pub(crate) const fn new(steps: Vec<Step>, parents: Vec<ParentTimes>, is_undo: bool) -> Self {
+        Self { steps, parents, is_undo, shown: Mutex::new(Vec::new()) }
+    }
+
+    /// Walks over the new files, for validators to look at.
+    pub fn files(&self) -> impl Iterator<Item = StagedFile<'_>> {
+        self.steps.iter().filter_map(|step| match &step.change {
+            Change::Set { path, after: Image::File { .. }, .. } => {
+                Some(StagedFile { path, material: &step.material, staged: self })
+            }
+            Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
+        })
+    }
+}
+
+/// A new file that is not in its place yet.
+#[derive(Debug)]
+pub struct StagedFile<'s> {
+    /// Where it will be.
+    pub path: &'s TargetPath,
+    material: &'s Material,
+    staged: &'s Staged,
+}
+
+impl StagedFile<'_> {
+    /// Reads the whole new content.
+    pub fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        self.open()?.read_to_end(&mut content)?;
+        Ok(content)
+    }
+
+    /// Opens the new content from its beginning.
+    pub fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+        match self.material {
+            Material::Nameless(file) | Material::Spooled(Spooled { file, .. }) => {
+                Ok(Box::new(FromStart { file, at: 0 }))
+            }
+            Material::Bytes(content) => Ok(Box::new(Cursor::new(content.as_slice()))),
+            Material::CopyOf(path, _) => Ok(Box::new(File::open(path.as_path())?)),
+            Material::Stored | Material::Image => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "the content is not staged"))
+            }
+        }
+    }
+
+    /// Gives a path under which this process and its children can read the new content, as long as the
+    /// staged operation lives.
+    pub fn readable_path(&self) -> io::Result<PathBuf> {
+        let of = |file: &File| {
+            let (process, fd) = (std::process::id(), file.as_fd().as_raw_fd());
+            Path::new("/proc").join(process.to_string()).join("fd").join(fd.to_string())
+        };
+        match self.material {
+            Material::Nameless(file) | Material::Spooled(Spooled { file, .. }) => Ok(of(file)),
+            Material::CopyOf(path, _) => Ok(path.as_path().to_owned()),
+            Material::Bytes(content) => {
+                let flags = rustix::fs::MemfdFlags::CLOEXEC;
+                let mut file = File::from(rustix::fs::memfd_create("staged", flags)?);
+                file.write_all(content)?;
+                let path = of(&file);
+                self.staged.shown.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+                Ok(path)
+            }
+            Material::Stored | Material::Image => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "the content is not staged"))
+            }
+        }
+    }
+}
+
+/// Reads a shared open file from its start, wherever others are reading.
+struct FromStart<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.at)?;
+        self.at += u64::try_from(count).unwrap_or(0);
+        Ok(count)
+    }
+}

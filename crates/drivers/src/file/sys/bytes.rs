@@ -1,0 +1,98 @@
+//! Moving bytes: reading whole files, copying with holes kept, digests along the way.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd as _;
+
+use backout_model::Digest;
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
+
+/// How many bytes are moved at a time.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// Copies all that `from` gives, and returns digest and length.
+pub(crate) fn copy_stream(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(Digest, u64)> {
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0_u8; BUFFER_BYTES];
+    let mut total = 0_u64;
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let piece = buffer.get(..count).unwrap_or_default();
+        hasher.update(piece);
+        to.write_all(piece)?;
+        total += u64::try_from(count).unwrap_or(0);
+    }
+    Ok((Digest::from_bytes(*hasher.finalize().as_bytes()), total))
+}
+
+/// Computes digest and length of all that `from` gives.
+pub(crate) fn digest(from: &mut dyn Read) -> io::Result<(Digest, u64)> {
+    copy_stream(from, &mut io::sink())
+}
+
+/// Makes `to`, which is empty, the same file as `from`: by sharing blocks where the file system can,
+/// else by copying what is not a hole.
+pub(crate) fn clone_file(from: &File, to: &File) -> io::Result<()> {
+    if rustix::fs::ioctl_ficlone(to.as_fd(), from.as_fd()).is_ok() {
+        return Ok(());
+    }
+    let size = from.metadata()?.len();
+    let mut at = 0;
+    while at < size {
+        let start = match seek(from, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            Err(Errno::NXIO) => break,
+            Err(Errno::INVAL) => at,
+            Err(errno) => return Err(errno.into()),
+        };
+        let end = match seek(from, SeekFrom::Hole(start)) {
+            Ok(end) => end,
+            Err(Errno::INVAL) => size,
+            Err(errno) => return Err(errno.into()),
+        };
+        copy_range(from, to, start, end)?;
+        at = end.max(at + 1);
+    }
+    // A hole at the end has no bytes that would have set the length.
+    if to.metadata()?.len() < size {
+        to.set_len(size)?;
+    }
+    Ok(())
+}
+
+fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
+    seek(from, SeekFrom::Start(start))?;
+    seek(to, SeekFrom::Start(start))?;
+    let (mut from, mut to) = (from, to);
+    io::copy(&mut from.by_ref().take(end - start), &mut to.by_ref())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Seek as _;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_clone_keeps_holes_and_bytes() {
+        let mut from = tempfile::tempfile().unwrap();
+        from.write_all(b"head").unwrap();
+        from.seek(io::SeekFrom::Start(8 << 20)).unwrap();
+        from.write_all(b"tail").unwrap();
+        from.set_len(16 << 20).unwrap();
+        let mut to = tempfile::tempfile().unwrap();
+        clone_file(&from, &to).unwrap();
+        assert!(to.metadata().unwrap().blocks() <= from.metadata().unwrap().blocks());
+        from.rewind().unwrap();
+        to.rewind().unwrap();
+        assert_eq!(digest(&mut from).unwrap(), digest(&mut to).unwrap());
+    }
+}

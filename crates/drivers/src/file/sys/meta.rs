@@ -1,0 +1,177 @@
+//! Mode, owner, times and extended attributes of any inode, read and written through one descriptor.
+//!
+//! `/proc/self/fd/N` names exactly the inode that the descriptor holds, a symbolic link included, so no
+//! path is walked twice and no kind of inode needs its own calls.
+
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+
+use backout_model::TargetPath;
+use rustix::fs::{
+    AtFlags, CWD, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat, getxattr,
+    listxattr, removexattr, setxattr, utimensat,
+};
+use rustix::io::Errno;
+
+use super::Node;
+use crate::file::any_bytes::AnyBytes;
+use crate::file::error::{FileError, Naming as _};
+use crate::file::recipe::{Kind, Meta, Times};
+
+/// Attributes that the system gives to new files by its own rules. They are compared and restored where
+/// an image names them, and tolerated where it does not.
+const SYSTEM_GIVEN: [&[u8]; 3] = [b"security.selinux", b"security.ima", b"security.evm"];
+
+/// Tells whether the system itself gives files this attribute.
+pub(crate) fn is_system_given(name: &[u8]) -> bool {
+    SYSTEM_GIVEN.contains(&name)
+}
+
+/// The largest name list and value the kernel allows.
+const XATTR_BYTES_MAX: usize = 64 * 1024;
+
+/// Reads everything but the content.
+pub(crate) fn read(node: &Node, fd: impl AsFd, path: &TargetPath) -> Result<Meta, FileError> {
+    Ok(Meta {
+        mode: node.mode,
+        uid: node.uid,
+        gid: node.gid,
+        times: Some(node.times),
+        xattrs: xattrs(fd.as_fd(), path)?,
+    })
+}
+
+/// Reads the extended attributes, ACLs included, sorted by name.
+fn xattrs(fd: BorrowedFd<'_>, path: &TargetPath) -> Result<Vec<(AnyBytes, AnyBytes)>, FileError> {
+    let proc = proc_path(fd);
+    // Most files have none: ask for the size first and allocate nothing.
+    match rustix::fs::listxattr_query(&proc) {
+        Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(Vec::new()),
+        Ok(_) => {}
+        Err(errno) => return Err(FileError::of(errno, path, "read the attributes of")),
+    }
+    let mut names = vec![0_u8; XATTR_BYTES_MAX];
+    let length = listxattr(&proc, names.as_mut_slice()).naming(path, "read the attributes of")?;
+    names.truncate(length);
+    let mut found = Vec::new();
+    for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0_u8; XATTR_BYTES_MAX];
+        match getxattr(&proc, name, value.as_mut_slice()) {
+            Ok(length) => {
+                value.truncate(length);
+                found.push((AnyBytes(name.to_vec()), AnyBytes(value)));
+            }
+            // Gone in the meantime, or listed but not for us to read.
+            Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => {}
+            Err(errno) => return Err(FileError::of(errno, path, "read the attributes of")),
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Gives an inode exactly this mode, owner, attributes and (where told) times. Returns, in words, what
+/// only a more privileged process could have set.
+pub(crate) fn write(
+    fd: impl AsFd,
+    kind: Kind,
+    wanted: &Meta,
+    path: &TargetPath,
+) -> Result<Vec<String>, FileError> {
+    let fd = fd.as_fd();
+    let mut gaps = Vec::new();
+    let stat = rustix::fs::fstat(fd).naming(path, "look at")?;
+    let node = Node::of(&stat);
+    if (node.uid, node.gid) != (wanted.uid, wanted.gid) {
+        chown(fd, &node, wanted, path, &mut gaps)?;
+    }
+    write_xattrs(fd, wanted, path, &mut gaps)?;
+    let owner_is_wrong = !gaps.is_empty();
+    // A setuid bit must not pass to another owner.
+    let mode = if owner_is_wrong { wanted.mode & !0o6000 } else { wanted.mode };
+    let now = Node::of(&rustix::fs::fstat(fd).naming(path, "look at")?);
+    if kind != Kind::Symlink && now.mode != mode {
+        let mode = Mode::from_raw_mode(mode);
+        match chmodat(CWD, proc_path(fd), mode, AtFlags::empty()) {
+            Err(Errno::PERM) => gaps.push(format!("mode {:04o}", wanted.mode)),
+            other => other.naming(path, "change the mode of")?,
+        }
+    }
+    if let Some(times) = wanted.times {
+        write_times(fd, times, path)?;
+    }
+    Ok(gaps)
+}
+
+fn chown(
+    fd: BorrowedFd<'_>,
+    node: &Node,
+    wanted: &Meta,
+    path: &TargetPath,
+    gaps: &mut Vec<String>,
+) -> Result<(), FileError> {
+    let set = |uid: Option<u32>, gid: Option<u32>| {
+        let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
+        chownat(fd, "", uid, gid, AtFlags::EMPTY_PATH)
+    };
+    match set(Some(wanted.uid), Some(wanted.gid)) {
+        Ok(()) => return Ok(()),
+        Err(Errno::PERM | Errno::INVAL) => {}
+        Err(errno) => return Err(FileError::of(errno, path, "change the owner of")),
+    }
+    // The group alone is often allowed where the owner is not.
+    let group_is_set = node.gid == wanted.gid || set(None, Some(wanted.gid)).is_ok();
+    if node.uid != wanted.uid || !group_is_set {
+        gaps.push(format!("owner {}:{}", wanted.uid, wanted.gid));
+    }
+    Ok(())
+}
+
+fn write_xattrs(
+    fd: BorrowedFd<'_>,
+    wanted: &Meta,
+    path: &TargetPath,
+    gaps: &mut Vec<String>,
+) -> Result<(), FileError> {
+    let present = xattrs(fd, path)?;
+    let proc = proc_path(fd);
+    let mut note = |name: &[u8], result: Result<(), Errno>| match result {
+        Ok(()) | Err(Errno::NODATA) => Ok(()),
+        Err(Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => {
+            gaps.push(format!("attribute {}", String::from_utf8_lossy(name)));
+            Ok(())
+        }
+        Err(errno) => Err(FileError::of(errno, path, "set the attributes of")),
+    };
+    for (name, _) in &present {
+        let is_wanted = wanted.xattrs.iter().any(|(other, _)| other == name);
+        if !is_wanted && !is_system_given(&name.0) {
+            note(&name.0, removexattr(&proc, name.0.as_slice()))?;
+        }
+    }
+    for pair in wanted.xattrs.iter().filter(|pair| !present.contains(pair)) {
+        let (name, value) = (&pair.0.0, &pair.1.0);
+        note(name, setxattr(&proc, name.as_slice(), value, XattrFlags::empty()))?;
+    }
+    Ok(())
+}
+
+/// Sets access and modification time.
+pub(crate) fn write_times(fd: impl AsFd, times: Times, path: &TargetPath) -> Result<(), FileError> {
+    let stamps = Timestamps {
+        last_access: timespec(times.atime),
+        last_modification: timespec(times.mtime),
+    };
+    utimensat(CWD, proc_path(fd.as_fd()), &stamps, AtFlags::empty()).naming(path, "set the times of")
+}
+
+fn timespec(nanoseconds: i64) -> Timespec {
+    Timespec {
+        tv_sec: nanoseconds.div_euclid(1_000_000_000),
+        tv_nsec: nanoseconds.rem_euclid(1_000_000_000),
+    }
+}
+
+/// Names the inode behind a descriptor, for calls that only take paths.
+pub(crate) fn proc_path(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}

@@ -1,0 +1,168 @@
+//! Checking the machine and the store by behaviour: what works is found out by doing it.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use backout_storage::FORMAT;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+
+use crate::{DoctorReport, Engine, EngineError, Finding};
+
+/// Below this much free space on the state directory's disk, somebody should know.
+const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
+
+impl Engine {
+    /// Checks the store and the file system that holds `directory`; with `repair`, settles what can be settled.
+    pub fn doctor(&self, directory: &Path, repair: bool) -> Result<DoctorReport, EngineError> {
+        let mut findings = vec![self.check_format(), self.check_privacy(), self.check_space()];
+        findings.push(self.check_chain()?);
+        if repair {
+            findings.push(self.repair()?);
+        }
+        findings.push(self.check_unfinished()?);
+        findings.push(self.check_stuck()?);
+        findings.extend(check_file_system(directory));
+        Ok(DoctorReport { findings })
+    }
+
+    fn check_format(&self) -> Finding {
+        good("store", format!("format {FORMAT} in `{}`", self.store.directory().display()))
+    }
+
+    fn check_privacy(&self) -> Finding {
+        let mode = fs::metadata(self.store.directory()).map(|found| found.mode() & 0o777);
+        match mode {
+            Ok(0o700) => good("privacy", "the state directory is closed to others".to_owned()),
+            Ok(mode) => bad(
+                "privacy",
+                format!("the state directory has mode {mode:04o}"),
+                "chmod 700 it: images hold secrets",
+            ),
+            Err(error) => bad("privacy", error.to_string(), "check that the state directory is there"),
+        }
+    }
+
+    fn check_space(&self) -> Finding {
+        match rustix::fs::statvfs(self.store.directory()) {
+            Ok(found) => {
+                let free = found.f_bavail.saturating_mul(found.f_frsize);
+                let text = format!("{} MiB free for the store", free / (1024 * 1024));
+                if free >= FREE_BYTES_MIN {
+                    good("space", text)
+                } else {
+                    bad("space", text, "make room: a write whose undo cannot be kept is refused")
+                }
+            }
+            Err(errno) => bad("space", errno.to_string(), "check the disk"),
+        }
+    }
+
+    fn check_chain(&self) -> Result<Finding, EngineError> {
+        let report = self.verify()?;
+        let counts = format!(
+            "{} records, {} contents, {} kept inodes",
+            report.records, report.contents, report.slots
+        );
+        Ok(if report.findings.is_empty() {
+            good("journal", format!("{counts}: all as they must be"))
+        } else {
+            let text = format!("{counts}: {} are not as they must be", report.findings.len());
+            bad("journal", text, "run `backout verify` to see which, and what can still be undone")
+        })
+    }
+
+    fn repair(&self) -> Result<Finding, EngineError> {
+        let report = self.recover(None)?;
+        let text = format!(
+            "{} operations settled, {} tasks rolled back",
+            report.operations.len(),
+            report.tasks.len()
+        );
+        Ok(good("repair", text))
+    }
+
+    fn check_unfinished(&self) -> Result<Finding, EngineError> {
+        let armed = self.store.armed()?;
+        let dead = armed.iter().filter(|op| !backout_storage::is_alive(&op.owner)).count();
+        Ok(if dead == 0 {
+            good("unfinished", format!("{} operations under way, none abandoned", armed.len()))
+        } else {
+            let text = format!("{dead} operations were left behind by dead processes");
+            bad("unfinished", text, "run `backout recover`")
+        })
+    }
+
+    fn check_stuck(&self) -> Result<Finding, EngineError> {
+        let stuck = self.store.stuck()?;
+        Ok(match stuck.first() {
+            None => good("stuck", "nothing waits for a person".to_owned()),
+            Some(first) => bad(
+                "stuck",
+                format!("{} operations could not be settled, {} first", stuck.len(), first.id.short()),
+                "look at each with `backout show`, then `backout undo --force` or leave it",
+            ),
+        })
+    }
+}
+
+/// Tries what the file driver relies on, in a directory of the user's choice.
+fn check_file_system(directory: &Path) -> Vec<Finding> {
+    let place = directory.display();
+    let nameless = rustix::fs::openat(
+        CWD,
+        directory,
+        OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC,
+        Mode::from_raw_mode(0o600),
+    );
+    let beneath = rustix::fs::openat2(
+        CWD,
+        directory,
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_MAGICLINKS,
+    );
+    let mut findings = Vec::new();
+    findings.push(match &nameless {
+        Ok(_) => good("staging", format!("nameless files work in `{place}`")),
+        Err(errno) => bad(
+            "staging",
+            format!("nameless files do not work in `{place}` ({errno})"),
+            "nothing to do: large files are staged in the state directory",
+        ),
+    });
+    findings.push(match beneath {
+        Ok(_) => good("resolution", "openat2 works".to_owned()),
+        Err(errno) => bad(
+            "resolution",
+            format!("openat2 does not work ({errno})"),
+            "nothing to do: paths are walked step by step",
+        ),
+    });
+    if let Ok(file) = nameless {
+        findings.push(check_reflink(directory, &File::from(file)));
+    }
+    findings
+}
+
+fn check_reflink(directory: &Path, source: &File) -> Finding {
+    let copy = rustix::fs::openat(
+        CWD,
+        directory,
+        OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC,
+        Mode::from_raw_mode(0o600),
+    );
+    let cloned = copy.and_then(|copy| rustix::fs::ioctl_ficlone(&copy, source));
+    match cloned {
+        Ok(()) => good("reflink", "copies share their blocks".to_owned()),
+        Err(_) => good("reflink", "not on this file system: large files are kept by link".to_owned()),
+    }
+}
+
+fn good(check: &str, detail: String) -> Finding {
+    Finding { check: check.to_owned(), is_good: true, detail, advice: None }
+}
+
+fn bad(check: &str, detail: String, advice: &str) -> Finding {
+    Finding { check: check.to_owned(), is_good: false, detail, advice: Some(advice.to_owned()) }
+}

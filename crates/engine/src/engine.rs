@@ -1,0 +1,122 @@
+//! The engine: an open store, a driver per kind of target, and the door through which commands come.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use backout_drivers::file::{FileDriver, Progress};
+use backout_model::ports::Clock;
+use backout_model::{OperationId, Retention, Timestamp};
+use backout_storage::Store;
+
+use crate::sources::{Ids, sources};
+use crate::{Command, Context, EngineError, Reply};
+
+/// How long a write waits for somebody else's write of the same target.
+const LEASE_WAIT_MS: u64 = 10_000;
+
+/// What an engine is opened with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where the state is kept.
+    pub state_dir: PathBuf,
+    /// Who asks, and in what connection.
+    pub context: Context,
+    /// How long a write waits for somebody else's write of the same target.
+    pub lease_wait_ms: u64,
+    /// How long images are kept.
+    pub retention: Retention,
+    /// Who is told how far long work is.
+    pub progress: Option<Arc<dyn Progress>>,
+}
+
+impl Settings {
+    /// The defaults, for a state directory.
+    pub fn new(state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            state_dir: state_dir.into(),
+            context: Context::default(),
+            lease_wait_ms: LEASE_WAIT_MS,
+            retention: Retention::standard(),
+            progress: None,
+        }
+    }
+}
+
+/// An open store with the drivers that understand its recipes.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) store: Arc<Store>,
+    pub(crate) files: FileDriver,
+    pub(crate) settings: Settings,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+}
+
+impl Engine {
+    /// Opens the state directory, making it if it is not there.
+    pub fn open(settings: Settings) -> Result<Self, EngineError> {
+        let (clock, ids) = sources();
+        let store = Arc::new(Store::open(&settings.state_dir, Arc::clone(&clock))?);
+        let mut files = FileDriver::new(
+            Arc::clone(&store) as _,
+            Arc::clone(&store) as _,
+            Arc::clone(&store) as _,
+        );
+        if let Some(progress) = &settings.progress {
+            files = files.with_progress(Arc::clone(progress));
+        }
+        Ok(Self { store, files, settings, clock, ids })
+    }
+
+    /// Carries out one command.
+    pub fn execute(&self, command: Command) -> Result<Reply, EngineError> {
+        match command {
+            Command::Write { request } => self.write(&request).map(Reply::Finished),
+            Command::Undo { what, options, is_dry_run: true } => {
+                self.preview_undo(&what, options).map(Reply::Plan)
+            }
+            Command::Undo { what, options, is_dry_run: false } => {
+                self.rollback(&what, options, "somebody asked for it").map(Reply::Undone)
+            }
+            Command::Redo { what, options, is_dry_run: true } => {
+                self.preview_redo(what.as_ref(), options).map(Reply::Plan)
+            }
+            Command::Redo { what, options, is_dry_run: false } => {
+                self.redo(what.as_ref(), options).map(Reply::Undone)
+            }
+            Command::Task(command) => self.task(command),
+            Command::Checkpoint(command) => self.checkpoint(command),
+            Command::Log(filter) => {
+                Ok(Reply::Log { operations: self.store.operations(&filter)? })
+            }
+            Command::Show(reference) => self.show(&reference).map(|shown| Reply::Shown(Box::new(shown))),
+            Command::Diff(reference) => self.diff(&reference),
+            Command::Status => self.status().map(Reply::Status),
+            Command::Recover { from } => self.recover(from).map(Reply::Recovered),
+            Command::Verify => self.verify().map(Reply::Verified),
+            Command::Gc { is_dry_run, compact } => self.gc(is_dry_run, compact).map(Reply::Collected),
+            Command::Doctor { directory, repair } => {
+                self.doctor(&directory, repair).map(Reply::Doctor)
+            }
+            Command::Export { to, from } => self.export(to, from),
+        }
+    }
+
+    /// Gives the store, for those who embed the engine and want to look deeper.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Tells how many syncs the file driver has made.
+    pub fn sync_count(&self) -> u64 {
+        self.files.sync_count()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn next_id(&self) -> OperationId {
+        self.ids.next()
+    }
+}

@@ -1,0 +1,136 @@
+//! What can go wrong with a command.
+
+use std::io;
+
+use backout_drivers::file::FileError;
+use backout_model::{CheckpointName, OperationId, Owner, PlanError, Target, TargetOutcome, TaskId};
+use backout_storage::{RefError, StorageError};
+
+use crate::{PlanView, RefusedTarget, UndoReport};
+
+/// Says why a command was not, or not wholly, carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A file could not be written. Nothing was changed.
+    #[error(transparent)]
+    File(FileError),
+    /// The undo could not be made durable, so the write did not happen.
+    #[error("the undo of this write could not be recorded")]
+    NotArmed(#[source] StorageError),
+    /// The write failed and was put back.
+    #[error("operation {id} failed and was taken back")]
+    TakenBack {
+        /// The operation.
+        id: OperationId,
+        /// Why it failed.
+        #[source]
+        cause: Box<Self>,
+    },
+    /// The write failed, and so did putting it back.
+    #[error("operation {id} failed half-way and could not be taken back")]
+    HalfDone {
+        /// The operation.
+        id: OperationId,
+        /// Why it failed.
+        #[source]
+        cause: Box<Self>,
+        /// What became of each target.
+        outcomes: Vec<TargetOutcome>,
+    },
+    /// A gate said no. Nothing was changed.
+    #[error("the write was refused: {why}")]
+    Refused {
+        /// The operation, as the journal knows it.
+        id: OperationId,
+        /// What the gate said.
+        why: String,
+    },
+    /// A check after the write said no. The write was taken back.
+    #[error("the write did not hold: {why}")]
+    NotVerified {
+        /// What the check said.
+        why: String,
+    },
+    /// Somebody else kept writing the target for as long as we waited.
+    #[error("`{target}` is being written by process {}", owner.pid)]
+    Busy {
+        /// What both want to write.
+        target: Target,
+        /// The operation that has it.
+        by: OperationId,
+        /// The process behind it.
+        owner: Owner,
+    },
+    /// The name of an operation does not lead to one.
+    #[error(transparent)]
+    Ref(#[from] RefError),
+    /// There is no plan for what was asked.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The plan needs committed operations that nobody named.
+    #[error("committed operations depend on it")]
+    NeedsCommitted(Box<PlanView>),
+    /// Targets changed since; nothing was undone.
+    #[error("targets changed since the operation")]
+    Conflicts {
+        /// Which.
+        targets: Vec<RefusedTarget>,
+    },
+    /// Some of it could not be taken back.
+    #[error("not everything came back")]
+    Partial(Box<UndoReport>),
+    /// There is no such task.
+    #[error("there is no task `{id}`")]
+    NoTask {
+        /// The name.
+        id: TaskId,
+    },
+    /// The task has ended.
+    #[error("the task `{id}` has ended")]
+    TaskEnded {
+        /// The name.
+        id: TaskId,
+    },
+    /// A task of that name is open already.
+    #[error("the task `{id}` is open already")]
+    TaskOpen {
+        /// The name.
+        id: TaskId,
+    },
+    /// No task was named and it is not clear which was meant.
+    #[error("{open} tasks are open")]
+    WhichTask {
+        /// How many are open.
+        open: usize,
+    },
+    /// There is no such checkpoint.
+    #[error("there is no checkpoint `{name}`")]
+    NoCheckpoint {
+        /// The name.
+        name: CheckpointName,
+    },
+    /// There is no such process.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// Its number.
+        pid: u32,
+    },
+    /// The machine could not be asked.
+    #[error("cannot {action}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl From<FileError> for EngineError {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}

@@ -1,0 +1,114 @@
+//! Looking back: one operation with all that is known of it, what it changed, and where things stand.
+
+use std::path::PathBuf;
+
+use backout_drivers::file::{FileVersions, State, Version};
+use backout_model::text;
+use backout_model::{TaskStatus, Verb};
+use backout_storage::{Filter, OperationRef};
+
+use crate::{
+    DiffFile, Engine, EngineError, PlannedTarget, Reply, Shown, StatusReport, TargetState,
+};
+
+/// Lines of context around a change.
+const CONTEXT_LINES: usize = 3;
+
+/// How many operations a status shows.
+const NEWEST: usize = 5;
+
+impl Engine {
+    pub(crate) fn show(&self, reference: &OperationRef) -> Result<Shown, EngineError> {
+        let id = self.store.resolve(reference)?;
+        let operation =
+            self.store.operation(id)?.ok_or(backout_model::PlanError::Unknown { id })?;
+        let mut dependents: Vec<_> = self
+            .store
+            .connected(&[id])?
+            .into_iter()
+            .filter(|other| other.depends_on.iter().any(|edge| edge.on == id))
+            .collect();
+        dependents.sort_by_key(|other| other.lsn);
+        let targets = if operation.status.is_in_effect() && operation.retained {
+            self.targets_now(&operation)?
+        } else {
+            Vec::new()
+        };
+        Ok(Shown {
+            dependents: dependents.into_iter().map(|other| other.id).collect(),
+            records: self.store.records_of(id)?,
+            targets,
+            operation,
+        })
+    }
+
+    fn targets_now(
+        &self,
+        operation: &backout_model::Operation,
+    ) -> Result<Vec<PlannedTarget>, EngineError> {
+        let effect = self.store.effect(operation.redone_by.unwrap_or(operation.id))?;
+        let examined = self.files.examine(&effect)?;
+        let planned = examined.into_iter().map(|examined| PlannedTarget {
+            target: examined.target,
+            state: match examined.state {
+                State::After => TargetState::ComesBack,
+                State::Before => TargetState::AlreadyBefore,
+                State::Other { why } => TargetState::Conflict { why },
+            },
+        });
+        Ok(planned.collect())
+    }
+
+    pub(crate) fn diff(&self, reference: &OperationRef) -> Result<Reply, EngineError> {
+        let id = self.store.resolve(reference)?;
+        let operation =
+            self.store.operation(id)?.ok_or(backout_model::PlanError::Unknown { id })?;
+        if operation.verb == Verb::Batch || operation.retained {
+            let effect = self.store.effect(id)?;
+            let files = self.files.before_and_after(&effect)?.iter().map(diff_file).collect();
+            return Ok(Reply::Diff { id, files });
+        }
+        Err(backout_model::PlanError::Expired { id, for_sake_of: None }.into())
+    }
+
+    pub(crate) fn status(&self) -> Result<StatusReport, EngineError> {
+        let tasks = self.store.tasks()?;
+        let newest = Filter { limit: Some(NEWEST), ..Filter::default() };
+        Ok(StatusReport {
+            state_dir: PathBuf::from(self.store.directory()),
+            summary: self.store.summary()?,
+            stored: self.store.stored_bytes()?,
+            cap_bytes: self.settings.retention.store_bytes_max,
+            open_tasks: tasks.into_iter().filter(|t| t.status == TaskStatus::Open).collect(),
+            unfinished: self.store.armed()?,
+            stuck: self.store.stuck()?,
+            newest: self.store.operations(&newest)?,
+            now: self.now(),
+        })
+    }
+}
+
+fn diff_file(versions: &FileVersions) -> DiffFile {
+    let path = versions.target.path().to_string();
+    let old = match versions.before {
+        Version::Absent => "/dev/null".to_owned(),
+        _ => format!("a{path}"),
+    };
+    let new = match versions.after {
+        Version::Absent => "/dev/null".to_owned(),
+        _ => format!("b{path}"),
+    };
+    let text = match (bytes(&versions.before), bytes(&versions.after)) {
+        (Ok(before), Ok(after)) => text::unified(before, after, &old, &new, CONTEXT_LINES),
+        (Err(why), _) | (_, Err(why)) => format!("{path}: {why}\n"),
+    };
+    DiffFile { target: versions.target.clone(), text }
+}
+
+fn bytes(version: &Version) -> Result<&[u8], &str> {
+    match version {
+        Version::Absent => Ok(&[]),
+        Version::Bytes(bytes) => Ok(bytes),
+        Version::Summary(why) => Err(why),
+    }
+}

@@ -1,0 +1,346 @@
+//! The life of an operation: stage, gate, arm, apply, verify, commit.
+//!
+//! ```text
+//! request ─► stage ─► gate ─► ARM ─► apply ─► verify ─► COMMIT
+//!              │        │       │       │         │
+//!            release  refuse  release  revert    revert
+//! ```
+//!
+//! A [`StagedOperation`] holds the leases; dropping it gives them back and leaves no trace.
+
+use std::time::{Duration, Instant};
+
+use backout_crashpoint::crash_point;
+use backout_drivers::file::{FileError, FileRequest, Staged};
+use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, Prepared};
+use backout_model::{
+    Armed, Completion, Decision, Dependency, DependencyReason, Effect, Event, Intent, OperationId,
+    OutcomeKind, Status, Target, TargetOutcome, TaskStatus, Timestamp, Verb, arm, choose,
+};
+use backout_storage::{Lease, this_process};
+
+use crate::{Context, Engine, EngineError, Finished};
+
+/// How long to sleep between two looks at somebody else's lease.
+const LEASE_POLL: Duration = Duration::from_millis(5);
+
+const MINUTE_MS: i64 = 60_000;
+
+/// A write that is staged and not armed: its targets are leased and untouched.
+#[derive(Debug)]
+#[must_use = "apply it or drop it"]
+pub struct StagedOperation<'e> {
+    engine: &'e Engine,
+    lease: HeldLease<'e>,
+    verb: Verb,
+    summary: String,
+    context: Context,
+    decision: Decision,
+    prepared: Prepared<Staged>,
+}
+
+/// What is said of an operation when it is armed.
+pub(crate) struct Head {
+    pub(crate) verb: Verb,
+    pub(crate) summary: String,
+    pub(crate) decision: Decision,
+    pub(crate) undoes: Option<OperationId>,
+    pub(crate) group: Option<OperationId>,
+}
+
+/// The leases of one operation. Dropping it gives them back, unless a record did so already.
+#[derive(Debug)]
+pub(crate) struct HeldLease<'e> {
+    engine: &'e Engine,
+    pub(crate) id: OperationId,
+    is_recorded: bool,
+}
+
+impl HeldLease<'_> {
+    /// Leaves the leases to the record that ends the operation.
+    pub(crate) const fn is_ended_by_a_record(&mut self) {
+        self.is_recorded = true;
+    }
+}
+
+impl Drop for HeldLease<'_> {
+    fn drop(&mut self) {
+        if !self.is_recorded {
+            // A lease that cannot be given back dies with this process.
+            let _released = self.engine.store.release(self.id);
+        }
+    }
+}
+
+impl Engine {
+    /// Stages, arms, applies, verifies and commits a write.
+    pub fn write(&self, request: &FileRequest) -> Result<Finished, EngineError> {
+        self.stage(request)?.apply()
+    }
+
+    /// Stages a write: the new state exists beside the target, which is untouched.
+    pub fn stage(&self, request: &FileRequest) -> Result<StagedOperation<'_>, EngineError> {
+        self.recover_the_dead()?;
+        let context = self.settings.context.clone();
+        self.check_task(&context)?;
+        let targets = self.files.targets(request)?;
+        let lease = self.lease(&targets)?;
+        crash_point("engine.leased");
+        let mut traits = self.files.traits(request);
+        let paths: Vec<_> = targets.iter().map(|target| target.path().clone()).collect();
+        let minute_ago = Timestamp(self.now().0 - MINUTE_MS);
+        traits.writes_per_minute = self.store.writes_since(&paths, minute_ago)?;
+        let prepared = self.files.prepare(lease.id, request)?;
+        crash_point("engine.staged");
+        Ok(StagedOperation {
+            engine: self,
+            lease,
+            verb: self.files.verb(request),
+            summary: self.files.summary(request),
+            context,
+            decision: choose(&traits),
+            prepared,
+        })
+    }
+
+    /// Takes the targets, waiting for others and finishing what the dead left on them.
+    pub(crate) fn lease(&self, targets: &[Target]) -> Result<HeldLease<'_>, EngineError> {
+        let id = self.next_id();
+        let owner = this_process();
+        let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
+        loop {
+            match self.store.lease(id, targets, &owner)? {
+                Lease::Taken => return Ok(HeldLease { engine: self, id, is_recorded: false }),
+                Lease::Abandoned { by } => self.recover_abandoned(by)?,
+                Lease::Held { target, by, owner } => {
+                    if Instant::now() >= deadline {
+                        return Err(EngineError::Busy { target, by, owner });
+                    }
+                    std::thread::sleep(LEASE_POLL);
+                }
+            }
+        }
+    }
+
+    fn check_task(&self, context: &Context) -> Result<(), EngineError> {
+        let Some(id) = &context.task else { return Ok(()) };
+        match self.store.task(id)? {
+            None => Err(EngineError::NoTask { id: id.clone() }),
+            Some(task) if task.status != TaskStatus::Open => {
+                Err(EngineError::TaskEnded { id: id.clone() })
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Makes the intent durable, with everything it depends on.
+    pub(crate) fn arm(
+        &self,
+        id: OperationId,
+        head: Head,
+        context: &Context,
+        prepared: Prepared<Staged>,
+    ) -> Result<Armed<Staged>, EngineError> {
+        self.store.make_room(&self.settings.retention)?;
+        let depends_on = match head.undoes {
+            Some(_) => Vec::new(),
+            None => self.depends_on(id, context, &prepared.targets)?,
+        };
+        let intent = Intent {
+            id,
+            verb: head.verb,
+            summary: head.summary,
+            agent: context.agent.clone(),
+            task: if head.undoes.is_some() { None } else { context.task.clone() },
+            owner: this_process(),
+            decision: head.decision,
+            targets: prepared.targets,
+            depends_on,
+            undoes: head.undoes,
+            group: head.group,
+            notes: prepared.notes,
+            recipe: prepared.recipe,
+        };
+        crash_point("engine.before-arm");
+        let armed = arm(&*self.store, intent, prepared.contents, prepared.staged)
+            .map_err(EngineError::NotArmed)?;
+        crash_point("engine.armed");
+        Ok(armed)
+    }
+
+    fn depends_on(
+        &self,
+        id: OperationId,
+        context: &Context,
+        targets: &[Target],
+    ) -> Result<Vec<Dependency>, EngineError> {
+        let mut depends_on = self.store.dependencies(targets)?;
+        for reference in &context.depends_on {
+            let on = self.store.resolve(reference)?;
+            depends_on.push(Dependency { on, reason: DependencyReason::Declared });
+        }
+        depends_on.retain(|dependency| dependency.on != id);
+        Ok(depends_on)
+    }
+
+    /// Applies what is armed; on failure puts everything back and records that.
+    pub(crate) fn apply(
+        &self,
+        armed: Armed<Staged>,
+        targets: &[Target],
+    ) -> Result<Completion, EngineError> {
+        let (id, recipe) = (armed.id(), armed.recipe().clone());
+        match self.files.apply(armed) {
+            Ok(completion) => {
+                crash_point("engine.applied");
+                Ok(completion)
+            }
+            Err(error) => {
+                let effect = Effect { recipe, completion: None };
+                Err(self.abort(id, targets, &effect, error.into()))
+            }
+        }
+    }
+
+    /// Puts an unfinished effect back and records how that went. Gives the error to return.
+    pub(crate) fn abort(
+        &self,
+        id: OperationId,
+        targets: &[Target],
+        effect: &Effect,
+        cause: EngineError,
+    ) -> EngineError {
+        let outcomes = self.revert(targets, effect);
+        let why = with_causes(&cause);
+        let event = Event::Abort { id, why, outcomes: outcomes.clone() };
+        crash_point("engine.reverted");
+        let recorded = self.store.append(&Entry::of(vec![event]), Durability::Process);
+        if outcomes.iter().all(|outcome| outcome.kind.is_settled()) {
+            // If the record failed, recovery will find the targets as before and write it.
+            let _recorded = recorded;
+            EngineError::TakenBack { id, cause: Box::new(cause) }
+        } else {
+            EngineError::HalfDone { id, cause: Box::new(cause), outcomes }
+        }
+    }
+
+    pub(crate) fn revert(&self, targets: &[Target], effect: &Effect) -> Vec<TargetOutcome> {
+        self.files.revert(effect).unwrap_or_else(|error| failed_everywhere(targets, &error))
+    }
+}
+
+/// What is said of the targets when a driver could not even begin.
+pub(crate) fn failed_everywhere(targets: &[Target], error: &FileError) -> Vec<TargetOutcome> {
+    let why = with_causes(error);
+    let failed = |target: &Target| {
+        TargetOutcome::new(target.clone(), OutcomeKind::Failed { why: why.clone() })
+    };
+    targets.iter().map(failed).collect()
+}
+
+/// Says an error with everything that caused it.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.ends_with(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+impl StagedOperation<'_> {
+    /// Names the operation.
+    pub const fn id(&self) -> OperationId {
+        self.lease.id
+    }
+
+    /// Shows what is staged, for validators.
+    pub const fn staged(&self) -> &Staged {
+        &self.prepared.staged
+    }
+
+    /// Tells whether the targets are already as asked.
+    pub const fn is_noop(&self) -> bool {
+        self.prepared.is_noop
+    }
+
+    /// Refuses the write and records why. Nothing was touched.
+    pub fn refuse(mut self, why: &str) -> EngineError {
+        let id = self.lease.id;
+        let event = Event::Refused {
+            id,
+            verb: self.verb,
+            summary: self.summary.clone(),
+            agent: self.context.agent.clone(),
+            targets: self.prepared.targets.clone(),
+            owner: this_process(),
+            why: why.to_owned(),
+        };
+        match self.engine.store.append(&Entry::of(vec![event]), Durability::Process) {
+            Ok(_) => {
+                self.lease.is_ended_by_a_record();
+                EngineError::Refused { id, why: why.to_owned() }
+            }
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Arms, applies and commits.
+    pub fn apply(self) -> Result<Finished, EngineError> {
+        self.apply_and_verify(|| Ok(()))
+    }
+
+    /// Arms, applies, asks `verify`, and commits; if it says no the write is taken back.
+    pub fn apply_and_verify(
+        mut self,
+        verify: impl FnOnce() -> Result<(), String>,
+    ) -> Result<Finished, EngineError> {
+        let id = self.lease.id;
+        let notes = self.prepared.notes.clone();
+        let targets = self.prepared.targets.clone();
+        if self.prepared.is_noop {
+            let summary = self.summary;
+            return Ok(Finished { id: None, summary, status: None, strategy: None, notes });
+        }
+        let head = Head {
+            verb: self.verb,
+            summary: self.summary.clone(),
+            decision: self.decision.clone(),
+            undoes: None,
+            group: None,
+        };
+        let armed = self.engine.arm(id, head, &self.context, self.prepared)?;
+        // From here on the leases end with the record that ends the operation.
+        self.lease.is_ended_by_a_record();
+        let recipe = armed.recipe().clone();
+        let completion = self.engine.apply(armed, &targets)?;
+        let effect = Effect { recipe, completion: Some(completion.clone()) };
+        if let Err(why) = verify() {
+            return Err(self.engine.abort(id, &targets, &effect, EngineError::NotVerified { why }));
+        }
+        let mut events = vec![Event::Applied { id, completion }];
+        let status = if self.context.task.is_some() {
+            Status::Applied
+        } else {
+            events.push(Event::Commit { id });
+            Status::Committed
+        };
+        crash_point("engine.before-commit");
+        if let Err(error) = self.engine.store.append(&Entry::of(events), Durability::Process) {
+            return Err(self.engine.abort(id, &targets, &effect, error.into()));
+        }
+        crash_point("engine.committed");
+        Ok(Finished {
+            id: Some(id),
+            summary: self.summary,
+            status: Some(status),
+            strategy: Some(self.decision.strategy),
+            notes,
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! What people read when something did not work: what happened, why, what to do next.
+//!
+//! The conversions have no wildcard: a new error does not compile until somebody says what the user should do.
+
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod file;
+mod plan;
+mod storage;
+
+use std::error::Error;
+
+use backout_storage::RefError;
+use serde::Serialize;
+
+use crate::EngineError;
+
+/// How bad it is, and the exit code that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It was refused or failed; everything is as before, or told line by line.
+    Refused,
+    /// It was asked wrongly.
+    Usage,
+    /// The store itself is hurt.
+    Broken,
+}
+
+/// One report: what happened, why, what to do next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What happened.
+    pub what: String,
+    /// Why, most general first.
+    pub why: Vec<String>,
+    /// What to do next, best first.
+    pub next: Vec<String>,
+}
+
+impl Report {
+    /// Begins a report of something refused or failed.
+    pub fn refused(what: impl Into<String>) -> Self {
+        Self::new(Severity::Refused, what)
+    }
+
+    /// Begins a report of something asked wrongly.
+    pub fn usage(what: impl Into<String>) -> Self {
+        Self::new(Severity::Usage, what)
+    }
+
+    /// Begins a report of a hurt store.
+    pub fn broken(what: impl Into<String>) -> Self {
+        Self::new(Severity::Broken, what)
+    }
+
+    fn new(severity: Severity, what: impl Into<String>) -> Self {
+        Self { severity, what: what.into(), why: Vec::new(), next: Vec::new() }
+    }
+
+    /// Adds a reason.
+    #[must_use]
+    pub fn because(mut self, why: impl ToString) -> Self {
+        self.why.push(why.to_string());
+        self
+    }
+
+    /// Adds everything that caused an error, without the error itself.
+    #[must_use]
+    pub fn because_of_causes(mut self, error: &dyn Error) -> Self {
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            self.why.push(inner.to_string());
+            cause = inner.source();
+        }
+        self.why.dedup();
+        self
+    }
+
+    /// Adds advice.
+    #[must_use]
+    pub fn next(mut self, advice: impl Into<String>) -> Self {
+        self.next.push(advice.into());
+        self
+    }
+
+    /// Gives the exit code of a program that ends with this report.
+    pub const fn exit_code(&self) -> u8 {
+        match self.severity {
+            Severity::Refused => 1,
+            Severity::Usage => 2,
+            Severity::Broken => 3,
+        }
+    }
+}
+
+impl From<EngineError> for Report {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Storage(error) => storage::report(&error),
+            EngineError::File(error) => file::report(&error),
+            EngineError::NotArmed(error) => {
+                let mut report = storage::report(&error);
+                report.why.insert(0, report.what.clone());
+                report.what = "nothing was written: the undo could not be recorded".to_owned();
+                report
+            }
+            EngineError::TakenBack { id, cause } => {
+                let mut report = Self::from(*cause);
+                report.what = format!("{}; operation {} was taken back", report.what, id.short());
+                report
+            }
+            EngineError::HalfDone { id, cause, outcomes } => {
+                let inner = Self::from(*cause);
+                let mut report =
+                    Self::refused(format!("operation {} is half done", id.short())).because(inner.what);
+                report.why.extend(inner.why);
+                for outcome in outcomes.iter().filter(|outcome| !outcome.kind.is_settled()) {
+                    report = report.because(format!("`{}`: {}", outcome.target, outcome.kind));
+                }
+                report
+                    .next(format!("see what is kept with `backout show {}`", id.short()))
+                    .next(format!("try again with `backout undo {}`", id.short()))
+            }
+            EngineError::Refused { id, why } => Self::refused("nothing was written")
+                .because(why)
+                .next(format!("the journal has it as {}", id.short())),
+            EngineError::NotVerified { why } => {
+                Self::refused("the check after the write said no").because(why)
+            }
+            EngineError::Busy { target, by, owner } => {
+                Self::refused(format!("`{target}` was not written"))
+                    .because(format!(
+                        "process {} has been writing it as operation {} all the while",
+                        owner.pid,
+                        by.short()
+                    ))
+                    .next("try again when it is done, or end that process: its work is then undone")
+            }
+            EngineError::Ref(error) => reference(&error),
+            EngineError::Plan(error) => plan::report(&error),
+            EngineError::NeedsCommitted(view) => plan::needs_committed(&view),
+            EngineError::Conflicts { targets } => plan::conflicts(&targets),
+            EngineError::Partial(report) => plan::partial(&report),
+            EngineError::NoTask { id } => Self::refused(format!("there is no task `{id}`"))
+                .next("see them with `backout task list`")
+                .next(format!("begin it with `backout task begin {id}`")),
+            EngineError::TaskEnded { id } => Self::refused(format!("the task `{id}` has ended"))
+                .because("a task that was committed or rolled back takes no more operations")
+                .next("begin another with `backout task begin NAME`"),
+            EngineError::TaskOpen { id } => Self::refused(format!("the task `{id}` is open already"))
+                .next(format!("write into it with `--task {id}`"))
+                .next(format!("end it with `backout commit {id}` or `backout rollback {id}`")),
+            EngineError::WhichTask { open: 0 } => {
+                Self::refused("no task is open").next("begin one with `backout task begin NAME`")
+            }
+            EngineError::WhichTask { open } => Self::usage("it is not clear which task is meant")
+                .because(format!("{open} tasks are open"))
+                .next("name one; see them with `backout task list`"),
+            EngineError::NoCheckpoint { name } => {
+                Self::refused(format!("there is no checkpoint `{name}`"))
+                    .next("see them with `backout checkpoint --list`")
+            }
+            EngineError::NoProcess { pid } => Self::refused(format!("there is no process {pid}"))
+                .next("give the number of a living process"),
+            EngineError::Io { action, source } => {
+                Self::refused(format!("could not {action}")).because(source)
+            }
+        }
+    }
+}
+
+fn reference(error: &RefError) -> Report {
+    let list = "see the operations with `backout log`";
+    match error {
+        RefError::Malformed { text } => Report::usage(format!("`{text}` does not name an operation"))
+            .because("an operation is named by the beginning of its id, `@`, or `@-1` and so on")
+            .next(list),
+        RefError::Unknown { text } => {
+            Report::refused(format!("there is no operation `{text}`")).next(list)
+        }
+        RefError::Ambiguous { text, candidates } => {
+            let mut report = Report::refused(format!("`{text}` names more than one operation"));
+            for candidate in candidates {
+                report = report.because(format!("it could be {candidate}"));
+            }
+            report.next("give more digits")
+        }
+        RefError::Storage(error) => storage::report(error),
+    }
+}

@@ -1,0 +1,163 @@
+//! The audit: the records as JSON lines, and the cut that lets old ones leave the journal.
+//!
+//! A cut first writes the leaving records to `audit/FIRST-LAST.jsonl` in the state directory, durably, and then
+//! moves the beginning of the chain to the last of them. The chain goes on from its hash, so an exported
+//! file and the journal can be checked together.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+
+use backout_crashpoint::crash_point;
+use backout_model::ports::{Durability, Entry};
+use backout_model::{Digest, Event, Lsn, Retention};
+use rusqlite::{OptionalExtension as _, Transaction, params};
+
+use super::rows::{digest, lsn_from_sql, lsn_to_sql};
+use crate::{StorageError, Store};
+
+/// How many records are held in memory at a time.
+const PAGE: usize = 1000;
+
+const AUDIT: &str = "audit";
+
+impl Store {
+    /// Writes every record after `from` as one JSON object a line, and returns how many there were.
+    pub fn export(&self, from: Lsn, out: &mut dyn Write) -> Result<u64, StorageError> {
+        self.export_between(from, None, out)
+    }
+
+    /// Moves records that are past their retention out of the journal into a file, and returns that file.
+    pub fn cut_audit(&self, retention: &Retention) -> Result<Option<PathBuf>, StorageError> {
+        let before = self.clock.now().0.saturating_sub(retention.audit_ms);
+        let Some((first, last, anchor)) = self.read(|tx| self.cuttable(tx, before))? else {
+            return Ok(None);
+        };
+        let path = self.directory.path().join(AUDIT).join(format!("{first}-{last}.jsonl"));
+        self.write_audit(&path, first, last).map_err(|error| match error {
+            AuditError::Storage(error) => error,
+            AuditError::Io(source) => {
+                StorageError::StateDir { path: path.clone(), action: "write", source }
+            }
+        })?;
+        crash_point("audit.exported");
+        let now = self.clock.now();
+        self.write(Durability::Power, |transaction| {
+            let entry = Entry::of(vec![Event::Cut { up_to: last, anchor }]);
+            self.append_in(transaction, &entry, now)?;
+            for sql in [
+                "DELETE FROM target WHERE operation IN (SELECT id FROM operation WHERE lsn <= ?1)",
+                "DELETE FROM edge WHERE dependent IN (SELECT id FROM operation WHERE lsn <= ?1)",
+                "DELETE FROM operation WHERE lsn <= ?1",
+                "DELETE FROM record WHERE lsn <= ?1",
+            ] {
+                self.run(transaction, sql, [lsn_to_sql(last)])?;
+            }
+            Ok(())
+        })?;
+        crash_point("audit.cut");
+        Ok(Some(path))
+    }
+
+    /// Finds the longest beginning of the journal that nothing needs any more.
+    fn cuttable(
+        &self,
+        transaction: &Transaction<'_>,
+        before: i64,
+    ) -> Result<Option<(Lsn, Lsn, Digest)>, StorageError> {
+        let named = |error| self.named(error);
+        // The first record that is too young, or speaks of an operation that is still retained or unfinished,
+        // or of a task that is open, ends it.
+        let first_needed: Option<i64> = transaction
+            .query_row(
+                "SELECT min(record.lsn) FROM record
+                 LEFT JOIN operation ON operation.id = record.operation
+                 WHERE record.at >= ?1 OR operation.retained = 1
+                    OR operation.status IN ('armed', 'applied', 'in-doubt', 'failed')
+                    OR operation.finished >= ?1",
+                [before],
+                |row| row.get(0),
+            )
+            .map_err(named)?;
+        let last = first_needed.map_or(i64::MAX, |lsn| lsn - 1);
+        let found = transaction
+            .query_row(
+                "SELECT (SELECT min(lsn) FROM record), lsn, hash FROM record
+                 WHERE lsn <= ?1 ORDER BY lsn DESC LIMIT 1",
+                params![last],
+                |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
+                },
+            )
+            .optional()
+            .map_err(named)?;
+        found
+            .map(|(first, last, hash)| {
+                Ok((lsn_from_sql(first), lsn_from_sql(last), digest("a record", &hash)?))
+            })
+            .transpose()
+    }
+
+    fn write_audit(&self, path: &PathBuf, first: Lsn, last: Lsn) -> Result<(), AuditError> {
+        let directory = self.directory.path().join(AUDIT);
+        match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result?,
+        }
+        let options = File::options().create(true).truncate(true).write(true).mode(0o600).clone();
+        let mut out = BufWriter::new(options.open(path)?);
+        self.export_between(Lsn(first.0 - 1), Some(last), &mut out)?;
+        out.flush()?;
+        out.get_ref().sync_all()?;
+        crate::state_dir::sync_directory(&directory)?;
+        crate::state_dir::sync_directory(self.directory.path())?;
+        Ok(())
+    }
+
+    fn export_between(
+        &self,
+        from: Lsn,
+        up_to: Option<Lsn>,
+        out: &mut dyn Write,
+    ) -> Result<u64, StorageError> {
+        let failed = |source| StorageError::StateDir {
+            path: PathBuf::from("the export"),
+            action: "write",
+            source,
+        };
+        let (mut last, mut count) = (from, 0);
+        loop {
+            let page = self.records_after(last, PAGE)?;
+            for record in &page {
+                if up_to.is_some_and(|up_to| record.lsn > up_to) {
+                    return Ok(count);
+                }
+                serde_json::to_writer(&mut *out, record).map_err(|e| failed(e.into()))?;
+                out.write_all(b"\n").map_err(failed)?;
+                count += 1;
+                last = record.lsn;
+            }
+            if page.len() < PAGE {
+                return Ok(count);
+            }
+        }
+    }
+}
+
+enum AuditError {
+    Storage(StorageError),
+    Io(io::Error),
+}
+
+impl From<StorageError> for AuditError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl From<io::Error> for AuditError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,149 @@
+//! Leases: two processes never interleave on one target.
+//!
+//! A lease is a row, taken before anything is looked at and gone in the transaction that records the end of the
+//! operation. It dies with its owner: a dead owner's lease on something never armed is simply taken over; one on
+//! something armed is handed to the caller, who must recover that operation first.
+
+use backout_model::ports::Durability;
+use backout_model::{Operation, OperationId, Owner, Target};
+use rusqlite::{OptionalExtension as _, Transaction, params};
+
+use super::rows::{from_json, id_from_sql, id_to_sql, to_json};
+use crate::{StorageError, Store, owner};
+
+/// How an attempt to lease targets ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lease {
+    /// They are ours until the operation ends.
+    Taken,
+    /// A living process has one of them.
+    Held {
+        /// What both want.
+        target: Target,
+        /// Its operation.
+        by: OperationId,
+        /// The process.
+        owner: Owner,
+    },
+    /// A dead process left this operation unfinished on one of them.
+    Abandoned {
+        /// The operation to recover.
+        by: OperationId,
+    },
+}
+
+impl Store {
+    /// Tries to take all `targets` for `operation`; takes none if one of them is held.
+    pub fn lease(
+        &self,
+        operation: OperationId,
+        targets: &[Target],
+        owner: &Owner,
+    ) -> Result<Lease, StorageError> {
+        self.write(Durability::Process, |transaction| {
+            for held in self.leases_in(transaction)? {
+                let Some(target) = targets.iter().find(|t| t.overlap(&held.target).is_some()) else {
+                    continue;
+                };
+                if held.by == operation {
+                    continue;
+                }
+                if owner::is_alive(&held.owner) {
+                    let target = target.clone();
+                    return Ok(Lease::Held { target, by: held.by, owner: held.owner });
+                }
+                if self.is_armed(transaction, held.by)? {
+                    return Ok(Lease::Abandoned { by: held.by });
+                }
+                self.release_in(transaction, held.by)?;
+            }
+            let owner = to_json(owner)?;
+            for target in targets {
+                self.run(
+                    transaction,
+                    "INSERT OR REPLACE INTO lease (operation, target, owner) VALUES (?1, ?2, ?3)",
+                    params![id_to_sql(operation), to_json(target)?, owner],
+                )?;
+            }
+            Ok(Lease::Taken)
+        })
+    }
+
+    /// Gives the targets of an operation back that ended without a record.
+    pub fn release(&self, operation: OperationId) -> Result<(), StorageError> {
+        self.write(Durability::Process, |transaction| self.release_in(transaction, operation))
+    }
+
+    /// Takes over an armed operation whose owner died. Says no if somebody else was faster.
+    pub fn claim(&self, operation: &Operation, owner: &Owner) -> Result<bool, StorageError> {
+        let (was, is) = (to_json(&operation.owner)?, to_json(owner)?);
+        self.write(Durability::Process, |transaction| {
+            let claimed = transaction
+                .prepare_cached(
+                    "UPDATE operation SET owner = ?3 WHERE id = ?1 AND owner = ?2 AND status = 'armed'",
+                )
+                .and_then(|mut s| s.execute(params![id_to_sql(operation.id), was, is]))
+                .map_err(|error| self.named(error))?;
+            let sql = "UPDATE lease SET owner = ?2 WHERE operation = ?1";
+            if claimed == 1 {
+                self.run(transaction, sql, params![id_to_sql(operation.id), is])?;
+            }
+            Ok(claimed == 1)
+        })
+    }
+
+    pub(super) fn release_in(
+        &self,
+        transaction: &Transaction<'_>,
+        operation: OperationId,
+    ) -> Result<(), StorageError> {
+        let sql = "DELETE FROM lease WHERE operation = ?1";
+        self.run(transaction, sql, [id_to_sql(operation)])
+    }
+
+    fn leases_in(&self, transaction: &Transaction<'_>) -> Result<Vec<Held>, StorageError> {
+        let named = |error| self.named(error);
+        let mut statement = transaction
+            .prepare_cached("SELECT operation, target, owner FROM lease")
+            .map_err(named)?;
+        let rows = statement
+            .query_map([], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+            })
+            .map_err(named)?;
+        rows.map(|row| {
+            let (by, target, owner) = row.map_err(named)?;
+            let by = id_from_sql(by);
+            let at = format!("the lease of operation {by}");
+            Ok(Held { by, target: from_json(&at, &target)?, owner: from_json(&at, &owner)? })
+        })
+        .collect()
+    }
+
+    fn is_armed(&self, transaction: &Transaction<'_>, id: OperationId) -> Result<bool, StorageError> {
+        let status = transaction
+            .prepare_cached("SELECT status FROM operation WHERE id = ?1")
+            .and_then(|mut statement| {
+                statement.query_row([id_to_sql(id)], |row| row.get::<_, String>(0)).optional()
+            })
+            .map_err(|error| self.named(error))?;
+        Ok(status.as_deref() == Some("armed"))
+    }
+
+    pub(super) fn run(
+        &self,
+        transaction: &Transaction<'_>,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<(), StorageError> {
+        let named = |error| self.named(error);
+        transaction.prepare_cached(sql).map_err(named)?.execute(values).map_err(named)?;
+        Ok(())
+    }
+}
+
+struct Held {
+    by: OperationId,
+    target: Target,
+    owner: Owner,
+}

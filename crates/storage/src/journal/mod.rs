@@ -1,0 +1,26 @@
+//! The journal: an append-only table of hash-chained records, and the only truth about what happened.
+//!
+//! - A record is durable before the change it describes begins.
+//! - Tables that answer questions (`operation`, `target`, `edge`, …) are updated in the transaction that appends
+//!   the record, and could be made again from the records alone.
+//! - A broken link in the chain is reported with its place; nothing is skipped silently.
+//!
+//! Not here: contents (`contents/`), deciding what to undo (`model::plan_undo`). Layout: `docs/format.md`.
+
+mod append;
+mod dependency;
+mod export;
+mod lease;
+mod project;
+mod read;
+mod refs;
+mod rows;
+mod verify;
+
+pub use lease::Lease;
+pub use read::{Filter, StoreSummary};
+pub use refs::{OperationRef, RefError};
+pub use verify::{VerifyFinding, VerifyReport};
+
+
+pub(crate) use rows::{id_from_sql, id_to_sql};

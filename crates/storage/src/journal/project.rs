@@ -1,0 +1,295 @@
+//! What follows from a record: the tables that answer questions, updated in the record's own transaction.
+//!
+//! Every change of status goes through the status machine; a record that would break it is refused, so
+//! the journal never holds a history that cannot have happened.
+
+use backout_model::{
+    Checkpoint, Event, Intent, Lsn, Operation, OperationId, Owner, Reach, Status, TargetOutcome,
+    TaskStatus, Timestamp,
+};
+use rusqlite::{OptionalExtension as _, Transaction, params};
+
+use super::rows::{contradiction, id_to_sql, lsn_to_sql, reach_word, to_json, word};
+use crate::{StorageError, Store, contents};
+
+/// Applies one event to the tables.
+pub(super) fn project(
+    store: &Store,
+    transaction: &Transaction<'_>,
+    lsn: Lsn,
+    now: Timestamp,
+    event: &Event,
+) -> Result<(), StorageError> {
+    let projection = Projection { store, transaction, now };
+    match event {
+        Event::Intent(intent) => projection.intent(lsn, intent),
+        Event::Refused { id, verb, summary, agent, targets, owner, why } => {
+            projection.refused(lsn, &refused_operation(*id, *verb, summary, agent, targets, owner, why))
+        }
+        Event::Applied { id, completion } => {
+            let bytes = serde_json::to_vec(completion)
+                .map_err(|cause| contradiction("a completion", &cause))?;
+            projection.execute(
+                "UPDATE operation SET completion = ?2 WHERE id = ?1",
+                params![id_to_sql(*id), bytes],
+            )?;
+            projection.status(*id, Status::Applied)?;
+            projection.release(*id)
+        }
+        Event::Commit { id } => projection.status(*id, Status::Committed),
+        Event::Abort { id, outcomes, .. } => {
+            let next = if all_settled(outcomes) { Status::Aborted } else { Status::InDoubt };
+            projection.status(*id, next)?;
+            projection.release(*id)
+        }
+        Event::Undone { id, by, outcomes } => projection.undone(*id, *by, outcomes),
+        Event::Redone { id, by } => projection.redone(*id, *by),
+        Event::UndoFailed { id, .. } => projection.status(*id, Status::Failed),
+        Event::TaskBegin { task, agent, owner } => {
+            let owner = owner.as_ref().map(to_json).transpose()?;
+            let agent = agent.as_ref().map(ToString::to_string);
+            projection.execute(
+                "INSERT OR REPLACE INTO task (id, status, began, agent, owner)
+                 VALUES (?1, 'open', ?2, ?3, ?4)",
+                params![task.as_str(), now.0, agent, owner],
+            )
+        }
+        Event::TaskCommit { task } => {
+            projection.finish_task(task.as_str(), TaskStatus::Committed)
+        }
+        Event::TaskRollback { task, .. } => {
+            projection.finish_task(task.as_str(), TaskStatus::RolledBack)
+        }
+        Event::Checkpoint(checkpoint) => projection.checkpoint(lsn, checkpoint),
+        Event::Expired { ids, .. } => projection.expired(ids),
+        Event::Cut { up_to, anchor } => {
+            let set = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)";
+            projection.execute(set, params!["cut-lsn", lsn_to_sql(*up_to)])?;
+            projection.execute(set, params!["cut-hash", anchor.as_bytes().as_slice()])
+        }
+    }
+}
+
+struct Projection<'s, 't> {
+    store: &'s Store,
+    transaction: &'s Transaction<'t>,
+    now: Timestamp,
+}
+
+impl Projection<'_, '_> {
+    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<(), StorageError> {
+        self.store.run(self.transaction, sql, values)
+    }
+
+    fn release(&self, id: OperationId) -> Result<(), StorageError> {
+        self.store.release_in(self.transaction, id)
+    }
+
+    fn intent(&self, lsn: Lsn, intent: &Intent) -> Result<(), StorageError> {
+        let operation = Operation {
+            id: intent.id,
+            lsn,
+            at: self.now,
+            verb: intent.verb,
+            summary: intent.summary.clone(),
+            status: Status::Armed,
+            agent: intent.agent.clone(),
+            task: intent.task.clone(),
+            owner: intent.owner.clone(),
+            decision: intent.decision.clone(),
+            targets: intent.targets.clone(),
+            depends_on: intent.depends_on.clone(),
+            undoes: intent.undoes,
+            group: intent.group,
+            undone_by: None,
+            redone_by: None,
+            retained: true,
+            notes: intent.notes.clone(),
+        };
+        self.insert(lsn, &operation)?;
+        let id = id_to_sql(intent.id);
+        for digest in &intent.recipe.contents {
+            self.execute(
+                "INSERT OR IGNORE INTO reference (operation, digest) VALUES (?1, ?2)",
+                params![id, digest.as_bytes().as_slice()],
+            )?;
+        }
+        for slot in &intent.recipe.slots {
+            contents::put_slot(self.store, self.transaction, intent.id, slot)?;
+        }
+        Ok(())
+    }
+
+    fn refused(&self, lsn: Lsn, operation: &Operation) -> Result<(), StorageError> {
+        self.insert(lsn, operation)?;
+        self.release(operation.id)
+    }
+
+    fn insert(&self, lsn: Lsn, operation: &Operation) -> Result<(), StorageError> {
+        let id = id_to_sql(operation.id);
+        let values = params![
+            id,
+            lsn_to_sql(lsn),
+            operation.at.0,
+            operation.verb.as_str(),
+            operation.summary,
+            operation.status.as_str(),
+            operation.agent.as_ref().map(backout_model::AgentId::as_str),
+            operation.task.as_ref().map(backout_model::TaskId::as_str),
+            to_json(&operation.owner)?,
+            to_json(&operation.decision)?,
+            to_json(&operation.notes)?,
+            operation.undoes.map(id_to_sql),
+            operation.group.map(id_to_sql),
+            operation.retained,
+            self.now.0,
+        ];
+        let inserted = self
+            .transaction
+            .prepare_cached(
+                "INSERT INTO operation (id, lsn, at, verb, summary, status, agent, task, owner, decision,
+                     notes, undoes, undo_group, retained, finished)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            )
+            .and_then(|mut statement| statement.execute(values));
+        match inserted {
+            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {
+                return Err(StorageError::DuplicateId { id: operation.id });
+            }
+            result => result.map_err(|error| self.store.named(error))?,
+        };
+        for target in &operation.targets {
+            self.execute(
+                "INSERT OR IGNORE INTO target (operation, path, reach) VALUES (?1, ?2, ?3)",
+                params![id, target.path().as_bytes(), reach_word(target.reach())],
+            )?;
+        }
+        for edge in &operation.depends_on {
+            let reason = serde_json::to_value(edge.reason)
+                .map_err(|cause| contradiction("a dependency", &cause))?;
+            self.execute(
+                "INSERT OR IGNORE INTO edge (dependent, dependency, reason) VALUES (?1, ?2, ?3)",
+                params![id, id_to_sql(edge.on), reason.as_str()],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Takes the next status, if the status machine allows it.
+    fn status(&self, id: OperationId, next: Status) -> Result<(), StorageError> {
+        let current = self.status_of(id)?;
+        current.becomes(next).map_err(|cause| contradiction(&format!("operation {id}"), &cause))?;
+        self.execute(
+            "UPDATE operation SET status = ?2, finished = ?3 WHERE id = ?1",
+            params![id_to_sql(id), next.as_str(), self.now.0],
+        )
+    }
+
+    fn status_of(&self, id: OperationId) -> Result<Status, StorageError> {
+        let at = format!("operation {id}");
+        let found = self
+            .transaction
+            .prepare_cached("SELECT status FROM operation WHERE id = ?1")
+            .and_then(|mut statement| {
+                statement.query_row([id_to_sql(id)], |row| row.get::<_, String>(0)).optional()
+            })
+            .map_err(|error| self.store.named(error))?;
+        let status = found.ok_or_else(|| contradiction(&at, &"it was never armed"))?;
+        word(&at, &status)
+    }
+
+    fn undone(
+        &self,
+        id: OperationId,
+        by: OperationId,
+        outcomes: &[TargetOutcome],
+    ) -> Result<(), StorageError> {
+        if !all_settled(outcomes) {
+            return self.status(id, Status::Failed);
+        }
+        self.status(id, Status::Undone)?;
+        self.execute(
+            "UPDATE operation SET undone_by = ?2, redone_by = NULL WHERE id = ?1",
+            params![id_to_sql(id), id_to_sql(by)],
+        )
+    }
+
+    /// An operation that came back is kept, or waits for its task again if that is still open.
+    fn redone(&self, id: OperationId, by: OperationId) -> Result<(), StorageError> {
+        let is_open: bool = self
+            .transaction
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM operation JOIN task ON task.id = operation.task
+                                WHERE operation.id = ?1 AND task.status = 'open')",
+            )
+            .and_then(|mut statement| statement.query_row([id_to_sql(id)], |row| row.get(0)))
+            .map_err(|error| self.store.named(error))?;
+        self.status(id, if is_open { Status::Applied } else { Status::Committed })?;
+        self.execute(
+            "UPDATE operation SET undone_by = NULL, redone_by = ?2 WHERE id = ?1",
+            params![id_to_sql(id), id_to_sql(by)],
+        )
+    }
+
+    fn finish_task(&self, task: &str, status: TaskStatus) -> Result<(), StorageError> {
+        self.execute("UPDATE task SET status = ?2 WHERE id = ?1", params![task, status.as_str()])
+    }
+
+    fn checkpoint(&self, lsn: Lsn, checkpoint: &Checkpoint) -> Result<(), StorageError> {
+        let placed = Checkpoint { lsn, at: self.now, ..checkpoint.clone() };
+        self.execute(
+            "INSERT OR REPLACE INTO checkpoint (name, lsn, body) VALUES (?1, ?2, ?3)",
+            params![placed.name.as_str(), lsn_to_sql(lsn), to_json(&placed)?],
+        )
+    }
+
+    fn expired(&self, ids: &[OperationId]) -> Result<(), StorageError> {
+        for id in ids {
+            let id = id_to_sql(*id);
+            self.execute("UPDATE operation SET retained = 0 WHERE id = ?1", [id])?;
+            self.execute("DELETE FROM reference WHERE operation = ?1", [id])?;
+            contents::drop_slots(self.store, self.transaction, id)?;
+        }
+        Ok(())
+    }
+}
+
+fn all_settled(outcomes: &[TargetOutcome]) -> bool {
+    outcomes.iter().all(|outcome| outcome.kind.is_settled())
+}
+
+/// A refused write as an operation: it has a place and a reason, and nothing to undo.
+fn refused_operation(
+    id: OperationId,
+    verb: backout_model::Verb,
+    summary: &str,
+    agent: &Option<backout_model::AgentId>,
+    targets: &[backout_model::Target],
+    owner: &Owner,
+    why: &str,
+) -> Operation {
+    Operation {
+        id,
+        lsn: Lsn(0),
+        at: Timestamp(0),
+        verb,
+        summary: summary.to_owned(),
+        status: Status::Refused,
+        agent: agent.clone(),
+        task: None,
+        owner: owner.clone(),
+        decision: backout_model::Decision {
+            strategy: backout_model::Strategy::Irreversible,
+            fallback: None,
+            reason: why.to_owned(),
+        },
+        targets: targets.iter().filter(|target| target.reach() == Reach::Node).cloned().collect(),
+        depends_on: vec![],
+        undoes: None,
+        group: None,
+        undone_by: None,
+        redone_by: None,
+        retained: false,
+        notes: vec![],
+    }
+}

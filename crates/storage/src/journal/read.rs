@@ -1,0 +1,339 @@
+//! Questions to the journal. Every answer is one moment's truth.
+
+use std::collections::BTreeSet;
+
+use backout_model::{
+    AgentId, Checkpoint, CheckpointName, Completion, Digest, Effect, Event, Intent, Lsn, Operation,
+    OperationId, Owner, Record, Status, TargetPath, Task, TaskId, Timestamp,
+};
+use rusqlite::{OptionalExtension as _, Params, Transaction, params};
+use serde::Serialize;
+
+use super::append::{anchor, head};
+use super::rows::{
+    OPERATION_COLUMNS, OperationRow, completion, contradiction, digest, from_json, id_from_sql, id_to_sql,
+    lsn_from_sql, lsn_to_sql, operation, word,
+};
+use crate::{StorageError, Store};
+
+/// Which operations to list, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only this agent's.
+    pub agent: Option<AgentId>,
+    /// Only this task's.
+    pub task: Option<TaskId>,
+    /// Only those that wrote this path or something below it.
+    pub path: Option<TargetPath>,
+    /// Only those with a place after this one.
+    pub after: Option<Lsn>,
+    /// At most this many.
+    pub limit: Option<usize>,
+}
+
+/// A store in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoreSummary {
+    /// The last record.
+    pub last_lsn: Lsn,
+    /// Operations by status.
+    pub operations: Vec<(Status, u64)>,
+    /// Records still in the journal.
+    pub records: u64,
+    /// Targets being written right now.
+    pub leases: u64,
+}
+
+impl Store {
+    /// Finds an operation.
+    pub fn operation(&self, id: OperationId) -> Result<Option<Operation>, StorageError> {
+        let found = self.operations_where("id = ?1", [id_to_sql(id)])?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Lists operations, newest first.
+    pub fn operations(&self, filter: &Filter) -> Result<Vec<Operation>, StorageError> {
+        let below = filter.path.as_ref().map(|path| {
+            let mut last = path.as_bytes().to_vec();
+            last.push(b'/' + 1);
+            (path.as_bytes().to_vec(), last)
+        });
+        let (first, last) = below.unzip();
+        let condition = "(?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR lsn > ?3)
+             AND (?4 IS NULL OR id IN (SELECT operation FROM target WHERE path = ?4
+                  OR (path > ?4 || x'2f' AND path < ?5)))
+             ORDER BY lsn DESC LIMIT ?6";
+        let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        self.operations_where(
+            condition,
+            params![
+                filter.agent.as_ref().map(AgentId::as_str),
+                filter.task.as_ref().map(TaskId::as_str),
+                filter.after.map(lsn_to_sql),
+                first,
+                last,
+                limit
+            ],
+        )
+    }
+
+    /// Lists operations that are armed and not finished, newest first.
+    pub fn armed(&self) -> Result<Vec<Operation>, StorageError> {
+        // The status list repeats the partial index, so that only unfinished rows are visited.
+        self.operations_where(
+            "status IN ('armed', 'in-doubt', 'failed') AND status = 'armed' ORDER BY lsn DESC",
+            [],
+        )
+    }
+
+    /// Lists operations that somebody has to look at, newest first.
+    pub fn stuck(&self) -> Result<Vec<Operation>, StorageError> {
+        self.operations_where(
+            "status IN ('armed', 'in-doubt', 'failed') AND status <> 'armed' ORDER BY lsn DESC",
+            [],
+        )
+    }
+
+    /// Gathers what is connected with `ids` by dependencies, in both directions.
+    pub fn connected(&self, ids: &[OperationId]) -> Result<Vec<Operation>, StorageError> {
+        self.read(|transaction| {
+            let named = |error| self.named(error);
+            let mut neighbours = transaction
+                .prepare_cached(
+                    "SELECT dependency FROM edge WHERE dependent = ?1
+                     UNION SELECT dependent FROM edge WHERE dependency = ?1",
+                )
+                .map_err(named)?;
+            let mut found: BTreeSet<OperationId> = ids.iter().copied().collect();
+            let mut queue: Vec<OperationId> = ids.to_vec();
+            while let Some(id) = queue.pop() {
+                let rows = neighbours
+                    .query_map([id_to_sql(id)], |row| row.get::<_, i64>(0))
+                    .map_err(named)?;
+                for row in rows {
+                    let next = id_from_sql(row.map_err(named)?);
+                    if found.insert(next) {
+                        queue.push(next);
+                    }
+                }
+            }
+            let mut operations = Vec::with_capacity(found.len());
+            for id in found {
+                operations.extend(self.select(transaction, "id = ?1", [id_to_sql(id)])?);
+            }
+            Ok(operations)
+        })
+    }
+
+    /// Gives the recipe of an operation and what its effect told.
+    pub fn effect(&self, id: OperationId) -> Result<Effect, StorageError> {
+        let (intent, completion) = self.intent(id)?;
+        Ok(Effect { recipe: intent.recipe, completion })
+    }
+
+    /// Gives the process that armed an operation, whoever answers for it now.
+    pub fn first_owner(&self, id: OperationId) -> Result<Owner, StorageError> {
+        Ok(self.intent(id)?.0.owner)
+    }
+
+    fn intent(&self, id: OperationId) -> Result<(Intent, Option<Completion>), StorageError> {
+        self.read(|transaction| {
+            let at = format!("operation {id}");
+            let (body, bytes) = transaction
+                .prepare_cached(
+                    "SELECT record.body, operation.completion FROM operation
+                     JOIN record ON record.lsn = operation.lsn WHERE operation.id = ?1",
+                )
+                .and_then(|mut statement| {
+                    statement
+                        .query_row([id_to_sql(id)], |row| {
+                            Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Option<Vec<u8>>>(1)?))
+                        })
+                        .optional()
+                })
+                .map_err(|error| self.named(error))?
+                .ok_or_else(|| contradiction(&at, &"its record is gone"))?;
+            let event: Event =
+                serde_json::from_slice(&body).map_err(|cause| contradiction(&at, &cause))?;
+            let Event::Intent(intent) = event else {
+                return Err(contradiction(&at, &"its record is not an intent"));
+            };
+            let completion = bytes.map(|bytes| completion(&at, &bytes)).transpose()?;
+            Ok((*intent, completion))
+        })
+    }
+
+    /// Gives every record that speaks of an operation, oldest first.
+    pub fn records_of(&self, id: OperationId) -> Result<Vec<Record>, StorageError> {
+        self.records_where("operation = ?1 ORDER BY lsn", [id_to_sql(id)])
+    }
+
+    /// Gives the records after `lsn`, oldest first, at most `limit` of them.
+    pub fn records_after(&self, lsn: Lsn, limit: usize) -> Result<Vec<Record>, StorageError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.records_where("lsn > ?1 ORDER BY lsn LIMIT ?2", params![lsn_to_sql(lsn), limit])
+    }
+
+    /// Counts how often the busiest of these paths was written since a moment.
+    pub fn writes_since(&self, paths: &[TargetPath], since: Timestamp) -> Result<u32, StorageError> {
+        self.read(|transaction| {
+            let mut most = 0;
+            for path in paths {
+                let count: u32 = transaction
+                    .prepare_cached(
+                        "SELECT count(*) FROM target JOIN operation ON operation.id = target.operation
+                         WHERE target.path = ?1 AND operation.at >= ?2",
+                    )
+                    .and_then(|mut s| s.query_row(params![path.as_bytes(), since.0], |row| row.get(0)))
+                    .map_err(|error| self.named(error))?;
+                most = most.max(count);
+            }
+            Ok(most)
+        })
+    }
+
+    /// Finds a task.
+    pub fn task(&self, id: &TaskId) -> Result<Option<Task>, StorageError> {
+        Ok(self.tasks()?.into_iter().find(|task| task.id == *id))
+    }
+
+    /// Lists tasks, newest first.
+    pub fn tasks(&self) -> Result<Vec<Task>, StorageError> {
+        self.read(|transaction| {
+            let named = |error| self.named(error);
+            let mut statement = transaction
+                .prepare_cached("SELECT id, status, began, agent, owner FROM task ORDER BY began DESC, id")
+                .map_err(named)?;
+            let rows = statement
+                .query_map([], |row| {
+                    let texts: [String; 2] = [row.get(0)?, row.get(1)?];
+                    let options: [Option<String>; 2] = [row.get(3)?, row.get(4)?];
+                    Ok((texts, row.get::<_, i64>(2)?, options))
+                })
+                .map_err(named)?;
+            rows.map(|row| {
+                let ([id, status], began, [agent, owner]) = row.map_err(named)?;
+                let at = format!("task {id}");
+                Ok(Task {
+                    id: word(&at, &id)?,
+                    status: word(&at, &status)?,
+                    began: Timestamp(began),
+                    agent: agent.map(|agent| word(&at, &agent)).transpose()?,
+                    owner: owner.map(|owner| from_json(&at, &owner)).transpose()?,
+                })
+            })
+            .collect()
+        })
+    }
+
+    /// Finds a checkpoint.
+    pub fn checkpoint(&self, name: &CheckpointName) -> Result<Option<Checkpoint>, StorageError> {
+        Ok(self.checkpoints()?.into_iter().find(|checkpoint| checkpoint.name == *name))
+    }
+
+    /// Lists checkpoints, newest first.
+    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, StorageError> {
+        self.read(|transaction| {
+            let named = |error| self.named(error);
+            let mut statement = transaction
+                .prepare_cached("SELECT body FROM checkpoint ORDER BY lsn DESC")
+                .map_err(named)?;
+            let rows =
+                statement.query_map([], |row| row.get::<_, String>(0)).map_err(named)?;
+            rows.map(|row| from_json("a checkpoint", &row.map_err(named)?)).collect()
+        })
+    }
+
+    /// Gives the store in numbers.
+    pub fn summary(&self) -> Result<StoreSummary, StorageError> {
+        self.read(|transaction| {
+            let named = |error| self.named(error);
+            let count = |sql: &str| {
+                transaction.query_row(sql, [], |row| row.get::<_, u64>(0)).map_err(named)
+            };
+            let mut statement = transaction
+                .prepare("SELECT status, count(*) FROM operation GROUP BY status")
+                .map_err(named)?;
+            let rows = statement
+                .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?)))
+                .map_err(named)?;
+            let mut operations = Vec::new();
+            for row in rows {
+                let (status, number) = row.map_err(named)?;
+                operations.push((word("an operation", &status)?, number));
+            }
+            operations.sort();
+            Ok(StoreSummary {
+                last_lsn: head(transaction).map_err(named)??.0,
+                operations,
+                records: count("SELECT count(*) FROM record")?,
+                leases: count("SELECT count(*) FROM lease")?,
+            })
+        })
+    }
+
+    fn operations_where(
+        &self,
+        condition: &str,
+        values: impl Params,
+    ) -> Result<Vec<Operation>, StorageError> {
+        self.read(|transaction| self.select(transaction, condition, values))
+    }
+
+    fn select(
+        &self,
+        transaction: &Transaction<'_>,
+        condition: &str,
+        values: impl Params,
+    ) -> Result<Vec<Operation>, StorageError> {
+        let named = |error| self.named(error);
+        let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation WHERE {condition}");
+        let mut statement = transaction.prepare_cached(&sql).map_err(named)?;
+        let rows = statement.query_map(values, OperationRow::read).map_err(named)?;
+        rows.map(|row| operation(transaction, row.map_err(named)?, &named)).collect()
+    }
+
+    fn records_where(
+        &self,
+        condition: &str,
+        values: impl Params,
+    ) -> Result<Vec<Record>, StorageError> {
+        self.read(|transaction| {
+            let named = |error| self.named(error);
+            let sql = format!(
+                "SELECT lsn, at, body, hash,
+                        (SELECT hash FROM record AS earlier WHERE earlier.lsn = record.lsn - 1)
+                 FROM record WHERE {condition}"
+            );
+            let (_, beginning) = anchor(transaction).map_err(named)??;
+            let mut statement = transaction.prepare_cached(&sql).map_err(named)?;
+            let rows = statement
+                .query_map(values, |row| {
+                    let place: (i64, i64) = (row.get(0)?, row.get(1)?);
+                    let bytes: (Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?);
+                    Ok((place, bytes, row.get::<_, Option<Vec<u8>>>(4)?))
+                })
+                .map_err(named)?;
+            rows.map(|row| {
+                let ((lsn, at), (body, hash), previous) = row.map_err(named)?;
+                read_record(lsn, at, &body, &hash, previous.as_deref(), &beginning)
+            })
+            .collect()
+        })
+    }
+}
+
+/// Reads a stored record and checks its link to the one before it.
+pub(super) fn read_record(
+    lsn: i64,
+    at: i64,
+    body: &[u8],
+    hash: &[u8],
+    previous: Option<&[u8]>,
+    beginning: &Digest,
+) -> Result<Record, StorageError> {
+    let place = format!("record {lsn}");
+    let previous = previous.map_or(Ok(*beginning), |bytes| digest(&place, bytes))?;
+    let hash = digest(&place, hash)?;
+    Ok(Record::read(&previous, lsn_from_sql(lsn), Timestamp(at), body, hash)?)
+}

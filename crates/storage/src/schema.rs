@@ -1,0 +1,137 @@
+//! The tables of the journal's database, and how an older store becomes a newer one.
+//!
+//! `record` is the truth: append-only, guarded by triggers, hash-chained. Everything else is either derived
+//! from it in the same transaction (`operation`, `target`, `edge`, `task`, `checkpoint`), storage of contents
+//! (`content`, `chunk`, `pack`, `reference`), or short-lived (`lease`). Layout in words: `docs/format.md`.
+
+/// The format this program writes. It reads this one and every older one.
+pub const FORMAT: i64 = 1;
+
+/// What a new store is made of.
+pub(crate) const CREATE: &str = "
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE record (
+    lsn       INTEGER PRIMARY KEY,
+    at        INTEGER NOT NULL,
+    kind      TEXT NOT NULL,
+    operation INTEGER,
+    body      BLOB NOT NULL,
+    hash      BLOB NOT NULL
+) STRICT;
+CREATE INDEX record_operation ON record (operation) WHERE operation IS NOT NULL;
+
+CREATE TRIGGER record_is_append_only BEFORE UPDATE ON record
+BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER record_is_cut_at_the_anchor BEFORE DELETE ON record
+WHEN old.lsn > coalesce((SELECT value FROM meta WHERE key = 'cut-lsn'), 0)
+BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+
+CREATE TABLE operation (
+    id         INTEGER PRIMARY KEY,
+    lsn        INTEGER NOT NULL UNIQUE,
+    at         INTEGER NOT NULL,
+    verb       TEXT NOT NULL,
+    summary    TEXT NOT NULL,
+    status     TEXT NOT NULL,
+    agent      TEXT,
+    task       TEXT,
+    owner      TEXT NOT NULL,
+    decision   TEXT NOT NULL,
+    notes      TEXT NOT NULL,
+    undoes     INTEGER,
+    undo_group INTEGER,
+    undone_by  INTEGER,
+    redone_by  INTEGER,
+    retained   INTEGER NOT NULL,
+    finished   INTEGER NOT NULL,
+    completion BLOB
+) STRICT;
+CREATE INDEX operation_unfinished ON operation (lsn) WHERE status IN ('armed', 'in-doubt', 'failed');
+CREATE INDEX operation_task ON operation (task) WHERE task IS NOT NULL;
+CREATE INDEX operation_retained ON operation (finished) WHERE retained = 1;
+
+CREATE TABLE target (
+    operation INTEGER NOT NULL,
+    path      BLOB NOT NULL,
+    reach     TEXT NOT NULL,
+    PRIMARY KEY (path, operation, reach)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX target_operation ON target (operation);
+
+CREATE TABLE edge (
+    dependent INTEGER NOT NULL,
+    dependency INTEGER NOT NULL,
+    reason    TEXT NOT NULL,
+    PRIMARY KEY (dependent, dependency, reason)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX edge_dependency ON edge (dependency);
+
+CREATE TABLE task (
+    id     TEXT PRIMARY KEY,
+    status TEXT NOT NULL,
+    began  INTEGER NOT NULL,
+    agent  TEXT,
+    owner  TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE checkpoint (
+    name TEXT PRIMARY KEY,
+    lsn  INTEGER NOT NULL,
+    body TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE lease (
+    operation INTEGER NOT NULL,
+    target    TEXT NOT NULL,
+    owner     TEXT NOT NULL,
+    PRIMARY KEY (operation, target)
+) STRICT, WITHOUT ROWID;
+
+-- form: 0 as it is, 1 zstd, 2 zstd against `base`, 3 chunks
+CREATE TABLE content (
+    digest BLOB PRIMARY KEY,
+    size   INTEGER NOT NULL,
+    form   INTEGER NOT NULL,
+    base   BLOB,
+    bytes  BLOB NOT NULL
+) STRICT;
+CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
+
+CREATE TABLE pack (
+    id    INTEGER PRIMARY KEY,
+    bytes INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE chunk (
+    digest BLOB PRIMARY KEY,
+    pack   INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    stored INTEGER NOT NULL,
+    size   INTEGER NOT NULL
+) STRICT;
+CREATE INDEX chunk_pack ON chunk (pack);
+
+-- which operation needs which content; `path` orders the versions of one file for compaction
+CREATE TABLE reference (
+    operation INTEGER NOT NULL,
+    digest    BLOB NOT NULL,
+    PRIMARY KEY (operation, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reference_digest ON reference (digest);
+
+CREATE TABLE slot (
+    operation INTEGER NOT NULL,
+    depot     BLOB NOT NULL,
+    name      TEXT NOT NULL,
+    PRIMARY KEY (depot, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX slot_operation ON slot (operation);
+
+CREATE TABLE depot (
+    path BLOB PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+";

@@ -1,0 +1,43 @@
+//! What the tests need beyond the Rust toolchain, from Debian's packages.
+
+use std::process::Command;
+
+use crate::run::{Step, run_all, say};
+
+/// A program that the tests use, and the package that brings it.
+const NEEDED: [(&str, &str); 7] = [
+    ("setfacl", "acl"),
+    ("setfattr", "attr"),
+    ("mkfs.ext4", "e2fsprogs"),
+    ("mkfs.btrfs", "btrfs-progs"),
+    ("mkfs.xfs", "xfsprogs"),
+    ("setpriv", "util-linux"),
+    ("strace", "strace"),
+];
+
+/// Installs the packages whose programs are missing. Without root it says which they are.
+pub(crate) fn install_what_tests_need() -> Result<(), String> {
+    let missing: Vec<&str> =
+        NEEDED.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    say(&format!("installing {}", missing.join(" ")));
+    run_all(vec![
+        Step::new("package lists", Command::new("apt-get").arg("update").arg("-q")),
+        Step::new(
+            "packages",
+            Command::new("apt-get")
+                .args(["install", "-y", "-q", "--no-install-recommends"])
+                .args(&missing)
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+        ),
+    ])
+    .map_err(|why| format!("{why}; install by hand: {}", missing.join(" ")))
+}
+
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(["/sbin".into(), "/usr/sbin".into()]);
+    places.into_iter().any(|place| place.join(program).exists())
+}
