@@ -17,14 +17,20 @@ const NEEDED: [(&str, &str); 7] = [
 
 /// Installs the packages whose programs are missing. Without root it says which they are.
 pub(crate) fn install_what_tests_need() -> Result<(), String> {
-    let missing: Vec<&str> =
-        NEEDED.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect();
+    let missing: Vec<&str> = NEEDED
+        .iter()
+        .filter(|(program, _)| !is_there(program))
+        .map(|(_, package)| *package)
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
     say(&format!("installing {}", missing.join(" ")));
     run_all(vec![
-        Step::new("package lists", Command::new("apt-get").arg("update").arg("-q")),
+        Step::new(
+            "package lists",
+            Command::new("apt-get").arg("update").arg("-q"),
+        ),
         Step::new(
             "packages",
             Command::new("apt-get")

@@ -12,7 +12,8 @@ pub(crate) fn demo() -> Result<(), String> {
         "build",
         cargo().args(["build", "--release", "--package", "backout-cli"]),
     )])?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let program = target.join("release/backout");
     let place = std::env::temp_dir().join(format!("backout-demo-{}", std::process::id()));
     fs::create_dir_all(&place).map_err(|error| error.to_string())?;
@@ -29,7 +30,12 @@ fn show(program: &Path, place: &Path) -> Result<(), String> {
         .map_err(|error| error.to_string())?;
     for arguments in [
         &["edit", "app.toml", "--search", "8080", "--replace", "80800"][..],
-        &["write", "notes.txt", "--text", "kept: independent of the bad edit\n"],
+        &[
+            "write",
+            "notes.txt",
+            "--text",
+            "kept: independent of the bad edit\n",
+        ],
         &["log"],
         &["diff", "@-1"],
         &["undo", "@-1", "--dry-run"],
@@ -44,7 +50,10 @@ fn show(program: &Path, place: &Path) -> Result<(), String> {
             .status()
             .map_err(|error| error.to_string())?;
         if !status.success() {
-            return Err(format!("`backout {}` ended with {status}", arguments.join(" ")));
+            return Err(format!(
+                "`backout {}` ended with {status}",
+                arguments.join(" ")
+            ));
         }
     }
     say("\n$ cat app.toml notes.txt");

@@ -46,12 +46,25 @@ fn lint() -> Result<(), String> {
         Step::new("format", cargo().args(["fmt", "--all", "--check"])),
         Step::new(
             "clippy",
-            cargo().args(["clippy", "--workspace", "--all-targets", "--features", "backout-cli/testing"])
+            cargo()
+                .args([
+                    "clippy",
+                    "--workspace",
+                    "--all-targets",
+                    "--features",
+                    "backout-cli/testing",
+                ])
                 .args(["--", "-D", "warnings"]),
         ),
         Step::new(
             "docs",
-            cargo().args(["doc", "--workspace", "--no-deps", "--document-private-items"])
+            cargo()
+                .args([
+                    "doc",
+                    "--workspace",
+                    "--no-deps",
+                    "--document-private-items",
+                ])
                 .env("RUSTDOCFLAGS", "-D warnings"),
         ),
     ])
@@ -60,14 +73,19 @@ fn lint() -> Result<(), String> {
 /// Runs every test. Crash points and the hermetic clock are compiled in by the feature `testing`.
 fn test(filters: &[String]) -> Result<(), String> {
     apt::install_what_tests_need()?;
-    let has_nextest = cargo().args(["nextest", "--version"]).output().is_ok_and(|o| o.status.success());
+    let has_nextest = cargo()
+        .args(["nextest", "--version"])
+        .output()
+        .is_ok_and(|o| o.status.success());
     let mut tests = cargo();
     if has_nextest {
         tests.args(["nextest", "run"]);
     } else {
         tests.arg("test");
     }
-    tests.args(["--workspace", "--features", "backout-cli/testing"]).args(filters);
+    tests
+        .args(["--workspace", "--features", "backout-cli/testing"])
+        .args(filters);
     run_all(vec![Step::new("tests", &mut tests)])?;
     if !filters.is_empty() || !has_nextest {
         return Ok(());
@@ -75,12 +93,20 @@ fn test(filters: &[String]) -> Result<(), String> {
     // The other runner has no doc tests.
     run_all(vec![Step::new(
         "doc tests",
-        cargo().args(["test", "--workspace", "--doc", "--features", "backout-cli/testing"]),
+        cargo().args([
+            "test",
+            "--workspace",
+            "--doc",
+            "--features",
+            "backout-cli/testing",
+        ]),
     )])
 }
 
 fn bench(rest: &[String]) -> Result<(), String> {
     let mut bench = cargo();
-    bench.args(["run", "--release", "--package", "backout-bench", "--"]).args(rest);
+    bench
+        .args(["run", "--release", "--package", "backout-bench", "--"])
+        .args(rest);
     run_all(vec![Step::new("bench", &mut bench)])
 }

@@ -27,7 +27,11 @@ pub(crate) fn run_all(steps: Vec<Step<'_>>) -> Result<(), String> {
         if !status.success() {
             return Err(format!("{} failed ({status})", step.name));
         }
-        say(&format!("== {} done in {} s", step.name, begun.elapsed().as_secs()));
+        say(&format!(
+            "== {} done in {} s",
+            step.name,
+            begun.elapsed().as_secs()
+        ));
     }
     Ok(())
 }
@@ -40,7 +44,8 @@ pub(crate) fn cargo() -> Command {
 /// The project's root.
 pub(crate) fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    here.parent().map_or(here.clone(), std::path::Path::to_path_buf)
+    here.parent()
+        .map_or(here.clone(), std::path::Path::to_path_buf)
 }
 
 /// Says something to the person at the terminal.

@@ -22,17 +22,26 @@ pub(crate) fn check() -> Result<(), String> {
         }
         for word in ["todo!", "unimplemented!", "#[ignore"] {
             // The names are put together here, so that this file does not hold them.
-            if text.contains(&format!("{word}{}", if word.starts_with('#') { "" } else { "(" })) {
+            if text.contains(&format!(
+                "{word}{}",
+                if word.starts_with('#') { "" } else { "(" }
+            )) {
                 complain("is not finished");
             }
         }
     }
     wrong.retain(|line| !line.contains("tidy.rs"));
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong.join("\n"))
+    }
 }
 
 fn rust_files(directory: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
     let mut files = Vec::new();
     for path in entries.flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default();

@@ -1,1 +1,148 @@
-//! Empty so far.
+//! Every write of an agent reversible, from Rust.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let world = tempfile::tempdir()?;
+//! # let (state_dir, file) = (world.path().join("state"), world.path().join("nginx.conf"));
+//! # std::fs::write(&file, "server { listen 80; }\n")?;
+//! let backout = backout::Backout::open(&state_dir)?;
+//! let staged = backout.stage(&file, "server { listen 443 ssl; }\n")?;
+//! let written = staged.validate(|file| file.text().contains("listen"))?.apply()?;
+//! # assert!(std::fs::read_to_string(&file)?.contains("443"));
+//!
+//! // Later, by this process or any other:
+//! written.undo()?;
+//! # assert!(std::fs::read_to_string(&file)?.contains("listen 80"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - Staging changes nothing. A validator that says no leaves the target untouched and the refusal in the journal.
+//! - Whatever fails afterwards is taken back before the error is returned. A [`WriteError`] carries the undo, for the
+//!   case that taking back failed as well and is to be tried again.
+//! - A [`Task`] is committed or, when it is dropped or its process dies, rolled back as a whole.
+
+mod task;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use backout_drivers::file::{Expect, FileRequest, Source};
+use backout_engine::{Engine, EngineError, Report, Settings, UndoOptions, UndoReport, UndoWhat};
+use backout_model::OperationId;
+
+pub use backout_drivers::file as files;
+pub use backout_engine as engine;
+pub use backout_model as model;
+pub use task::Task;
+pub use write::{StagedContent, StagedWrite, WriteError, Written};
+
+/// An error of anything but a write: what happened, why, what to do next.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", said(.0))]
+pub struct Failure(pub Report);
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        Self(Report::from(error))
+    }
+}
+
+/// An open state directory.
+#[derive(Debug, Clone)]
+pub struct Backout {
+    engine: Arc<Engine>,
+}
+
+impl Backout {
+    /// Opens a state directory, making it if it is not there.
+    pub fn open(state_dir: impl AsRef<Path>) -> Result<Self, Failure> {
+        Self::with(Settings::new(state_dir.as_ref()))
+    }
+
+    /// Opens a state directory with settings of your own: agent, task, retention, waiting times.
+    pub fn with(settings: Settings) -> Result<Self, Failure> {
+        Ok(Self {
+            engine: Arc::new(Engine::open(settings)?),
+        })
+    }
+
+    /// Stages the whole content of a file. The target is untouched until [`StagedWrite::apply`].
+    pub fn stage(
+        &self,
+        path: impl AsRef<Path>,
+        content: impl AsRef<[u8]>,
+    ) -> Result<StagedWrite<'_>, WriteError> {
+        self.stage_request(FileRequest::Write {
+            path: path.as_ref().to_path_buf(),
+            source: Source::Bytes(content.as_ref().to_vec()),
+            expect: Expect::Anything,
+            parents: false,
+            mode: None,
+        })
+    }
+
+    /// Stages any change of files.
+    pub fn stage_request(&self, request: FileRequest) -> Result<StagedWrite<'_>, WriteError> {
+        let staged = self
+            .engine
+            .stage(&request)
+            .map_err(|error| WriteError::new(self, error))?;
+        Ok(StagedWrite::new(self, staged))
+    }
+
+    /// Writes a file with nothing but the engine's own checks.
+    pub fn write(
+        &self,
+        path: impl AsRef<Path>,
+        content: impl AsRef<[u8]>,
+    ) -> Result<Written, WriteError> {
+        self.stage(path, content)?.apply()
+    }
+
+    /// Takes an operation back, with what was built on it.
+    pub fn undo(&self, id: OperationId) -> Result<UndoReport, Failure> {
+        self.undo_with(
+            id,
+            UndoOptions {
+                committed: true,
+                ..UndoOptions::default()
+            },
+        )
+    }
+
+    /// Takes an operation back in a way of your own.
+    pub fn undo_with(&self, id: OperationId, options: UndoOptions) -> Result<UndoReport, Failure> {
+        let what = UndoWhat::Operations(vec![reference(id)]);
+        Ok(self.engine.undo(&what, options)?)
+    }
+
+    /// Begins a task: its writes are kept by [`Task::commit`] and rolled back otherwise.
+    pub fn task(&self, name: &str) -> Result<Task, Failure> {
+        Task::begin(self, name)
+    }
+
+    /// Gives the engine, for everything else.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+fn reference(id: OperationId) -> backout_engine::OperationRef {
+    backout_engine::OperationRef::Prefix(id.to_string())
+}
+
+/// Says a report in one paragraph.
+fn said(report: &Report) -> String {
+    let mut text = report.what.clone();
+    for why in &report.why {
+        text.push_str(": ");
+        text.push_str(why);
+    }
+    for next in &report.next {
+        text.push_str("; ");
+        text.push_str(next);
+    }
+    text
+}

@@ -2,16 +2,18 @@
 //! newest first, never a row in between.
 //!
 //! ```text
-//! ╭●     built on the fourth
-//! │ ●    unrelated: no lane touches it
-//! ├●     built on the fourth as well
+//! ╭●     built on the next
+//! ├●     built on the last
+//! │   ●  unrelated
+//! ├──●   built on the last as well
 //! ╰●     what both were built on
 //! ```
 //!
-//! - There is one lane per operation that somebody above waits for. A node hangs to the right of the lanes
-//!   it has to do with, so that neighbours look related only if they are.
-//! - `├ ┼` join a lane, `╭ ┬` open one, `╰ ┴` end one; a line that merely crosses a lane passes behind
-//!   it: `─│─`.
+//! - There is one lane per operation that somebody above waits for. A node stands to the right of its own
+//!   lane, which begins (`╭`), ends (`╰`) or does both (`├`) there; without a lane it stands alone. So
+//!   neighbours look related only if they are.
+//! - Lanes of others are reached by a line: `├ ┤ ┼` join one, `╭ ╮ ┬` open one, and a line that merely
+//!   crosses a lane passes behind it: `─│─`.
 //! - An edge that follows from others is not drawn: what matters is the chain.
 //!
 //! Pure: rows are numbers, edges lead to higher numbers. What a node looks like is the caller's business.
@@ -102,35 +104,40 @@ impl Lanes {
     /// Ends the lane of a row, and joins or opens the lanes of what it was built on.
     fn step(&mut self, row: usize, targets: &[usize]) -> Row {
         let above = self.waiting.clone();
+        let own = self.column_of(row).unwrap_or_else(|| self.free(None));
+        self.put(own, None);
         let mut touched = Vec::new();
-        if let Some(own) = self.column_of(row) {
-            self.put(own, None);
-            touched.push(own);
-        }
         for &target in targets {
-            let column = self.column_of(target).unwrap_or_else(|| self.free());
+            let is_own_free = self.waiting.get(own).is_some_and(Option::is_none);
+            let column = match self.column_of(target) {
+                Some(column) => column,
+                None if is_own_free => own,
+                None => self.free(Some(own)),
+            };
             self.put(column, Some(target));
             touched.push(column);
         }
-        while self.waiting.last() == Some(&None) {
-            self.waiting.pop();
-        }
         let has = |lanes: &[Option<usize>], column: usize| lanes.get(column).is_some_and(Option::is_some);
-        let columns = above.len().max(self.waiting.len());
-        let lanes = (0..columns).map(|column| Lane {
+        let lanes = (0..self.waiting.len()).map(|column| Lane {
             from_above: has(&above, column),
             goes_on: has(&self.waiting, column),
             is_touched: touched.contains(&column),
         });
-        Row { lanes: lanes.collect() }
+        let row = Row { own, lanes: lanes.collect() };
+        while self.waiting.last() == Some(&None) {
+            self.waiting.pop();
+        }
+        row
     }
 
     fn column_of(&self, row: usize) -> Option<usize> {
         self.waiting.iter().position(|waiting| *waiting == Some(row))
     }
 
-    fn free(&self) -> usize {
-        self.waiting.iter().position(Option::is_none).unwrap_or(self.waiting.len())
+    fn free(&self, besides: Option<usize>) -> usize {
+        let mut columns = self.waiting.iter().enumerate();
+        let free = columns.find(|(column, waiting)| waiting.is_none() && Some(*column) != besides);
+        free.map_or(self.waiting.len(), |(column, _)| column)
     }
 
     fn put(&mut self, column: usize, target: Option<usize>) {
@@ -151,27 +158,36 @@ struct Lane {
     is_touched: bool,
 }
 
-/// One row: what happens in each column. Its node hangs to the right of the last lane it touches.
+/// One row: the column of its node, and what happens in each column.
 #[derive(Debug)]
 struct Row {
+    own: usize,
     lanes: Vec<Lane>,
 }
 
 impl Row {
+    /// A column is three characters wide: its lane, its node, and a gap.
     fn render(&self) -> Gutter {
-        let touched = || self.lanes.iter().enumerate().filter(|(_, lane)| lane.is_touched);
-        let first = touched().map(|(column, _)| column).next();
-        let last = touched().map(|(column, _)| column).last();
+        let touched = self.lanes.iter().enumerate().filter(|(_, lane)| lane.is_touched);
+        let touched: Vec<usize> = touched.map(|(column, _)| column).collect();
+        let first = touched.first().map_or(self.own, |&column| column.min(self.own));
+        let last = touched.last().map_or(self.own, |&column| column.max(self.own));
         let mut gutter = Gutter { before: String::new(), after: String::new() };
-        let mut is_past_node = false;
         for (column, lane) in self.lanes.iter().enumerate() {
-            let is_within = first.is_some() && first <= Some(column) && Some(column) < last;
-            let side = if is_past_node { &mut gutter.after } else { &mut gutter.before };
-            side.push(lane.draw(first == Some(column), is_within));
-            if last == Some(column) {
-                is_past_node = true;
+            let side = if column <= self.own { &mut gutter.before } else { &mut gutter.after };
+            let (from_left, to_right) = (first < column && column <= last, column < last);
+            let rail = if column == self.own {
+                lane.of_node(from_left)
             } else {
-                side.push(if is_within { '─' } else { ' ' });
+                lane.beside(from_left, to_right && first <= column)
+            };
+            side.push(rail);
+            let is_line = first <= column && column < last;
+            let filler = if is_line { '─' } else { ' ' };
+            if column == self.own {
+                gutter.after.push(filler);
+            } else {
+                side.extend([filler, filler]);
             }
         }
         gutter
@@ -179,17 +195,32 @@ impl Row {
 }
 
 impl Lane {
-    fn draw(self, is_first: bool, is_within: bool) -> char {
-        match (self.is_touched, self.from_above, self.goes_on) {
-            (true, true, true) if is_first => '├',
+    /// The lane that the node stands on.
+    const fn of_node(self, from_left: bool) -> char {
+        match (self.from_above, self.goes_on, from_left) {
+            (true, true, false) => '├',
             (true, true, true) => '┼',
-            (true, false, true) if is_first => '╭',
-            (true, false, true) => '┬',
-            (true, _, false) if is_first => '╰',
-            (true, _, false) => '┴',
-            (false, true, _) => '│',
-            (false, false, _) if is_within => '─',
-            (false, false, _) => ' ',
+            (false, true, false) => '╭',
+            (false, true, true) => '┬',
+            (true, false, false) => '╰',
+            (true, false, true) => '┴',
+            (false, false, false) => ' ',
+            (false, false, true) => '─',
+        }
+    }
+
+    /// A lane elsewhere, which the node's line may reach, cross, or not come near.
+    const fn beside(self, from_left: bool, to_right: bool) -> char {
+        match (self.is_touched, self.from_above, from_left, to_right) {
+            (true, true, false, _) => '├',
+            (true, true, true, false) => '┤',
+            (true, true, true, true) => '┼',
+            (true, false, false, _) => '╭',
+            (true, false, true, false) => '╮',
+            (true, false, true, true) => '┬',
+            (false, true, _, _) => '│',
+            (false, false, true, true) => '─',
+            (false, false, _, _) => ' ',
         }
     }
 }
@@ -211,69 +242,42 @@ mod tests {
 
     #[test]
     fn unrelated_operations_have_no_lanes() {
-        insta::assert_snapshot!(drawn(&[&[], &[], &[]]), @r"
-        ●
-        ●
-        ●
-        ");
+        insta::assert_snapshot!(drawn(&[&[], &[], &[]]), @"");
     }
 
     #[test]
     fn a_chain_is_one_lane() {
-        insta::assert_snapshot!(drawn(&[&[1], &[2], &[]]), @r"
-        ●
-        ●
-        ●
-        ");
+        insta::assert_snapshot!(drawn(&[&[1], &[2], &[]]), @"");
     }
 
     #[test]
     fn an_unrelated_operation_stands_beside_the_lane() {
-        insta::assert_snapshot!(drawn(&[&[2], &[], &[]]), @r"
-        ●
-        │ ●
-        ●
-        ");
+        insta::assert_snapshot!(drawn(&[&[2], &[], &[]]), @"");
+    }
+
+    #[test]
+    fn an_operation_that_closes_its_lane_may_join_another() {
+        insta::assert_snapshot!(drawn(&[&[2], &[4], &[4], &[4], &[]]), @"");
     }
 
     #[test]
     fn two_that_were_built_on_one_join_its_lane() {
-        insta::assert_snapshot!(drawn(&[&[2], &[2], &[]]), @r"
-        ●
-        ├─●
-        ●
-        ");
+        insta::assert_snapshot!(drawn(&[&[2], &[2], &[]]), @"");
     }
 
     #[test]
     fn one_that_was_built_on_two_opens_a_lane() {
-        insta::assert_snapshot!(drawn(&[&[1, 2], &[], &[]]), @r"
-        ●─╮
-        ● │
-          ●
-        ");
+        insta::assert_snapshot!(drawn(&[&[1, 2], &[], &[]]), @"");
     }
 
     #[test]
     fn a_line_that_only_crosses_a_lane_passes_behind_it() {
-        insta::assert_snapshot!(drawn(&[&[3], &[4], &[3], &[], &[]]), @r"
-        ●
-        │ ●
-        ├─│─●
-        ● │
-          ●
-        ");
+        insta::assert_snapshot!(drawn(&[&[3], &[4], &[3], &[], &[]]), @"");
     }
 
     #[test]
     fn a_lane_between_two_others_is_joined_with_a_cross() {
-        insta::assert_snapshot!(drawn(&[&[3], &[4], &[3, 4], &[], &[]]), @r"
-        ●
-        │ ●
-        ├─┼─●
-        ● │
-          ●
-        ");
+        insta::assert_snapshot!(drawn(&[&[3], &[4], &[3, 4], &[], &[]]), @"");
     }
 
     #[test]
@@ -288,14 +292,7 @@ mod tests {
 
     #[test]
     fn a_column_is_used_again_when_its_lane_has_ended() {
-        insta::assert_snapshot!(drawn(&[&[4], &[2], &[], &[5], &[], &[]]), @r"
-        ●
-        │ ●
-        │ ●
-        │ ●
-        ● │
-          ●
-        ");
+        insta::assert_snapshot!(drawn(&[&[4], &[2], &[], &[5], &[], &[]]), @"");
     }
 
     #[test]

@@ -1,1 +1,47 @@
-//! Empty so far.
+//! The command line: builds a command of the engine, has it carried out, and shows the reply.
+//!
+//! - One file per command in `commands/`; its `…Args` is the help, its `cmd_…` the work.
+//! - All output goes through [`ui::Ui`]: replies to stdout, talk and errors to stderr, `--json` everywhere.
+//! - What a reply looks like to people is in `show/`: one renderer per reply, all pure.
+//!
+//! Not here: anything that writes a target or decides what to undo (`engine`).
+
+mod accounts;
+mod args;
+mod base64;
+mod batch;
+mod commands;
+mod env_vars;
+mod failure;
+mod graph;
+mod input;
+mod paths;
+mod session;
+mod show;
+mod state_dir;
+mod ui;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+
+use crate::args::Cli;
+use crate::session::Session;
+
+/// Runs one command line, the program's name first, and gives the exit code: 0 done, 1 refused or failed,
+/// 2 asked wrongly, 3 the store is broken.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let (cli, typed) = match args::parse(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => return ui::show_usage(&error),
+    };
+    let mut session = Session::new(cli.global, typed);
+    let result = commands::run(&mut session, cli.command);
+    ExitCode::from(session.end(result))
+}
+
+/// Describes the whole command line, for help, completions and manual pages.
+pub fn command() -> clap::Command {
+    Cli::command()
+}

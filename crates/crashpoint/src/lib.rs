@@ -12,7 +12,10 @@
 
 /// Marks a step boundary.
 #[inline]
-#[cfg_attr(not(feature = "enabled"), expect(unused_variables, reason = "empty in normal builds"))]
+#[cfg_attr(
+    not(feature = "enabled"),
+    expect(unused_variables, reason = "empty in normal builds")
+)]
 pub fn crash_point(name: &'static str) {
     #[cfg(feature = "enabled")]
     enabled::reach(name);
@@ -20,7 +23,10 @@ pub fn crash_point(name: &'static str) {
 
 /// Tells whether a test wants the syncs of this name left out. Always false in a normal build.
 #[inline]
-#[cfg_attr(not(feature = "enabled"), expect(unused_variables, reason = "empty in normal builds"))]
+#[cfg_attr(
+    not(feature = "enabled"),
+    expect(unused_variables, reason = "empty in normal builds")
+)]
 pub fn sync_is_skipped(name: &'static str) -> bool {
     #[cfg(feature = "enabled")]
     return enabled::skips(name);
@@ -39,15 +45,25 @@ mod enabled {
 
     pub(super) fn reach(name: &'static str) {
         let (total, of_name) = {
-            let mut passed = PASSED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut passed = PASSED
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             passed.push(name);
-            (passed.len(), passed.iter().filter(|other| **other == name).count())
+            (
+                passed.len(),
+                passed.iter().filter(|other| **other == name).count(),
+            )
         };
         if let Some(path) = std::env::var_os("BACKOUT_CRASH_LOG") {
-            let log = std::fs::OpenOptions::new().create(true).append(true).open(path);
+            let log = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path);
             let _logged = log.and_then(|mut file| writeln!(file, "{name}"));
         }
-        let Ok(wanted) = std::env::var("BACKOUT_CRASH_AT") else { return };
+        let Ok(wanted) = std::env::var("BACKOUT_CRASH_AT") else {
+            return;
+        };
         let here = match wanted.split_once('#') {
             Some((other, count)) => other == name && count.parse() == Ok(of_name),
             None => wanted.parse() == Ok(total) || (wanted == name && of_name == 1),

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use backout_drivers::file::FileRequest;
 use backout_model::ports::OnConflict;
 use backout_model::{
-    AgentId, Checkpoint, CheckpointName, LeftAlone, Lsn, Operation, OperationId, Record, Status, Strategy,
-    Target, TargetOutcome, Task, TaskId, Timestamp,
+    AgentId, Checkpoint, CheckpointName, LeftAlone, Lsn, Operation, OperationId, Record, Status,
+    Strategy, Target, TargetOutcome, TargetPath, Task, TaskId, Timestamp,
 };
-use backout_storage::{CompactReport, Filter, GcReport, OperationRef, StoreSummary, StoredBytes, VerifyReport};
+use backout_storage::{
+    CompactReport, Filter, GcReport, OperationRef, StoreSummary, StoredBytes, VerifyReport,
+};
 use serde::Serialize;
 
 /// Who asks, and in what connection.
@@ -354,7 +356,7 @@ pub struct Shown {
 #[derive(Debug, Clone, Serialize)]
 pub struct DiffFile {
     /// The file.
-    pub target: Target,
+    pub path: TargetPath,
     /// A unified diff, or a line that says why there is none.
     pub text: String,
 }

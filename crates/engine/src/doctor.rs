@@ -15,7 +15,11 @@ const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
 impl Engine {
     /// Checks the store and the file system that holds `directory`; with `repair`, settles what can be settled.
     pub fn doctor(&self, directory: &Path, repair: bool) -> Result<DoctorReport, EngineError> {
-        let mut findings = vec![self.check_format(), self.check_privacy(), self.check_space()];
+        let mut findings = vec![
+            self.check_format(),
+            self.check_privacy(),
+            self.check_space(),
+        ];
         findings.push(self.check_chain()?);
         if repair {
             findings.push(self.repair()?);
@@ -27,19 +31,29 @@ impl Engine {
     }
 
     fn check_format(&self) -> Finding {
-        good("store", format!("format {FORMAT} in `{}`", self.store.directory().display()))
+        good(
+            "store",
+            format!("format {FORMAT} in `{}`", self.store.directory().display()),
+        )
     }
 
     fn check_privacy(&self) -> Finding {
         let mode = fs::metadata(self.store.directory()).map(|found| found.mode() & 0o777);
         match mode {
-            Ok(0o700) => good("privacy", "the state directory is closed to others".to_owned()),
+            Ok(0o700) => good(
+                "privacy",
+                "the state directory is closed to others".to_owned(),
+            ),
             Ok(mode) => bad(
                 "privacy",
                 format!("the state directory has mode {mode:04o}"),
                 "chmod 700 it: images hold secrets",
             ),
-            Err(error) => bad("privacy", error.to_string(), "check that the state directory is there"),
+            Err(error) => bad(
+                "privacy",
+                error.to_string(),
+                "check that the state directory is there",
+            ),
         }
     }
 
@@ -51,7 +65,11 @@ impl Engine {
                 if free >= FREE_BYTES_MIN {
                     good("space", text)
                 } else {
-                    bad("space", text, "make room: a write whose undo cannot be kept is refused")
+                    bad(
+                        "space",
+                        text,
+                        "make room: a write whose undo cannot be kept is refused",
+                    )
                 }
             }
             Err(errno) => bad("space", errno.to_string(), "check the disk"),
@@ -67,8 +85,15 @@ impl Engine {
         Ok(if report.findings.is_empty() {
             good("journal", format!("{counts}: all as they must be"))
         } else {
-            let text = format!("{counts}: {} are not as they must be", report.findings.len());
-            bad("journal", text, "run `backout verify` to see which, and what can still be undone")
+            let text = format!(
+                "{counts}: {} are not as they must be",
+                report.findings.len()
+            );
+            bad(
+                "journal",
+                text,
+                "run `backout verify` to see which, and what can still be undone",
+            )
         })
     }
 
@@ -84,9 +109,15 @@ impl Engine {
 
     fn check_unfinished(&self) -> Result<Finding, EngineError> {
         let armed = self.store.armed()?;
-        let dead = armed.iter().filter(|op| !backout_storage::is_alive(&op.owner)).count();
+        let dead = armed
+            .iter()
+            .filter(|op| !backout_storage::is_alive(&op.owner))
+            .count();
         Ok(if dead == 0 {
-            good("unfinished", format!("{} operations under way, none abandoned", armed.len()))
+            good(
+                "unfinished",
+                format!("{} operations under way, none abandoned", armed.len()),
+            )
         } else {
             let text = format!("{dead} operations were left behind by dead processes");
             bad("unfinished", text, "run `backout recover`")
@@ -99,7 +130,11 @@ impl Engine {
             None => good("stuck", "nothing waits for a person".to_owned()),
             Some(first) => bad(
                 "stuck",
-                format!("{} operations could not be settled, {} first", stuck.len(), first.id.short()),
+                format!(
+                    "{} operations could not be settled, {} first",
+                    stuck.len(),
+                    first.id.short()
+                ),
                 "look at each with `backout show`, then `backout undo --force` or leave it",
             ),
         })
@@ -155,14 +190,27 @@ fn check_reflink(directory: &Path, source: &File) -> Finding {
     let cloned = copy.and_then(|copy| rustix::fs::ioctl_ficlone(&copy, source));
     match cloned {
         Ok(()) => good("reflink", "copies share their blocks".to_owned()),
-        Err(_) => good("reflink", "not on this file system: large files are kept by link".to_owned()),
+        Err(_) => good(
+            "reflink",
+            "not on this file system: large files are kept by link".to_owned(),
+        ),
     }
 }
 
 fn good(check: &str, detail: String) -> Finding {
-    Finding { check: check.to_owned(), is_good: true, detail, advice: None }
+    Finding {
+        check: check.to_owned(),
+        is_good: true,
+        detail,
+        advice: None,
+    }
 }
 
 fn bad(check: &str, detail: String, advice: &str) -> Finding {
-    Finding { check: check.to_owned(), is_good: false, detail, advice: Some(advice.to_owned()) }
+    Finding {
+        check: check.to_owned(),
+        is_good: false,
+        detail,
+        advice: Some(advice.to_owned()),
+    }
 }

@@ -65,41 +65,67 @@ impl Engine {
         if let Some(progress) = &settings.progress {
             files = files.with_progress(Arc::clone(progress));
         }
-        Ok(Self { store, files, settings, clock, ids })
+        Ok(Self {
+            store,
+            files,
+            settings,
+            clock,
+            ids,
+        })
     }
 
     /// Carries out one command.
     pub fn execute(&self, command: Command) -> Result<Reply, EngineError> {
         match command {
             Command::Write { request } => self.write(&request).map(Reply::Finished),
-            Command::Undo { what, options, is_dry_run: true } => {
-                self.preview_undo(&what, options).map(Reply::Plan)
-            }
-            Command::Undo { what, options, is_dry_run: false } => {
-                self.rollback(&what, options, "somebody asked for it").map(Reply::Undone)
-            }
-            Command::Redo { what, options, is_dry_run: true } => {
-                self.preview_redo(what.as_ref(), options).map(Reply::Plan)
-            }
-            Command::Redo { what, options, is_dry_run: false } => {
-                self.redo(what.as_ref(), options).map(Reply::Undone)
-            }
+            Command::Undo {
+                what,
+                options,
+                is_dry_run: true,
+            } => self.preview_undo(&what, options).map(Reply::Plan),
+            Command::Undo {
+                what,
+                options,
+                is_dry_run: false,
+            } => self
+                .rollback(&what, options, "somebody asked for it")
+                .map(Reply::Undone),
+            Command::Redo {
+                what,
+                options,
+                is_dry_run: true,
+            } => self.preview_redo(what.as_ref(), options).map(Reply::Plan),
+            Command::Redo {
+                what,
+                options,
+                is_dry_run: false,
+            } => self.redo(what.as_ref(), options).map(Reply::Undone),
             Command::Task(command) => self.task(command),
             Command::Checkpoint(command) => self.checkpoint(command),
-            Command::Log(filter) => {
-                Ok(Reply::Log { operations: self.store.operations(&filter)? })
-            }
-            Command::Show(reference) => self.show(&reference).map(|shown| Reply::Shown(Box::new(shown))),
+            Command::Log(filter) => Ok(Reply::Log {
+                operations: self.store.operations(&filter)?,
+            }),
+            Command::Show(reference) => self
+                .show(&reference)
+                .map(|shown| Reply::Shown(Box::new(shown))),
             Command::Diff(reference) => self.diff(&reference),
             Command::Status => self.status().map(Reply::Status),
             Command::Recover { from } => self.recover(from).map(Reply::Recovered),
             Command::Verify => self.verify().map(Reply::Verified),
-            Command::Gc { is_dry_run, compact } => self.gc(is_dry_run, compact).map(Reply::Collected),
+            Command::Gc {
+                is_dry_run,
+                compact,
+            } => self.gc(is_dry_run, compact).map(Reply::Collected),
             Command::Doctor { directory, repair } => {
                 self.doctor(&directory, repair).map(Reply::Doctor)
             }
             Command::Export { to, from } => self.export(to, from),
         }
+    }
+
+    /// Gives what the engine was opened with.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Gives the store, for those who embed the engine and want to look deeper.

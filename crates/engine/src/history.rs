@@ -20,8 +20,10 @@ const NEWEST: usize = 5;
 impl Engine {
     pub(crate) fn show(&self, reference: &OperationRef) -> Result<Shown, EngineError> {
         let id = self.store.resolve(reference)?;
-        let operation =
-            self.store.operation(id)?.ok_or(backout_model::PlanError::Unknown { id })?;
+        let operation = self
+            .store
+            .operation(id)?
+            .ok_or(backout_model::PlanError::Unknown { id })?;
         let mut dependents: Vec<_> = self
             .store
             .connected(&[id])?
@@ -46,7 +48,9 @@ impl Engine {
         &self,
         operation: &backout_model::Operation,
     ) -> Result<Vec<PlannedTarget>, EngineError> {
-        let effect = self.store.effect(operation.redone_by.unwrap_or(operation.id))?;
+        let effect = self
+            .store
+            .effect(operation.redone_by.unwrap_or(operation.id))?;
         let examined = self.files.examine(&effect)?;
         let planned = examined.into_iter().map(|examined| PlannedTarget {
             target: examined.target,
@@ -61,25 +65,42 @@ impl Engine {
 
     pub(crate) fn diff(&self, reference: &OperationRef) -> Result<Reply, EngineError> {
         let id = self.store.resolve(reference)?;
-        let operation =
-            self.store.operation(id)?.ok_or(backout_model::PlanError::Unknown { id })?;
+        let operation = self
+            .store
+            .operation(id)?
+            .ok_or(backout_model::PlanError::Unknown { id })?;
         if operation.verb == Verb::Batch || operation.retained {
             let effect = self.store.effect(id)?;
-            let files = self.files.before_and_after(&effect)?.iter().map(diff_file).collect();
+            let files = self
+                .files
+                .before_and_after(&effect)?
+                .iter()
+                .map(diff_file)
+                .collect();
             return Ok(Reply::Diff { id, files });
         }
-        Err(backout_model::PlanError::Expired { id, for_sake_of: None }.into())
+        Err(backout_model::PlanError::Expired {
+            id,
+            for_sake_of: None,
+        }
+        .into())
     }
 
     pub(crate) fn status(&self) -> Result<StatusReport, EngineError> {
         let tasks = self.store.tasks()?;
-        let newest = Filter { limit: Some(NEWEST), ..Filter::default() };
+        let newest = Filter {
+            limit: Some(NEWEST),
+            ..Filter::default()
+        };
         Ok(StatusReport {
             state_dir: PathBuf::from(self.store.directory()),
             summary: self.store.summary()?,
             stored: self.store.stored_bytes()?,
             cap_bytes: self.settings.retention.store_bytes_max,
-            open_tasks: tasks.into_iter().filter(|t| t.status == TaskStatus::Open).collect(),
+            open_tasks: tasks
+                .into_iter()
+                .filter(|t| t.status == TaskStatus::Open)
+                .collect(),
             unfinished: self.store.armed()?,
             stuck: self.store.stuck()?,
             newest: self.store.operations(&newest)?,
@@ -89,7 +110,7 @@ impl Engine {
 }
 
 fn diff_file(versions: &FileVersions) -> DiffFile {
-    let path = versions.target.path().to_string();
+    let path = versions.path.to_string();
     let old = match versions.before {
         Version::Absent => "/dev/null".to_owned(),
         _ => format!("a{path}"),
@@ -102,13 +123,16 @@ fn diff_file(versions: &FileVersions) -> DiffFile {
         (Ok(before), Ok(after)) => text::unified(before, after, &old, &new, CONTEXT_LINES),
         (Err(why), _) | (_, Err(why)) => format!("{path}: {why}\n"),
     };
-    DiffFile { target: versions.target.clone(), text }
+    DiffFile {
+        path: versions.path.clone(),
+        text,
+    }
 }
 
 fn bytes(version: &Version) -> Result<&[u8], &str> {
     match version {
         Version::Absent => Ok(&[]),
         Version::Bytes(bytes) => Ok(bytes),
-        Version::Summary(why) => Err(why),
+        Version::Described(why) => Err(why),
     }
 }

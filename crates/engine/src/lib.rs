@@ -18,10 +18,12 @@ mod task;
 mod undo;
 mod upkeep;
 
+pub use backout_storage::{Filter, OperationRef};
 pub use command::{
     CheckpointCommand, Command, Context, DiffFile, DoctorReport, ExportTarget, Finding, Finished,
-    GcOutcome, PlanView, PlannedStep, PlannedTarget, Recovered, RecoverReport, RefusedTarget, Reply, Shown,
-    StatusReport, TargetState, TaskCommand, UndoOptions, UndoReport, UndoneStep, UndoWhat,
+    GcOutcome, PlanView, PlannedStep, PlannedTarget, RecoverReport, Recovered, RefusedTarget,
+    Reply, Shown, StatusReport, TargetState, TaskCommand, UndoOptions, UndoReport, UndoWhat,
+    UndoneStep,
 };
 pub use engine::{Engine, Settings};
 pub use error::EngineError;

@@ -110,7 +110,13 @@ impl Engine {
         let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
         loop {
             match self.store.lease(id, targets, &owner)? {
-                Lease::Taken => return Ok(HeldLease { engine: self, id, is_recorded: false }),
+                Lease::Taken => {
+                    return Ok(HeldLease {
+                        engine: self,
+                        id,
+                        is_recorded: false,
+                    });
+                }
                 Lease::Abandoned { by } => self.recover_abandoned(by)?,
                 Lease::Held { target, by, owner } => {
                     if Instant::now() >= deadline {
@@ -123,7 +129,9 @@ impl Engine {
     }
 
     fn check_task(&self, context: &Context) -> Result<(), EngineError> {
-        let Some(id) = &context.task else { return Ok(()) };
+        let Some(id) = &context.task else {
+            return Ok(());
+        };
         match self.store.task(id)? {
             None => Err(EngineError::NoTask { id: id.clone() }),
             Some(task) if task.status != TaskStatus::Open => {
@@ -141,7 +149,7 @@ impl Engine {
         context: &Context,
         prepared: Prepared<Staged>,
     ) -> Result<Armed<Staged>, EngineError> {
-        self.store.make_room(&self.settings.retention)?;
+        self.store.make_room(&self.settings.retention, self.now())?;
         let depends_on = match head.undoes {
             Some(_) => Vec::new(),
             None => self.depends_on(id, context, &prepared.targets)?,
@@ -151,7 +159,11 @@ impl Engine {
             verb: head.verb,
             summary: head.summary,
             agent: context.agent.clone(),
-            task: if head.undoes.is_some() { None } else { context.task.clone() },
+            task: if head.undoes.is_some() {
+                None
+            } else {
+                context.task.clone()
+            },
             owner: this_process(),
             decision: head.decision,
             targets: prepared.targets,
@@ -177,7 +189,10 @@ impl Engine {
         let mut depends_on = self.store.dependencies(targets)?;
         for reference in &context.depends_on {
             let on = self.store.resolve(reference)?;
-            depends_on.push(Dependency { on, reason: DependencyReason::Declared });
+            depends_on.push(Dependency {
+                on,
+                reason: DependencyReason::Declared,
+            });
         }
         depends_on.retain(|dependency| dependency.on != id);
         Ok(depends_on)
@@ -196,7 +211,10 @@ impl Engine {
                 Ok(completion)
             }
             Err(error) => {
-                let effect = Effect { recipe, completion: None };
+                let effect = Effect {
+                    recipe,
+                    completion: None,
+                };
                 Err(self.abort(id, targets, &effect, error.into()))
             }
         }
@@ -212,20 +230,35 @@ impl Engine {
     ) -> EngineError {
         let outcomes = self.revert(targets, effect);
         let why = with_causes(&cause);
-        let event = Event::Abort { id, why, outcomes: outcomes.clone() };
+        let event = Event::Abort {
+            id,
+            why,
+            outcomes: outcomes.clone(),
+        };
         crash_point("engine.reverted");
-        let recorded = self.store.append(&Entry::of(vec![event]), Durability::Process);
+        let recorded = self
+            .store
+            .append(&Entry::of(vec![event]), Durability::Process);
         if outcomes.iter().all(|outcome| outcome.kind.is_settled()) {
             // If the record failed, recovery will find the targets as before and write it.
             let _recorded = recorded;
-            EngineError::TakenBack { id, cause: Box::new(cause) }
+            EngineError::TakenBack {
+                id,
+                cause: Box::new(cause),
+            }
         } else {
-            EngineError::HalfDone { id, cause: Box::new(cause), outcomes }
+            EngineError::HalfDone {
+                id,
+                cause: Box::new(cause),
+                outcomes,
+            }
         }
     }
 
     pub(crate) fn revert(&self, targets: &[Target], effect: &Effect) -> Vec<TargetOutcome> {
-        self.files.revert(effect).unwrap_or_else(|error| failed_everywhere(targets, &error))
+        self.files
+            .revert(effect)
+            .unwrap_or_else(|error| failed_everywhere(targets, &error))
     }
 }
 
@@ -281,10 +314,17 @@ impl StagedOperation<'_> {
             owner: this_process(),
             why: why.to_owned(),
         };
-        match self.engine.store.append(&Entry::of(vec![event]), Durability::Process) {
+        match self
+            .engine
+            .store
+            .append(&Entry::of(vec![event]), Durability::Process)
+        {
             Ok(_) => {
                 self.lease.is_ended_by_a_record();
-                EngineError::Refused { id, why: why.to_owned() }
+                EngineError::Refused {
+                    id,
+                    why: why.to_owned(),
+                }
             }
             Err(error) => error.into(),
         }
@@ -305,7 +345,13 @@ impl StagedOperation<'_> {
         let targets = self.prepared.targets.clone();
         if self.prepared.is_noop {
             let summary = self.summary;
-            return Ok(Finished { id: None, summary, status: None, strategy: None, notes });
+            return Ok(Finished {
+                id: None,
+                summary,
+                status: None,
+                strategy: None,
+                notes,
+            });
         }
         let head = Head {
             verb: self.verb,
@@ -319,9 +365,14 @@ impl StagedOperation<'_> {
         self.lease.is_ended_by_a_record();
         let recipe = armed.recipe().clone();
         let completion = self.engine.apply(armed, &targets)?;
-        let effect = Effect { recipe, completion: Some(completion.clone()) };
+        let effect = Effect {
+            recipe,
+            completion: Some(completion.clone()),
+        };
         if let Err(why) = verify() {
-            return Err(self.engine.abort(id, &targets, &effect, EngineError::NotVerified { why }));
+            return Err(self
+                .engine
+                .abort(id, &targets, &effect, EngineError::NotVerified { why }));
         }
         let mut events = vec![Event::Applied { id, completion }];
         let status = if self.context.task.is_some() {
@@ -331,7 +382,11 @@ impl StagedOperation<'_> {
             Status::Committed
         };
         crash_point("engine.before-commit");
-        if let Err(error) = self.engine.store.append(&Entry::of(events), Durability::Process) {
+        if let Err(error) = self
+            .engine
+            .store
+            .append(&Entry::of(events), Durability::Process)
+        {
             return Err(self.engine.abort(id, &targets, &effect, error.into()));
         }
         crash_point("engine.committed");

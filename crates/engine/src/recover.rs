@@ -9,15 +9,14 @@
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _};
 use backout_model::{
-    Chosen, Completion, Event, Lsn, Operation, OperationId, Status, TargetOutcome, TaskStatus, UndoStep,
+    Chosen, Completion, Event, Lsn, Operation, OperationId, Status, TargetOutcome, TaskStatus,
+    UndoStep,
 };
 use backout_storage::{is_alive, is_from_another_boot, this_process};
 
 use crate::lifecycle::failed_everywhere;
 use crate::undo::what_follows;
-use crate::{
-    Engine, EngineError, RecoverReport, Recovered, UndoOptions, UndoWhat,
-};
+use crate::{Engine, EngineError, RecoverReport, Recovered, UndoOptions, UndoWhat};
 
 impl Engine {
     /// Finishes what dead processes left behind, and says what that was.
@@ -79,7 +78,10 @@ impl Engine {
         let effect = self.store.effect(id)?;
         let lost_record = is_from_another_boot(&self.store.first_owner(id)?);
         if lost_record && self.files.is_in_place(&effect)? {
-            let mut events = vec![Event::Applied { id, completion: Completion::default() }];
+            let mut events = vec![Event::Applied {
+                id,
+                completion: Completion::default(),
+            }];
             let status = if operation.task.is_some() {
                 Status::Applied
             } else {
@@ -92,8 +94,13 @@ impl Engine {
         let outcomes = self.revert(&operation.targets, &effect);
         crash_point("recover.reverted");
         let why = "its process died before it was finished".to_owned();
-        let event = Event::Abort { id, why, outcomes: outcomes.clone() };
-        self.store.append(&Entry::of(vec![event]), Durability::Power)?;
+        let event = Event::Abort {
+            id,
+            why,
+            outcomes: outcomes.clone(),
+        };
+        self.store
+            .append(&Entry::of(vec![event]), Durability::Power)?;
         Ok((settled_as(&outcomes, Status::Aborted), outcomes))
     }
 
@@ -119,7 +126,10 @@ impl Engine {
                     chosen: Chosen::Named,
                 };
                 let mut events = vec![
-                    Event::Applied { id, completion: Completion::default() },
+                    Event::Applied {
+                        id,
+                        completion: Completion::default(),
+                    },
                     Event::Commit { id },
                 ];
                 events.extend(what_follows(&operation, &step, id, &outcomes));
@@ -127,7 +137,11 @@ impl Engine {
             }
             None => {
                 let why = "its process died, and it could not be finished".to_owned();
-                vec![Event::Abort { id, why, outcomes: outcomes.clone() }]
+                vec![Event::Abort {
+                    id,
+                    why,
+                    outcomes: outcomes.clone(),
+                }]
             }
         };
         self.store.append(&Entry::of(events), Durability::Power)?;
@@ -140,7 +154,11 @@ impl Engine {
             let is_orphan = task.status == TaskStatus::Open
                 && task.owner.as_ref().is_some_and(|owner| !is_alive(owner));
             if is_orphan {
-                self.rollback(&UndoWhat::Task(task.id.clone()), UndoOptions::default(), "its owner died")?;
+                self.rollback(
+                    &UndoWhat::Task(task.id.clone()),
+                    UndoOptions::default(),
+                    "its owner died",
+                )?;
                 report.tasks.push(task.id);
             }
         }

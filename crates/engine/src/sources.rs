@@ -18,7 +18,9 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 }
@@ -59,7 +61,9 @@ mod testing {
     impl Counted {
         fn count(&self, what: &str) -> u64 {
             let path = self.0.join(what);
-            let last = fs::read_to_string(&path).ok().and_then(|text| text.parse::<u64>().ok());
+            let last = fs::read_to_string(&path)
+                .ok()
+                .and_then(|text| text.parse::<u64>().ok());
             let next = last.unwrap_or(0) + 1;
             let _written = fs::write(&path, next.to_string());
             next
@@ -76,13 +80,18 @@ mod testing {
     impl Clock for Counted {
         fn now(&self) -> Timestamp {
             let fixed = fs::read_to_string(self.0.join("now")).ok();
-            let base = fixed.and_then(|text| text.trim().parse().ok()).unwrap_or(1_800_000_000_000);
+            let base = fixed
+                .and_then(|text| text.trim().parse().ok())
+                .unwrap_or(1_800_000_000_000);
             Timestamp(base)
         }
     }
 
     pub(super) fn fixed() -> Option<(Arc<dyn Clock>, Arc<dyn Ids>)> {
         let directory = PathBuf::from(std::env::var_os("BACKOUT_TEST_SEED")?);
-        Some((Arc::new(Counted(directory.clone())), Arc::new(Counted(directory))))
+        Some((
+            Arc::new(Counted(directory.clone())),
+            Arc::new(Counted(directory)),
+        ))
     }
 }

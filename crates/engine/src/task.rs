@@ -2,8 +2,8 @@
 
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
-    Checkpoint, CheckpointName, Event, Lsn, OperationId, PlanError, Status, Task, TaskId, TaskStatus,
-    Timestamp,
+    Checkpoint, CheckpointName, Event, Lsn, OperationId, PlanError, Status, Task, TaskId,
+    TaskStatus, Timestamp,
 };
 use backout_storage::{Filter, process};
 
@@ -20,16 +20,14 @@ impl Engine {
                 let operations = self.commit(&task)?;
                 Ok(Reply::Committed { task, operations })
             }
-            TaskCommand::List => Ok(Reply::Tasks { tasks: self.store.tasks()? }),
+            TaskCommand::List => Ok(Reply::Tasks {
+                tasks: self.store.tasks()?,
+            }),
         }
     }
 
     /// Begins a task. With an owner, the owner's death rolls it back at the next recovery.
-    pub fn begin(
-        &self,
-        id: Option<TaskId>,
-        owner_pid: Option<u32>,
-    ) -> Result<Task, EngineError> {
+    pub fn begin(&self, id: Option<TaskId>, owner_pid: Option<u32>) -> Result<Task, EngineError> {
         let id = match id {
             Some(id) => id,
             None => name(&format!("task-{}", self.next_id().short())),
@@ -45,23 +43,42 @@ impl Engine {
             .map(|pid| process(pid).ok_or(EngineError::NoProcess { pid }))
             .transpose()?;
         let agent = self.settings.context.agent.clone();
-        let event =
-            Event::TaskBegin { task: id.clone(), agent: agent.clone(), owner: owner.clone() };
-        self.store.append(&Entry::of(vec![event]), Durability::Power)?;
-        Ok(Task { id, status: TaskStatus::Open, began: self.now(), agent, owner })
+        let event = Event::TaskBegin {
+            task: id.clone(),
+            agent: agent.clone(),
+            owner: owner.clone(),
+        };
+        self.store
+            .append(&Entry::of(vec![event]), Durability::Power)?;
+        Ok(Task {
+            id,
+            status: TaskStatus::Open,
+            began: self.now(),
+            agent,
+            owner,
+        })
     }
 
     /// Keeps a task's operations, durably.
     pub fn commit(&self, task: &TaskId) -> Result<Vec<OperationId>, EngineError> {
-        let found = self.store.task(task)?.ok_or_else(|| EngineError::NoTask { id: task.clone() })?;
+        let found = self
+            .store
+            .task(task)?
+            .ok_or_else(|| EngineError::NoTask { id: task.clone() })?;
         if found.status != TaskStatus::Open {
             return Err(EngineError::TaskEnded { id: task.clone() });
         }
         self.recover_the_dead()?;
-        let filter = Filter { task: Some(task.clone()), ..Filter::default() };
+        let filter = Filter {
+            task: Some(task.clone()),
+            ..Filter::default()
+        };
         let applied = self.store.operations(&filter)?;
-        let mut ids: Vec<OperationId> =
-            applied.iter().filter(|op| op.status == Status::Applied).map(|op| op.id).collect();
+        let mut ids: Vec<OperationId> = applied
+            .iter()
+            .filter(|op| op.status == Status::Applied)
+            .map(|op| op.id)
+            .collect();
         ids.reverse();
         let mut events: Vec<Event> = ids.iter().map(|&id| Event::Commit { id }).collect();
         events.push(Event::TaskCommit { task: task.clone() });
@@ -79,23 +96,32 @@ impl Engine {
         let report = match self.undo(what, options) {
             // A task that wrote nothing ends all the same.
             Err(EngineError::Plan(PlanError::Nothing)) if matches!(what, UndoWhat::Task(_)) => {
-                UndoReport { steps: Vec::new(), left_alone: Vec::new() }
+                UndoReport {
+                    steps: Vec::new(),
+                    left_alone: Vec::new(),
+                }
             }
             result => result?,
         };
         if let UndoWhat::Task(task) = what {
-            let event = Event::TaskRollback { task: task.clone(), why: why.to_owned() };
-            self.store.append(&Entry::of(vec![event]), Durability::Power)?;
+            let event = Event::TaskRollback {
+                task: task.clone(),
+                why: why.to_owned(),
+            };
+            self.store
+                .append(&Entry::of(vec![event]), Durability::Power)?;
         }
         Ok(report)
     }
 
     pub(crate) fn checkpoint(&self, command: CheckpointCommand) -> Result<Reply, EngineError> {
         match command {
-            CheckpointCommand::Mark { name, state } => self.mark(name, state).map(Reply::Checkpoint),
-            CheckpointCommand::List => {
-                Ok(Reply::Checkpoints { checkpoints: self.store.checkpoints()? })
+            CheckpointCommand::Mark { name, state } => {
+                self.mark(name, state).map(Reply::Checkpoint)
             }
+            CheckpointCommand::List => Ok(Reply::Checkpoints {
+                checkpoints: self.store.checkpoints()?,
+            }),
         }
     }
 
@@ -119,7 +145,11 @@ impl Engine {
         };
         let entry = Entry::of(vec![Event::Checkpoint(checkpoint.clone())]);
         let lsn = self.store.append(&entry, Durability::Power)?;
-        Ok(Checkpoint { lsn, at: self.now(), ..checkpoint })
+        Ok(Checkpoint {
+            lsn,
+            at: self.now(),
+            ..checkpoint
+        })
     }
 
     fn named_or_only(&self, id: Option<TaskId>) -> Result<TaskId, EngineError> {
@@ -127,7 +157,10 @@ impl Engine {
             return Ok(id);
         }
         let tasks = self.store.tasks()?;
-        let open: Vec<_> = tasks.into_iter().filter(|t| t.status == TaskStatus::Open).collect();
+        let open: Vec<_> = tasks
+            .into_iter()
+            .filter(|t| t.status == TaskStatus::Open)
+            .collect();
         match <[Task; 1]>::try_from(open) {
             Ok([task]) => Ok(task.id),
             Err(open) => Err(EngineError::WhichTask { open: open.len() }),

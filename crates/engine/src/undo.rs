@@ -19,8 +19,8 @@ use backout_storage::{Filter, OperationRef};
 
 use crate::lifecycle::{Head, with_causes};
 use crate::{
-    Engine, EngineError, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TargetState, UndoOptions,
-    UndoReport, UndoWhat, UndoneStep,
+    Engine, EngineError, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TargetState,
+    UndoOptions, UndoReport, UndoWhat, UndoneStep,
 };
 
 /// Pauses before a step that failed for a passing reason is tried again.
@@ -35,7 +35,11 @@ impl Engine {
     }
 
     /// Shows what an undo would do.
-    pub fn preview_undo(&self, what: &UndoWhat, options: UndoOptions) -> Result<PlanView, EngineError> {
+    pub fn preview_undo(
+        &self,
+        what: &UndoWhat,
+        options: UndoOptions,
+    ) -> Result<PlanView, EngineError> {
         let (history, plan) = self.plan(what, options)?;
         self.view(&history, &plan, options)
     }
@@ -77,13 +81,25 @@ impl Engine {
         options: UndoOptions,
     ) -> Result<(History, UndoPlan), EngineError> {
         let mut operations = self.store.connected(roots)?;
-        if let Some(oldest) = operations.iter().filter(|op| roots.contains(&op.id)).map(|op| op.lsn).min() {
+        if let Some(oldest) = operations
+            .iter()
+            .filter(|op| roots.contains(&op.id))
+            .map(|op| op.lsn)
+            .min()
+        {
             // Later work that is not connected stays; the plan says so.
-            let filter = Filter { after: Some(oldest), limit: Some(50), ..Filter::default() };
+            let filter = Filter {
+                after: Some(oldest),
+                limit: Some(50),
+                ..Filter::default()
+            };
             operations.extend(self.store.operations(&filter)?);
         }
         let history = History::new(operations);
-        let mut permission = Permission { committed: options.committed, ..Permission::default() };
+        let mut permission = Permission {
+            committed: options.committed,
+            ..Permission::default()
+        };
         if options.on_conflict == OnConflict::Merge {
             permission.excused = self.excused(&history, roots)?;
         }
@@ -101,20 +117,35 @@ impl Engine {
         match what {
             UndoWhat::Newest => {
                 let id = self.newest_in_effect()?;
-                Ok((Goal::Operations { ids: vec![id], dependencies }, vec![id]))
+                Ok((
+                    Goal::Operations {
+                        ids: vec![id],
+                        dependencies,
+                    },
+                    vec![id],
+                ))
             }
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
                 for reference in references {
                     ids.push(self.what_a_redo_brought_back(self.store.resolve(reference)?)?);
                 }
-                Ok((Goal::Operations { ids: ids.clone(), dependencies }, ids))
+                Ok((
+                    Goal::Operations {
+                        ids: ids.clone(),
+                        dependencies,
+                    },
+                    ids,
+                ))
             }
             UndoWhat::Task(task) => {
                 if self.store.task(task)?.is_none() {
                     return Err(EngineError::NoTask { id: task.clone() });
                 }
-                let filter = Filter { task: Some(task.clone()), ..Filter::default() };
+                let filter = Filter {
+                    task: Some(task.clone()),
+                    ..Filter::default()
+                };
                 Ok((Goal::Task(task.clone()), self.ids_of(&filter)?))
             }
             UndoWhat::ToCheckpoint(name) => {
@@ -139,16 +170,28 @@ impl Engine {
     }
 
     fn ids_of(&self, filter: &Filter) -> Result<Vec<OperationId>, EngineError> {
-        Ok(self.store.operations(filter)?.into_iter().map(|operation| operation.id).collect())
+        Ok(self
+            .store
+            .operations(filter)?
+            .into_iter()
+            .map(|operation| operation.id)
+            .collect())
     }
 
     fn newest_in_effect(&self) -> Result<OperationId, EngineError> {
         let agent = self.settings.context.agent.clone();
         let task = self.settings.context.task.clone();
-        let found = self.newest(&Filter { agent, task, ..Filter::default() }, |operation| {
-            !operation.verb.is_reversal() && operation.status != Status::Armed
-        })?;
-        found.map(|operation| operation.id).ok_or(EngineError::Plan(backout_model::PlanError::Nothing))
+        let found = self.newest(
+            &Filter {
+                agent,
+                task,
+                ..Filter::default()
+            },
+            |operation| !operation.verb.is_reversal() && operation.status != Status::Armed,
+        )?;
+        found
+            .map(|operation| operation.id)
+            .ok_or(EngineError::Plan(backout_model::PlanError::Nothing))
     }
 
     /// Finds the newest operation in effect that `wanted` accepts, looking at a page at a time.
@@ -159,7 +202,10 @@ impl Engine {
     ) -> Result<Option<Operation>, EngineError> {
         let mut limit = 32;
         loop {
-            let page = Filter { limit: Some(limit), ..filter.clone() };
+            let page = Filter {
+                limit: Some(limit),
+                ..filter.clone()
+            };
             let operations = self.store.operations(&page)?;
             let is_last = operations.len() < limit;
             let accepted = |op: &Operation| op.status.is_in_effect() && wanted(op);
@@ -175,11 +221,17 @@ impl Engine {
 
     /// A redo is not undone itself: what it brought back is.
     fn what_a_redo_brought_back(&self, id: OperationId) -> Result<OperationId, EngineError> {
-        let Some(operation) = self.store.operation(id)? else { return Ok(id) };
+        let Some(operation) = self.store.operation(id)? else {
+            return Ok(id);
+        };
         if operation.verb != Verb::Redo {
             return Ok(id);
         }
-        let undo = operation.undoes.map(|undo| self.store.operation(undo)).transpose()?.flatten();
+        let undo = operation
+            .undoes
+            .map(|undo| self.store.operation(undo))
+            .transpose()?
+            .flatten();
         Ok(undo.and_then(|undo| undo.undoes).unwrap_or(id))
     }
 
@@ -192,8 +244,10 @@ impl Engine {
             None => self.newest_undo_group()?,
             Some(reference) => {
                 let id = self.store.resolve(reference)?;
-                let operation =
-                    self.store.operation(id)?.ok_or(backout_model::PlanError::Unknown { id })?;
+                let operation = self
+                    .store
+                    .operation(id)?
+                    .ok_or(backout_model::PlanError::Unknown { id })?;
                 match (operation.verb, operation.undone_by) {
                     (Verb::Undo, _) => vec![id],
                     (_, Some(undo)) => vec![undo],
@@ -201,22 +255,26 @@ impl Engine {
                 }
             }
         };
-        let goal = Goal::Operations { ids: undos.clone(), dependencies: false };
+        let goal = Goal::Operations {
+            ids: undos.clone(),
+            dependencies: false,
+        };
         self.plan_goal(&goal, &undos, options)
     }
 
     /// Finds the undos of the newest undo command that still hold.
     fn newest_undo_group(&self) -> Result<Vec<OperationId>, EngineError> {
         let newest = self
-            .newest(&Filter::default(), |op| op.verb == Verb::Undo && op.status == Status::Committed)?
+            .newest(&Filter::default(), |op| {
+                op.verb == Verb::Undo && op.status == Status::Committed
+            })?
             .ok_or(backout_model::PlanError::Nothing)?;
-        let group = newest.group.unwrap_or(newest.id);
-        let filter = Filter { limit: Some(10_000), ..Filter::default() };
-        let members = self.store.operations(&filter)?.into_iter().filter(|op| {
-            op.verb == Verb::Undo
-                && op.status == Status::Committed
-                && (op.group == Some(group) || op.id == newest.id)
-        });
+        let group = Filter {
+            group: newest.group,
+            ..Filter::default()
+        };
+        let holds = |op: &Operation| op.verb == Verb::Undo && op.status == Status::Committed;
+        let members = self.store.operations(&group)?.into_iter().filter(holds);
         Ok(members.map(|op| op.id).collect())
     }
 
@@ -228,10 +286,18 @@ impl Engine {
     ) -> Result<BTreeSet<(OperationId, OperationId)>, EngineError> {
         let mut excused = BTreeSet::new();
         for &root in roots {
-            let Some(operation) = history.get(root) else { continue };
+            let Some(operation) = history.get(root) else {
+                continue;
+            };
             let effect = self.store.effect(operation.redone_by.unwrap_or(root))?;
-            let trial = self.files.prepare_undo(self.next_id(), &effect, OnConflict::Merge)?;
-            if trial.outcomes.iter().all(|outcome| outcome.kind.is_settled()) {
+            let trial = self
+                .files
+                .prepare_undo(self.next_id(), &effect, OnConflict::Merge)?;
+            if trial
+                .outcomes
+                .iter()
+                .all(|outcome| outcome.kind.is_settled())
+            {
                 let same = |reason| reason == DependencyReason::SameTarget;
                 excused.extend(
                     history
@@ -254,18 +320,26 @@ impl Engine {
         let mut newer: Vec<&Operation> = Vec::new();
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
-            let Some(operation) = history.get(step.id) else { continue };
+            let Some(operation) = history.get(step.id) else {
+                continue;
+            };
             let effect = self.store.effect(step.with)?;
             let mut targets = Vec::new();
             for examined in self.files.examine(&effect)? {
-                let touched =
-                    |op: &&Operation| op.targets.iter().any(|t| t.overlap(&examined.target).is_some());
+                let touched = |op: &&Operation| {
+                    op.targets
+                        .iter()
+                        .any(|t| t.overlap(&examined.target).is_some())
+                };
                 let state = if newer.iter().any(touched) {
                     TargetState::AfterNewerStep
                 } else {
                     self.state(&effect, &examined, options)?
                 };
-                targets.push(PlannedTarget { target: examined.target, state });
+                targets.push(PlannedTarget {
+                    target: examined.target,
+                    state,
+                });
             }
             newer.push(operation);
             steps.push(PlannedStep {
@@ -275,7 +349,9 @@ impl Engine {
             });
         }
         let conflicts = |step: &PlannedStep| {
-            step.targets.iter().any(|t| matches!(t.state, TargetState::Conflict { .. }))
+            step.targets
+                .iter()
+                .any(|t| matches!(t.state, TargetState::Conflict { .. }))
         };
         let is_executable =
             plan.needs_committed.is_empty() && (options.partial || !steps.iter().any(conflicts));
@@ -302,13 +378,19 @@ impl Engine {
             OnConflict::Refuse => Ok(TargetState::Conflict { why }),
             OnConflict::Force => Ok(TargetState::Overwritten { why }),
             OnConflict::Merge => {
-                let trial = self.files.prepare_undo(self.next_id(), effect, OnConflict::Merge)?;
+                let trial = self
+                    .files
+                    .prepare_undo(self.next_id(), effect, OnConflict::Merge)?;
                 let merges = trial
                     .outcomes
                     .iter()
                     .filter(|outcome| outcome.target == examined.target)
                     .all(|outcome| outcome.kind.is_settled());
-                Ok(if merges { TargetState::Merges } else { TargetState::Conflict { why } })
+                Ok(if merges {
+                    TargetState::Merges
+                } else {
+                    TargetState::Conflict { why }
+                })
             }
         }
     }
@@ -325,12 +407,16 @@ impl Engine {
             return Err(EngineError::NeedsCommitted(Box::new(view)));
         }
         if !view.is_executable {
-            return Err(EngineError::Conflicts { targets: conflicts(&view) });
+            return Err(EngineError::Conflicts {
+                targets: conflicts(&view),
+            });
         }
         let mut steps: Vec<UndoneStep> = Vec::with_capacity(plan.steps.len());
         let mut group = None;
         for step in &plan.steps {
-            let Some(operation) = history.get(step.id) else { continue };
+            let Some(operation) = history.get(step.id) else {
+                continue;
+            };
             let stands_on_failed = history
                 .dependents(step.id)
                 .any(|(dependent, _)| steps.iter().any(|s| s.id == dependent.id && s.by.is_none()));
@@ -342,8 +428,15 @@ impl Engine {
             group = group.or(undone.by);
             steps.push(undone);
         }
-        let report = UndoReport { steps, left_alone: visible(plan.left_alone) };
-        if report.is_complete() { Ok(report) } else { Err(EngineError::Partial(Box::new(report))) }
+        let report = UndoReport {
+            steps,
+            left_alone: visible(plan.left_alone),
+        };
+        if report.is_complete() {
+            Ok(report)
+        } else {
+            Err(EngineError::Partial(Box::new(report)))
+        }
     }
 
     /// Takes one operation back, trying again when the reason may pass.
@@ -370,8 +463,12 @@ impl Engine {
             let why = with_causes(&error);
             let outcomes = match error {
                 EngineError::HalfDone { outcomes, .. } => {
-                    let event = Event::UndoFailed { id: step.id, outcomes: outcomes.clone() };
-                    self.store.append(&Entry::of(vec![event]), Durability::Process)?;
+                    let event = Event::UndoFailed {
+                        id: step.id,
+                        outcomes: outcomes.clone(),
+                    };
+                    self.store
+                        .append(&Entry::of(vec![event]), Durability::Process)?;
                     outcomes
                 }
                 _ => all(operation, &OutcomeKind::Failed { why }),
@@ -403,16 +500,26 @@ impl Engine {
         };
         // Another process may have been faster: look again now that the targets are ours.
         let now = self.store.operation(step.id)?;
-        if now.as_ref().map(|op| (op.status, op.redone_by)) != Some((operation.status, operation.redone_by)) {
+        if now.as_ref().map(|op| (op.status, op.redone_by))
+            != Some((operation.status, operation.redone_by))
+        {
             let why = "another process changed its status at the same moment".to_owned();
             return Ok(undone(None, all(operation, &OutcomeKind::Skipped { why })));
         }
         let ready = self.files.prepare_undo(id, &effect, on_conflict)?;
         crash_point("engine.undo-prepared");
-        if ready.outcomes.iter().any(|outcome| matches!(outcome.kind, OutcomeKind::Conflict { .. })) {
+        if ready
+            .outcomes
+            .iter()
+            .any(|outcome| matches!(outcome.kind, OutcomeKind::Conflict { .. }))
+        {
             return Ok(undone(None, ready.outcomes));
         }
-        let verb = if operation.verb.is_reversal() { Verb::Redo } else { Verb::Undo };
+        let verb = if operation.verb.is_reversal() {
+            Verb::Redo
+        } else {
+            Verb::Undo
+        };
         let head = Head {
             verb,
             summary: format!("{verb} of {}", of_what(operation)),
@@ -441,9 +548,17 @@ pub(crate) fn what_follows(
     by: OperationId,
     outcomes: &[TargetOutcome],
 ) -> Vec<Event> {
-    let mut events = vec![Event::Undone { id: step.id, by, outcomes: outcomes.to_vec() }];
+    let mut events = vec![Event::Undone {
+        id: step.id,
+        by,
+        outcomes: outcomes.to_vec(),
+    }];
     if step.with != step.id {
-        events.push(Event::Undone { id: step.with, by, outcomes: Vec::new() });
+        events.push(Event::Undone {
+            id: step.with,
+            by,
+            outcomes: Vec::new(),
+        });
     }
     if let (Verb::Undo, Some(back)) = (operation.verb, operation.undoes) {
         events.push(Event::Redone { id: back, by });
@@ -464,7 +579,11 @@ fn conflicts(view: &PlanView) -> Vec<RefusedTarget> {
         for planned in &step.targets {
             if let TargetState::Conflict { why } = &planned.state {
                 let (target, why) = (planned.target.clone(), why.clone());
-                refused.push(RefusedTarget { id: step.step.id, target, why });
+                refused.push(RefusedTarget {
+                    id: step.step.id,
+                    target,
+                    why,
+                });
             }
         }
     }
@@ -488,7 +607,10 @@ fn all(operation: &Operation, kind: &OutcomeKind) -> Vec<TargetOutcome> {
 
 /// What is undone already is no news.
 fn visible(left_alone: Vec<LeftAlone>) -> Vec<LeftAlone> {
-    left_alone.into_iter().filter(|left| !matches!(left, LeftAlone::NotInEffect { .. })).collect()
+    left_alone
+        .into_iter()
+        .filter(|left| !matches!(left, LeftAlone::NotInEffect { .. }))
+        .collect()
 }
 
 /// Tells whether the same step may work a moment later.
@@ -503,6 +625,11 @@ fn may_pass(error: &EngineError) -> bool {
 
 fn is_passing(error: &FileError) -> bool {
     use std::io::ErrorKind as Kind;
-    let FileError::Io { source, .. } = error else { return false };
-    matches!(source.kind(), Kind::Interrupted | Kind::WouldBlock | Kind::ResourceBusy)
+    let FileError::Io { source, .. } = error else {
+        return false;
+    };
+    matches!(
+        source.kind(),
+        Kind::Interrupted | Kind::WouldBlock | Kind::ResourceBusy
+    )
 }

@@ -14,24 +14,42 @@ impl Engine {
     /// Lets old images go, packs the rest, and moves old audit records out of the journal.
     pub fn gc(&self, is_dry_run: bool, compact: bool) -> Result<GcOutcome, EngineError> {
         self.recover_the_dead()?;
-        let request = GcRequest { retention: self.settings.retention.clone(), is_dry_run, now: self.now() };
+        let request = GcRequest {
+            retention: self.settings.retention.clone(),
+            is_dry_run,
+            now: self.now(),
+        };
         let collected = self.store.gc(&request, &mut self.tell())?;
         if is_dry_run {
-            return Ok(GcOutcome { collected, compacted: None, audit_file: None });
+            return Ok(GcOutcome {
+                collected,
+                compacted: None,
+                audit_file: None,
+            });
         }
         let compacted = if compact {
-            Some(self.store.compact(backout_storage::CompactBudget::default(), &mut self.tell())?)
+            Some(
+                self.store
+                    .compact(backout_storage::CompactBudget::unlimited(), &mut self.tell())?,
+            )
         } else {
             None
         };
         let audit_file = self.store.cut_audit(&self.settings.retention)?;
-        Ok(GcOutcome { collected, compacted, audit_file })
+        Ok(GcOutcome {
+            collected,
+            compacted,
+            audit_file,
+        })
     }
 
     pub(crate) fn export(&self, to: ExportTarget, from: Lsn) -> Result<Reply, EngineError> {
         let ExportTarget::Stream(mut out) = to;
         let records = self.store.export(from, &mut *out)?;
-        out.flush().map_err(|source| EngineError::Io { action: "write the export", source })?;
+        out.flush().map_err(|source| EngineError::Io {
+            action: "write the export",
+            source,
+        })?;
         Ok(Reply::Exported { records })
     }
 

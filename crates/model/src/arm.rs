@@ -41,7 +41,10 @@ pub fn arm<J: Journal, S>(
     staged: S,
 ) -> Result<Armed<S>, J::Error> {
     let (id, recipe) = (intent.id, intent.recipe.clone());
-    let entry = Entry { events: vec![Event::Intent(Box::new(intent))], contents };
+    let entry = Entry {
+        events: vec![Event::Intent(Box::new(intent))],
+        contents,
+    };
     journal.append(&entry, Durability::Power)?;
     Ok(Armed { id, recipe, staged })
 }

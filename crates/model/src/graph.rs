@@ -96,7 +96,10 @@ impl History {
                 dependents.entry(dependency.on).or_default().insert(edge);
             }
         }
-        Self { operations, dependents }
+        Self {
+            operations,
+            dependents,
+        }
     }
 
     /// Finds an operation.
@@ -123,7 +126,11 @@ impl History {
         &self,
         id: OperationId,
     ) -> impl Iterator<Item = (&Operation, DependencyReason)> {
-        let edges = self.operations.get(&id).into_iter().flat_map(|op| &op.depends_on);
+        let edges = self
+            .operations
+            .get(&id)
+            .into_iter()
+            .flat_map(|op| &op.depends_on);
         edges.filter_map(|edge| Some((self.operations.get(&edge.on)?, edge.reason)))
     }
 }

@@ -69,7 +69,9 @@ impl FromStr for OperationId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let wrong = || IdError::NotAnOperation { text: text.to_owned() };
+        let wrong = || IdError::NotAnOperation {
+            text: text.to_owned(),
+        };
         if text.len() != 16 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(wrong());
         }
@@ -171,7 +173,13 @@ mod tests {
 
     #[test]
     fn what_is_not_an_id_is_refused() {
-        for text in ["", "7f3c", "zzzzzzzzzzzzzzzz", "+123456789abcdef", "0123456789abcdef0"] {
+        for text in [
+            "",
+            "7f3c",
+            "zzzzzzzzzzzzzzzz",
+            "+123456789abcdef",
+            "0123456789abcdef0",
+        ] {
             assert!(text.parse::<OperationId>().is_err(), "{text}");
         }
     }

@@ -82,6 +82,7 @@ impl TargetPath {
     }
 
     /// Appends one component. The name must not be empty, `.`, `..` or hold a slash.
+    #[must_use]
     pub fn join(&self, name: &OsStr) -> Self {
         debug_assert!(!name.as_bytes().contains(&b'/'), "one component only");
         Self(self.0.join(name))
@@ -94,13 +95,20 @@ impl TargetPath {
 
     /// Lists the directories above the path, nearest first, ending with the root.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
-        self.0.ancestors().skip(1).map(|path| Self(path.to_path_buf()))
+        self.0
+            .ancestors()
+            .skip(1)
+            .map(|path| Self(path.to_path_buf()))
     }
 
     /// Gives the same place below `to` that this path has below `from`.
     pub fn rebase(&self, from: &Self, to: &Self) -> Option<Self> {
         let rest = self.0.strip_prefix(&from.0).ok()?;
-        Some(if rest.as_os_str().is_empty() { to.clone() } else { Self(to.0.join(rest)) })
+        Some(if rest.as_os_str().is_empty() {
+            to.clone()
+        } else {
+            Self(to.0.join(rest))
+        })
     }
 }
 
@@ -126,16 +134,14 @@ enum Shape {
 impl Serialize for TargetPath {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use fmt::Write as _;
-        match std::str::from_utf8(self.as_bytes()) {
-            Ok(text) => serializer.serialize_str(text),
-            Err(_) => {
-                let mut hex = String::new();
-                for byte in self.as_bytes() {
-                    write!(hex, "{byte:02x}").map_err(serde::ser::Error::custom)?;
-                }
-                Shape::Bytes { hex }.serialize(serializer)
-            }
+        if let Ok(text) = std::str::from_utf8(self.as_bytes()) {
+            return serializer.serialize_str(text);
         }
+        let mut hex = String::new();
+        for byte in self.as_bytes() {
+            write!(hex, "{byte:02x}").map_err(serde::ser::Error::custom)?;
+        }
+        Shape::Bytes { hex }.serialize(serializer)
     }
 }
 
@@ -173,9 +179,18 @@ mod tests {
     #[test]
     fn paths_are_normalised_and_dot_dot_is_refused() {
         assert_eq!(path("/a//./b/"), path("/a/b"));
-        assert!(matches!(TargetPath::new("a/b"), Err(PathError::NotAbsolute { .. })));
-        assert!(matches!(TargetPath::new("/a/../b"), Err(PathError::NotNormal { .. })));
-        assert!(matches!(TargetPath::from_bytes(b"/a\0b"), Err(PathError::NotNormal { .. })));
+        assert!(matches!(
+            TargetPath::new("a/b"),
+            Err(PathError::NotAbsolute { .. })
+        ));
+        assert!(matches!(
+            TargetPath::new("/a/../b"),
+            Err(PathError::NotNormal { .. })
+        ));
+        assert!(matches!(
+            TargetPath::from_bytes(b"/a\0b"),
+            Err(PathError::NotNormal { .. })
+        ));
     }
 
     #[test]
@@ -184,17 +199,32 @@ mod tests {
         assert!(path("/a/b/c").is_below(&path("/")));
         assert!(!path("/a").is_below(&path("/a")));
         assert!(!path("/ab").is_below(&path("/a")));
-        assert_eq!(path("/a/b/c").rebase(&path("/a/b"), &path("/x")), Some(path("/x/c")));
-        assert_eq!(path("/a/b").rebase(&path("/a/b"), &path("/x")), Some(path("/x")));
+        assert_eq!(
+            path("/a/b/c").rebase(&path("/a/b"), &path("/x")),
+            Some(path("/x/c"))
+        );
+        assert_eq!(
+            path("/a/b").rebase(&path("/a/b"), &path("/x")),
+            Some(path("/x"))
+        );
         assert_eq!(path("/ab").rebase(&path("/a"), &path("/x")), None);
     }
 
     #[test]
     fn any_bytes_survive_json() {
-        for bytes in [&b"/plain"[..], b"/caf\xc3\xa9", b"/not\xff\xfeutf8", b"/tab\tnewline\n"] {
+        for bytes in [
+            &b"/plain"[..],
+            b"/caf\xc3\xa9",
+            b"/not\xff\xfeutf8",
+            b"/tab\tnewline\n",
+        ] {
             let path = TargetPath::from_bytes(bytes).unwrap();
             let json = serde_json::to_string(&path).unwrap();
-            assert_eq!(serde_json::from_str::<TargetPath>(&json).unwrap(), path, "{json}");
+            assert_eq!(
+                serde_json::from_str::<TargetPath>(&json).unwrap(),
+                path,
+                "{json}"
+            );
         }
         assert!(serde_json::from_str::<TargetPath>(r#"{"hex":"2"}"#).is_err());
         assert!(serde_json::from_str::<TargetPath>(r#""relative""#).is_err());

@@ -198,11 +198,22 @@ pub fn plan_undo(
     if named.is_empty() {
         return Err(PlanError::Nothing);
     }
-    let mut closure = Closure { history, permission, chosen: BTreeMap::new(), left: BTreeMap::new() };
+    let mut closure = Closure {
+        history,
+        permission,
+        chosen: BTreeMap::new(),
+        left: BTreeMap::new(),
+    };
     for operation in &named {
         closure.chosen.insert(operation.id, Chosen::Named);
     }
-    if matches!(goal, Goal::Operations { dependencies: true, .. }) {
+    if matches!(
+        goal,
+        Goal::Operations {
+            dependencies: true,
+            ..
+        }
+    ) {
         closure.take_dependencies();
     }
     closure.take_dependents();
@@ -232,15 +243,27 @@ fn in_effect(history: &History, wanted: impl Fn(&Operation) -> bool) -> Vec<&Ope
     let stands = |op: &&Operation| {
         op.status.is_in_effect() && op.status != Status::Armed && !op.verb.is_reversal()
     };
-    history.iter().filter(stands).filter(|op| wanted(op)).collect()
+    history
+        .iter()
+        .filter(stands)
+        .filter(|op| wanted(op))
+        .collect()
 }
 
 fn undoable(operation: &Operation, for_sake_of: Option<OperationId>) -> Result<(), PlanError> {
     let id = operation.id;
     match operation.status {
-        Status::Undone => return Err(PlanError::AlreadyUndone { id, by: operation.undone_by }),
+        Status::Undone => {
+            return Err(PlanError::AlreadyUndone {
+                id,
+                by: operation.undone_by,
+            });
+        }
         Status::Staged | Status::Refused | Status::Aborted => {
-            return Err(PlanError::NeverHappened { id, status: operation.status });
+            return Err(PlanError::NeverHappened {
+                id,
+                status: operation.status,
+            });
         }
         Status::Armed => return Err(PlanError::Unfinished { id }),
         Status::Applied | Status::Committed | Status::InDoubt | Status::Failed => {}
@@ -267,7 +290,8 @@ impl Closure<'_> {
         while let Some(of) = queue.pop() {
             for (operation, reason) in self.history.dependencies(of) {
                 if operation.status.is_in_effect() && !self.chosen.contains_key(&operation.id) {
-                    self.chosen.insert(operation.id, Chosen::DependencyOf { of, reason });
+                    self.chosen
+                        .insert(operation.id, Chosen::DependencyOf { of, reason });
                     queue.push(operation.id);
                 }
             }
@@ -320,18 +344,27 @@ impl Closure<'_> {
             }
             steps.push(step);
         }
-        let newest_first = |id: OperationId| std::cmp::Reverse(self.history.get(id).map(|op| op.lsn));
+        let newest_first =
+            |id: OperationId| std::cmp::Reverse(self.history.get(id).map(|op| op.lsn));
         steps.sort_by_key(|step| newest_first(step.id));
         needs_committed.sort_by_key(|step| newest_first(step.id));
         let mut left_alone: Vec<_> = self.left.into_values().collect();
         left_alone.sort_by_key(|left| newest_first(left.id()));
-        Ok(UndoPlan { steps, left_alone, needs_committed })
+        Ok(UndoPlan {
+            steps,
+            left_alone,
+            needs_committed,
+        })
     }
 
     /// Notes the later operations that stay, so that a person sees that they do.
     fn leave_independent(&mut self) {
         self.left.retain(|id, _| !self.chosen.contains_key(id));
-        let oldest = self.chosen.keys().filter_map(|&id| Some(self.history.get(id)?.lsn)).min();
+        let oldest = self
+            .chosen
+            .keys()
+            .filter_map(|&id| Some(self.history.get(id)?.lsn))
+            .min();
         for operation in self.history.iter() {
             let id = operation.id;
             let later = Some(operation.lsn) > oldest;

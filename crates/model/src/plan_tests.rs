@@ -5,7 +5,13 @@ use crate::{Decision, Dependency, Owner, Timestamp, Traits, Verb, choose};
 
 /// Builds a history from lines such as `3 committed on=1,2 task=t`.
 fn history(lines: &str) -> History {
-    History::new(lines.lines().map(str::trim).filter(|l| !l.is_empty()).map(operation))
+    History::new(
+        lines
+            .lines()
+            .map(str::trim)
+            .filter(|l| !l.is_empty())
+            .map(operation),
+    )
 }
 
 fn operation(line: &str) -> Operation {
@@ -13,7 +19,10 @@ fn operation(line: &str) -> Operation {
     let number: u64 = words.next().unwrap().parse().unwrap();
     let status = words.next().unwrap();
     let mut op = blank(number);
-    op.status = Status::ALL.into_iter().find(|s| s.as_str() == status).unwrap();
+    op.status = Status::ALL
+        .into_iter()
+        .find(|s| s.as_str() == status)
+        .unwrap();
     for word in words {
         match word.split_once('=') {
             Some(("on", ids)) => op.depends_on = ids.split(',').map(dependency).collect(),
@@ -40,7 +49,12 @@ fn blank(number: u64) -> Operation {
         status: Status::Committed,
         agent: None,
         task: None,
-        owner: Owner { pid: 1, started: 1, boot: String::new(), pid_namespace: 1 },
+        owner: Owner {
+            pid: 1,
+            started: 1,
+            boot: String::new(),
+            pid_namespace: 1,
+        },
         decision,
         targets: vec![],
         depends_on: vec![],
@@ -54,7 +68,10 @@ fn blank(number: u64) -> Operation {
 }
 
 fn dependency(number: &str) -> Dependency {
-    Dependency { on: id(number.parse().unwrap()), reason: DependencyReason::SameTarget }
+    Dependency {
+        on: id(number.parse().unwrap()),
+        reason: DependencyReason::SameTarget,
+    }
 }
 
 fn id(number: u64) -> OperationId {
@@ -62,11 +79,17 @@ fn id(number: u64) -> OperationId {
 }
 
 fn ops(numbers: &[u64]) -> Goal {
-    Goal::Operations { ids: numbers.iter().copied().map(id).collect(), dependencies: false }
+    Goal::Operations {
+        ids: numbers.iter().copied().map(id).collect(),
+        dependencies: false,
+    }
 }
 
 fn permitted() -> Permission {
-    Permission { committed: true, ..Permission::default() }
+    Permission {
+        committed: true,
+        ..Permission::default()
+    }
 }
 
 fn steps(plan: &UndoPlan) -> Vec<u64> {
@@ -87,18 +110,27 @@ fn an_undo_takes_its_dependents_newest_first_and_leaves_the_rest() {
     assert_eq!(steps(&plan), [4, 2, 1]);
     assert_eq!(
         plan.left_alone,
-        [LeftAlone::Independent { id: id(5) }, LeftAlone::Independent { id: id(3) }]
+        [
+            LeftAlone::Independent { id: id(5) },
+            LeftAlone::Independent { id: id(3) }
+        ]
     );
     assert_eq!(plan.steps[2].chosen, Chosen::Named);
     let reason = DependencyReason::SameTarget;
-    assert_eq!(plan.steps[0].chosen, Chosen::DependsOn { on: id(2), reason });
+    assert_eq!(
+        plan.steps[0].chosen,
+        Chosen::DependsOn { on: id(2), reason }
+    );
 }
 
 #[test]
 fn the_backward_closure_takes_the_chain_it_was_built_on() {
     // The article's own example: 91 depends on 90, 90 on 88, and 89 stays.
     let history = history("88 applied\n89 applied\n90 applied on=88\n91 applied on=90");
-    let goal = Goal::Operations { ids: vec![id(91)], dependencies: true };
+    let goal = Goal::Operations {
+        ids: vec![id(91)],
+        dependencies: true,
+    };
     let plan = plan_undo(&history, &goal, &Permission::default()).unwrap();
     assert_eq!(steps(&plan), [91, 90, 88]);
     assert_eq!(plan.left_alone, [LeftAlone::Independent { id: id(89) }]);
@@ -107,8 +139,14 @@ fn the_backward_closure_takes_the_chain_it_was_built_on() {
 #[test]
 fn the_backward_closure_also_takes_what_else_was_built_on_the_chain() {
     let history = history("1 applied\n2 applied on=1\n3 applied on=1");
-    let goal = Goal::Operations { ids: vec![id(2)], dependencies: true };
-    assert_eq!(steps(&plan_undo(&history, &goal, &Permission::default()).unwrap()), [3, 2, 1]);
+    let goal = Goal::Operations {
+        ids: vec![id(2)],
+        dependencies: true,
+    };
+    assert_eq!(
+        steps(&plan_undo(&history, &goal, &Permission::default()).unwrap()),
+        [3, 2, 1]
+    );
 }
 
 #[test]
@@ -116,9 +154,25 @@ fn committed_dependents_need_a_word() {
     let history = history("1 committed\n2 committed on=1\n3 applied on=2");
     let plan = plan_undo(&history, &ops(&[1]), &Permission::default()).unwrap();
     assert_eq!(steps(&plan), [3, 2, 1]);
-    assert_eq!(plan.needs_committed.iter().map(|s| s.id.bits()).collect::<Vec<_>>(), [2]);
-    assert_eq!(plan_undo(&history, &ops(&[1]), &permitted()).unwrap().needs_committed, []);
-    assert_eq!(plan_undo(&history, &ops(&[1, 2]), &Permission::default()).unwrap().needs_committed, []);
+    assert_eq!(
+        plan.needs_committed
+            .iter()
+            .map(|s| s.id.bits())
+            .collect::<Vec<_>>(),
+        [2]
+    );
+    assert_eq!(
+        plan_undo(&history, &ops(&[1]), &permitted())
+            .unwrap()
+            .needs_committed,
+        []
+    );
+    assert_eq!(
+        plan_undo(&history, &ops(&[1, 2]), &Permission::default())
+            .unwrap()
+            .needs_committed,
+        []
+    );
 }
 
 #[test]
@@ -127,14 +181,22 @@ fn what_is_undone_already_neither_goes_nor_passes_the_undo_on() {
     let plan = plan_undo(&history, &ops(&[1]), &permitted()).unwrap();
     assert_eq!(steps(&plan), [1]);
     let status = Status::Undone;
-    assert!(plan.left_alone.contains(&LeftAlone::NotInEffect { id: id(2), status }));
+    assert!(
+        plan.left_alone
+            .contains(&LeftAlone::NotInEffect { id: id(2), status })
+    );
 }
 
 #[test]
 fn a_clean_merge_excuses_a_dependent() {
     let mut permission = permitted();
     permission.excused.insert((id(2), id(1)));
-    let plan = plan_undo(&history("1 committed\n2 committed on=1"), &ops(&[1]), &permission).unwrap();
+    let plan = plan_undo(
+        &history("1 committed\n2 committed on=1"),
+        &ops(&[1]),
+        &permission,
+    )
+    .unwrap();
     assert_eq!(steps(&plan), [1]);
     assert_eq!(plan.left_alone, [LeftAlone::Merges { id: id(2) }]);
 }
@@ -149,12 +211,16 @@ fn a_redone_operation_is_taken_back_by_the_redo() {
 fn a_task_goes_whole_and_alone() {
     let history = history("1 applied task=a\n2 applied task=b\n3 applied task=a\n4 undone task=a");
     let goal = Goal::Task("a".parse().unwrap());
-    assert_eq!(steps(&plan_undo(&history, &goal, &Permission::default()).unwrap()), [3, 1]);
+    assert_eq!(
+        steps(&plan_undo(&history, &goal, &Permission::default()).unwrap()),
+        [3, 1]
+    );
 }
 
 #[test]
 fn a_checkpoint_takes_back_what_came_after_it_and_only_the_agents_own() {
-    let history = history("1 committed agent=a\n2 committed agent=a\n3 committed agent=b\n4 committed undo");
+    let history =
+        history("1 committed agent=a\n2 committed agent=a\n3 committed agent=b\n4 committed undo");
     let since = |agent: Option<&str>| Goal::Since {
         lsn: Lsn(1),
         task: None,
@@ -173,18 +239,51 @@ fn what_cannot_be_undone_says_why() {
          7 committed\n8 committed expired on=7",
     );
     let error = |n: u64| plan_undo(&history, &ops(&[n]), &permitted()).unwrap_err();
-    assert_eq!(error(1), PlanError::AlreadyUndone { id: id(1), by: None });
-    assert_eq!(error(2), PlanError::NeverHappened { id: id(2), status: Status::Aborted });
+    assert_eq!(
+        error(1),
+        PlanError::AlreadyUndone {
+            id: id(1),
+            by: None
+        }
+    );
+    assert_eq!(
+        error(2),
+        PlanError::NeverHappened {
+            id: id(2),
+            status: Status::Aborted
+        }
+    );
     assert_eq!(error(3), PlanError::Unfinished { id: id(3) });
-    assert_eq!(error(4), PlanError::Expired { id: id(4), for_sake_of: None });
+    assert_eq!(
+        error(4),
+        PlanError::Expired {
+            id: id(4),
+            for_sake_of: None
+        }
+    );
     assert_eq!(error(5), PlanError::Irreversible { id: id(5) });
-    assert_eq!(error(6), PlanError::NeverHappened { id: id(6), status: Status::Refused });
-    assert_eq!(error(7), PlanError::Expired { id: id(8), for_sake_of: Some(id(7)) });
+    assert_eq!(
+        error(6),
+        PlanError::NeverHappened {
+            id: id(6),
+            status: Status::Refused
+        }
+    );
+    assert_eq!(
+        error(7),
+        PlanError::Expired {
+            id: id(8),
+            for_sake_of: Some(id(7))
+        }
+    );
     assert_eq!(error(9), PlanError::Unknown { id: id(9) });
 }
 
 #[test]
 fn cycles_in_declared_dependencies_do_not_hang() {
     let history = history("1 applied on=2\n2 applied on=1");
-    assert_eq!(steps(&plan_undo(&history, &ops(&[1]), &Permission::default()).unwrap()), [2, 1]);
+    assert_eq!(
+        steps(&plan_undo(&history, &ops(&[1]), &Permission::default()).unwrap()),
+        [2, 1]
+    );
 }

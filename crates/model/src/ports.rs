@@ -37,14 +37,22 @@ pub struct NewContent {
 impl NewContent {
     /// Names `bytes` by their digest.
     pub fn of(bytes: Vec<u8>) -> Self {
-        Self { digest: Digest::of(&bytes), bytes }
+        Self {
+            digest: Digest::of(&bytes),
+            bytes,
+        }
     }
 }
 
 impl std::fmt::Debug for NewContent {
     // Contents may be secrets: only their name and size are ever shown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "NewContent({:?}, {} bytes)", self.digest, self.bytes.len())
+        write!(
+            f,
+            "NewContent({:?}, {} bytes)",
+            self.digest,
+            self.bytes.len()
+        )
     }
 }
 
@@ -60,7 +68,10 @@ pub struct Entry {
 impl Entry {
     /// Makes an entry of events that bring no contents.
     pub const fn of(events: Vec<Event>) -> Self {
-        Self { events, contents: Vec::new() }
+        Self {
+            events,
+            contents: Vec::new(),
+        }
     }
 }
 

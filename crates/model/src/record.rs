@@ -283,7 +283,12 @@ impl Record {
         }
         let event =
             serde_json::from_slice(body).map_err(|cause| RecordError::Unreadable { lsn, cause })?;
-        Ok(Self { lsn, at, event, hash })
+        Ok(Self {
+            lsn,
+            at,
+            event,
+            hash,
+        })
     }
 }
 
@@ -294,7 +299,10 @@ mod tests {
     const AT: Timestamp = Timestamp(1_700_000_000_000);
 
     fn commit() -> Vec<u8> {
-        serde_json::to_vec(&Event::Commit { id: OperationId::from_bits(7) }).unwrap()
+        serde_json::to_vec(&Event::Commit {
+            id: OperationId::from_bits(7),
+        })
+        .unwrap()
     }
 
     #[test]

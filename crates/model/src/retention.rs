@@ -132,7 +132,10 @@ pub fn select_expired(
         expired.push((oldest, Verdict::OverCap));
     }
     expired.sort_by_key(|(candidate, _)| (candidate.at, candidate.id));
-    expired.into_iter().map(|(candidate, verdict)| (candidate.id, verdict)).collect()
+    expired
+        .into_iter()
+        .map(|(candidate, verdict)| (candidate.id, verdict))
+        .collect()
 }
 
 #[cfg(test)]
@@ -150,23 +153,38 @@ mod tests {
         }
     }
 
-    fn expired(retention: &Retention, candidates: &[Candidate], stored: u64) -> Vec<(u64, Verdict)> {
+    fn expired(
+        retention: &Retention,
+        candidates: &[Candidate],
+        stored: u64,
+    ) -> Vec<(u64, Verdict)> {
         let chosen = select_expired(retention, candidates, stored, NOW);
-        chosen.into_iter().map(|(id, verdict)| (id.bits(), verdict)).collect()
+        chosen
+            .into_iter()
+            .map(|(id, verdict)| (id.bits(), verdict))
+            .collect()
     }
 
     #[test]
     fn nothing_goes_within_the_guaranteed_hour_whatever_the_pressure() {
-        let retention =
-            Retention { store_bytes_max: 0, versions_per_file_max: 0, ..Retention::standard() };
-        let young: Vec<_> = (0..9).map(|n| aged(n, HOUR_MS - 1, "/f", 1 << 40)).collect();
+        let retention = Retention {
+            store_bytes_max: 0,
+            versions_per_file_max: 0,
+            ..Retention::standard()
+        };
+        let young: Vec<_> = (0..9)
+            .map(|n| aged(n, HOUR_MS - 1, "/f", 1 << 40))
+            .collect();
         assert_eq!(expired(&retention, &young, u64::MAX), []);
     }
 
     #[test]
     fn old_images_go_oldest_first() {
-        let candidates =
-            [aged(1, 31 * DAY_MS, "/a", 1), aged(2, DAY_MS, "/b", 1), aged(3, 40 * DAY_MS, "/c", 1)];
+        let candidates = [
+            aged(1, 31 * DAY_MS, "/a", 1),
+            aged(2, DAY_MS, "/b", 1),
+            aged(3, 40 * DAY_MS, "/c", 1),
+        ];
         assert_eq!(
             expired(&Retention::standard(), &candidates, 3),
             [(3, Verdict::TooOld), (1, Verdict::TooOld)]
@@ -176,7 +194,10 @@ mod tests {
 
     #[test]
     fn a_file_keeps_its_newest_versions() {
-        let retention = Retention { versions_per_file_max: 2, ..Retention::standard() };
+        let retention = Retention {
+            versions_per_file_max: 2,
+            ..Retention::standard()
+        };
         let hours = |n: u64| aged(n, i64::try_from(n).unwrap() * 2 * HOUR_MS, "/f", 1);
         let candidates: Vec<_> = (1..=4).map(hours).collect();
         assert_eq!(
@@ -187,12 +208,20 @@ mod tests {
 
     #[test]
     fn over_the_cap_the_oldest_go_until_it_fits() {
-        let retention = Retention { store_bytes_max: 250, ..Retention::standard() };
-        let candidates: Vec<_> =
-            (1..=5).map(|n| aged(n, i64::try_from(n).unwrap() * DAY_MS, &format!("/{n}"), 100)).collect();
+        let retention = Retention {
+            store_bytes_max: 250,
+            ..Retention::standard()
+        };
+        let candidates: Vec<_> = (1..=5)
+            .map(|n| aged(n, i64::try_from(n).unwrap() * DAY_MS, &format!("/{n}"), 100))
+            .collect();
         assert_eq!(
             expired(&retention, &candidates, 500),
-            [(5, Verdict::OverCap), (4, Verdict::OverCap), (3, Verdict::OverCap)]
+            [
+                (5, Verdict::OverCap),
+                (4, Verdict::OverCap),
+                (3, Verdict::OverCap)
+            ]
         );
     }
 }

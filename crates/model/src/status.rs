@@ -68,7 +68,10 @@ impl Status {
         match self {
             Self::Staged => matches!(next, Self::Refused | Self::Armed),
             Self::Armed => {
-                matches!(next, Self::Applied | Self::Aborted | Self::InDoubt | Self::Failed)
+                matches!(
+                    next,
+                    Self::Applied | Self::Aborted | Self::InDoubt | Self::Failed
+                )
             }
             Self::Applied => matches!(next, Self::Committed | Self::Undone | Self::Failed),
             Self::Committed => matches!(next, Self::Undone | Self::Failed),
@@ -85,7 +88,14 @@ impl Status {
 
     /// Takes the next status, or says why not.
     pub const fn becomes(self, next: Self) -> Result<Self, StatusError> {
-        if self.may_become(next) { Ok(next) } else { Err(StatusError { from: self, to: next }) }
+        if self.may_become(next) {
+            Ok(next)
+        } else {
+            Err(StatusError {
+                from: self,
+                to: next,
+            })
+        }
     }
 
     /// Tells whether the operation's change is, or may be, in the world.
@@ -145,7 +155,11 @@ mod tests {
 
     #[test]
     fn exactly_the_listed_steps_are_allowed() {
-        for line in ALLOWED.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        for line in ALLOWED
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+        {
             let (from, nexts) = line.split_once("->").unwrap();
             let from = named(from.trim());
             let nexts: Vec<Status> = nexts.split_whitespace().map(named).collect();
@@ -160,11 +174,17 @@ mod tests {
     #[test]
     fn json_and_text_use_the_same_word() {
         for status in Status::ALL {
-            assert_eq!(serde_json::to_string(&status).unwrap(), format!("\"{status}\""));
+            assert_eq!(
+                serde_json::to_string(&status).unwrap(),
+                format!("\"{status}\"")
+            );
         }
     }
 
     fn named(word: &str) -> Status {
-        Status::ALL.into_iter().find(|status| status.as_str() == word).unwrap()
+        Status::ALL
+            .into_iter()
+            .find(|status| status.as_str() == word)
+            .unwrap()
     }
 }

@@ -99,7 +99,10 @@ impl OperationKind {
 
 /// What is known of a write before it happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, one per row of the matrix")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, one per row of the matrix"
+)]
 pub struct Traits {
     /// What kind of write it is.
     pub kind: OperationKind,
@@ -152,14 +155,22 @@ pub struct Decision {
 
 impl Decision {
     fn new(strategy: Strategy, fallback: Fallback, reason: impl Into<String>) -> Self {
-        Self { strategy, fallback: Some(fallback), reason: reason.into() }
+        Self {
+            strategy,
+            fallback: Some(fallback),
+            reason: reason.into(),
+        }
     }
 }
 
 /// Chooses how a write will be taken back.
 pub fn choose(traits: &Traits) -> Decision {
     if let Some(strategy) = traits.preferred {
-        return Decision { strategy, fallback: None, reason: "the caller asked for it".to_owned() };
+        return Decision {
+            strategy,
+            fallback: None,
+            reason: "the caller asked for it".to_owned(),
+        };
     }
     if traits.destroys_beyond_reach {
         let reason = "it destroys what no driver can keep";
@@ -219,7 +230,10 @@ fn by_kind(traits: &Traits) -> Decision {
 
 fn file_write(traits: &Traits) -> Decision {
     if traits.writes_per_minute > WRITES_PER_MINUTE_MAX {
-        let reason = format!("{} writes in a minute to one file", traits.writes_per_minute);
+        let reason = format!(
+            "{} writes in a minute to one file",
+            traits.writes_per_minute
+        );
         return Decision::new(Strategy::Transaction, Fallback::SnapshotAndMerge, reason);
     }
     if traits.size_bytes >= SNAPSHOT_BYTES_MAX {
@@ -237,7 +251,13 @@ mod tests {
     const MIB: u64 = 1024 * 1024;
 
     /// One row of the table: what the write is, the strategy, the fallback, a word of the reason.
-    type Row = (&'static str, Traits, Strategy, Option<Fallback>, &'static str);
+    type Row = (
+        &'static str,
+        Traits,
+        Strategy,
+        Option<Fallback>,
+        &'static str,
+    );
 
     fn with(kind: OperationKind, change: impl FnOnce(&mut Traits)) -> Traits {
         let mut traits = Traits::of(kind);
@@ -251,15 +271,69 @@ mod tests {
         use OperationKind as K;
         use Strategy::{Compensation, Irreversible, Snapshot, Transaction};
         vec![
-            ("file < 100 MB", with(K::FileWrite, |t| t.size_bytes = 100 * MIB - 1), Snapshot, Some(F::Transaction), "cheap"),
-            ("file >= 100 MB", with(K::FileWrite, |t| t.size_bytes = 100 * MIB), Transaction, Some(F::Snapshot), "too many"),
-            ("multi-file", with(K::FileMulti, |t| t.files = 7), Transaction, Some(F::SnapshotPerFile), "7 files"),
-            ("database", Traits::of(K::DatabaseWrite), Transaction, Some(F::Compensation), "rows"),
-            ("api", Traits::of(K::ApiCall), Compensation, Some(F::LogAndAlert), "inverse"),
-            ("frequent", with(K::FileWrite, |t| t.writes_per_minute = 6), Transaction, Some(F::SnapshotAndMerge), "6 writes"),
-            ("semantic", with(K::ApiCall, |t| t.needs_semantic_undo = true), Compensation, Some(F::LogAndAlert), "meaning"),
-            ("destructive", with(K::FileDelete, |t| t.destroys_beyond_reach = true), Irreversible, Some(F::Human), "no driver"),
-            ("cross-agent", with(K::FileWrite, |t| t.crosses_agents = true), Compensation, Some(F::Human), "agents"),
+            (
+                "file < 100 MB",
+                with(K::FileWrite, |t| t.size_bytes = 100 * MIB - 1),
+                Snapshot,
+                Some(F::Transaction),
+                "cheap",
+            ),
+            (
+                "file >= 100 MB",
+                with(K::FileWrite, |t| t.size_bytes = 100 * MIB),
+                Transaction,
+                Some(F::Snapshot),
+                "too many",
+            ),
+            (
+                "multi-file",
+                with(K::FileMulti, |t| t.files = 7),
+                Transaction,
+                Some(F::SnapshotPerFile),
+                "7 files",
+            ),
+            (
+                "database",
+                Traits::of(K::DatabaseWrite),
+                Transaction,
+                Some(F::Compensation),
+                "rows",
+            ),
+            (
+                "api",
+                Traits::of(K::ApiCall),
+                Compensation,
+                Some(F::LogAndAlert),
+                "inverse",
+            ),
+            (
+                "frequent",
+                with(K::FileWrite, |t| t.writes_per_minute = 6),
+                Transaction,
+                Some(F::SnapshotAndMerge),
+                "6 writes",
+            ),
+            (
+                "semantic",
+                with(K::ApiCall, |t| t.needs_semantic_undo = true),
+                Compensation,
+                Some(F::LogAndAlert),
+                "meaning",
+            ),
+            (
+                "destructive",
+                with(K::FileDelete, |t| t.destroys_beyond_reach = true),
+                Irreversible,
+                Some(F::Human),
+                "no driver",
+            ),
+            (
+                "cross-agent",
+                with(K::FileWrite, |t| t.crosses_agents = true),
+                Compensation,
+                Some(F::Human),
+                "agents",
+            ),
         ]
     }
 
@@ -269,19 +343,66 @@ mod tests {
         use OperationKind as K;
         use Strategy::{Irreversible, Snapshot, Transaction};
         vec![
-            ("config", Traits::of(K::ConfigChange), Transaction, Some(F::Snapshot), "key"),
-            ("mixed", Traits::of(K::Mixed), Transaction, Some(F::Compensation), "several"),
-            ("small delete", Traits::of(K::FileDelete), Snapshot, Some(F::Transaction), "kept"),
-            ("large delete", with(K::FileDelete, |t| t.size_bytes = 4096 * MIB), Snapshot, Some(F::Transaction), "kept"),
-            ("one-way api", with(K::ApiCall, |t| t.is_reversible_api = false), Irreversible, Some(F::LogAndAlert), "no inverse"),
-            ("five a minute", with(K::FileWrite, |t| t.writes_per_minute = 5), Snapshot, Some(F::Transaction), "cheap"),
-            ("frequent and large", with(K::FileWrite, |t| { t.writes_per_minute = 9; t.size_bytes = 200 * MIB; }), Transaction, Some(F::SnapshotAndMerge), "9 writes"),
+            (
+                "config",
+                Traits::of(K::ConfigChange),
+                Transaction,
+                Some(F::Snapshot),
+                "key",
+            ),
+            (
+                "mixed",
+                Traits::of(K::Mixed),
+                Transaction,
+                Some(F::Compensation),
+                "several",
+            ),
+            (
+                "small delete",
+                Traits::of(K::FileDelete),
+                Snapshot,
+                Some(F::Transaction),
+                "kept",
+            ),
+            (
+                "large delete",
+                with(K::FileDelete, |t| t.size_bytes = 4096 * MIB),
+                Snapshot,
+                Some(F::Transaction),
+                "kept",
+            ),
+            (
+                "one-way api",
+                with(K::ApiCall, |t| t.is_reversible_api = false),
+                Irreversible,
+                Some(F::LogAndAlert),
+                "no inverse",
+            ),
+            (
+                "five a minute",
+                with(K::FileWrite, |t| t.writes_per_minute = 5),
+                Snapshot,
+                Some(F::Transaction),
+                "cheap",
+            ),
+            (
+                "frequent and large",
+                with(K::FileWrite, |t| {
+                    t.writes_per_minute = 9;
+                    t.size_bytes = 200 * MIB;
+                }),
+                Transaction,
+                Some(F::SnapshotAndMerge),
+                "9 writes",
+            ),
         ]
     }
 
     #[test]
     fn every_row_of_the_matrix_is_decided_as_written() {
-        for (row, traits, strategy, fallback, word) in matrix().into_iter().chain(beyond_the_matrix()) {
+        for (row, traits, strategy, fallback, word) in
+            matrix().into_iter().chain(beyond_the_matrix())
+        {
             let decision = choose(&traits);
             assert_eq!(decision.strategy, strategy, "{row}");
             assert_eq!(decision.fallback, fallback, "{row}");

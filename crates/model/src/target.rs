@@ -46,12 +46,18 @@ pub enum Overlap {
 impl Target {
     /// Makes a target of one name.
     pub const fn node(path: TargetPath) -> Self {
-        Self::Path { path, reach: Reach::Node }
+        Self::Path {
+            path,
+            reach: Reach::Node,
+        }
     }
 
     /// Makes a target of a whole tree.
     pub const fn tree(path: TargetPath) -> Self {
-        Self::Path { path, reach: Reach::Tree }
+        Self::Path {
+            path,
+            reach: Reach::Tree,
+        }
     }
 
     /// Gives the path.

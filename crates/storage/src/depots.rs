@@ -44,7 +44,10 @@ impl Depots for Store {
     fn is_ours(&self, path: &TargetPath) -> bool {
         let name = depot_name();
         path.as_path().starts_with(self.directory.path())
-            || path.as_path().components().any(|part| part.as_os_str() == name.as_str())
+            || path
+                .as_path()
+                .components()
+                .any(|part| part.as_os_str() == name.as_str())
     }
 }
 
@@ -52,7 +55,10 @@ impl Store {
     fn note_depot(&self, path: &TargetPath) -> Result<(), StorageError> {
         self.write(Durability::Process, |transaction| {
             transaction
-                .execute("INSERT OR IGNORE INTO depot (path) VALUES (?1)", [path.as_bytes()])
+                .execute(
+                    "INSERT OR IGNORE INTO depot (path) VALUES (?1)",
+                    [path.as_bytes()],
+                )
                 .map_err(|error| self.named(error))?;
             Ok(())
         })
@@ -66,7 +72,10 @@ fn depot_name() -> String {
 /// Finds the topmost directory of the file system that holds `path`.
 fn mount_root(path: &Path, device: u64) -> Option<PathBuf> {
     let same = |path: &Path| fs::metadata(path).is_ok_and(|found| found.dev() == device);
-    path.ancestors().take_while(|ancestor| same(ancestor)).last().map(Path::to_path_buf)
+    path.ancestors()
+        .take_while(|ancestor| same(ancestor))
+        .last()
+        .map(Path::to_path_buf)
 }
 
 /// Tells whether a depot is really ours: a directory (no link), our own, closed to others.

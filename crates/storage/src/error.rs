@@ -119,9 +119,10 @@ impl StorageError {
         match source.sqlite_error_code() {
             Some(Code::DiskFull) => Self::DiskFull { path: path() },
             Some(Code::ReadOnly) => Self::ReadOnly { path: path() },
-            Some(Code::DatabaseCorrupt | Code::NotADatabase) => {
-                Self::Damaged { path: path().join(crate::state_dir::JOURNAL), source }
-            }
+            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Damaged {
+                path: path().join(crate::state_dir::JOURNAL),
+                source,
+            },
             _ => Self::Database(source),
         }
     }

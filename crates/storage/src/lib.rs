@@ -17,9 +17,9 @@ mod schema;
 mod state_dir;
 mod store;
 
-pub use contents::{CompactReport, StoredBytes};
+pub use contents::{CompactBudget, CompactReport, StoredBytes};
 pub use error::StorageError;
-pub use gc::{GcReport, GcRequest};
+pub use gc::{GcReport, GcRequest, LeftBehind};
 pub use journal::{
     Filter, Lease, OperationRef, RefError, StoreSummary, VerifyFinding, VerifyReport,
 };

@@ -27,7 +27,12 @@ pub fn this_process() -> Owner {
 /// Describes another process of this machine, such as the shell that a task belongs to.
 pub fn process(pid: u32) -> Option<Owner> {
     let started = start_time(pid)?;
-    Some(Owner { pid, started, boot: boot_id(), pid_namespace: pid_namespace() })
+    Some(Owner {
+        pid,
+        started,
+        boot: boot_id(),
+        pid_namespace: pid_namespace(),
+    })
 }
 
 /// Tells whether the owner may still be at work.
@@ -82,14 +87,27 @@ mod tests {
     fn this_process_is_alive_and_another_life_of_its_id_is_not() {
         let this = this_process();
         assert!(is_alive(&this));
-        assert!(!is_alive(&Owner { started: this.started + 1, ..this.clone() }));
-        assert!(!is_alive(&Owner { boot: "another".to_owned(), ..this.clone() }));
-        assert!(is_alive(&Owner { pid_namespace: this.pid_namespace + 1, started: 1, ..this }));
+        assert!(!is_alive(&Owner {
+            started: this.started + 1,
+            ..this.clone()
+        }));
+        assert!(!is_alive(&Owner {
+            boot: "another".to_owned(),
+            ..this.clone()
+        }));
+        assert!(is_alive(&Owner {
+            pid_namespace: this.pid_namespace + 1,
+            started: 1,
+            ..this
+        }));
     }
 
     #[test]
     fn a_child_that_ended_is_dead() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let owner = process(child.id()).unwrap();
         assert!(is_alive(&owner));
         child.kill().unwrap();

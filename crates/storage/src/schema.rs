@@ -52,6 +52,7 @@ CREATE TABLE operation (
 ) STRICT;
 CREATE INDEX operation_unfinished ON operation (lsn) WHERE status IN ('armed', 'in-doubt', 'failed');
 CREATE INDEX operation_task ON operation (task) WHERE task IS NOT NULL;
+CREATE INDEX operation_group ON operation (undo_group) WHERE undo_group IS NOT NULL;
 CREATE INDEX operation_retained ON operation (finished) WHERE retained = 1;
 
 CREATE TABLE target (
@@ -123,10 +124,12 @@ CREATE TABLE reference (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reference_digest ON reference (digest);
 
+-- bytes: the space it takes; 0 until a tree that is parked after arming was measured
 CREATE TABLE slot (
     operation INTEGER NOT NULL,
     depot     BLOB NOT NULL,
     name      TEXT NOT NULL,
+    bytes     INTEGER NOT NULL,
     PRIMARY KEY (depot, name)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX slot_operation ON slot (operation);

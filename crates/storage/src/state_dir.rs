@@ -12,7 +12,9 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use crate::StorageError;
@@ -32,7 +34,13 @@ pub struct StateDir {
 impl StateDir {
     /// Opens the directory, making it and its parts if they are not there.
     pub fn open(path: &Path) -> Result<Self, StorageError> {
-        let failed = |action| move |source| StorageError::StateDir { path: path.to_path_buf(), action, source };
+        let failed = |action| {
+            move |source| StorageError::StateDir {
+                path: path.to_path_buf(),
+                action,
+                source,
+            }
+        };
         let absolute = std::path::absolute(path).map_err(failed("find"))?;
         let is_new = !absolute.exists();
         make_private(&absolute).map_err(failed("create"))?;
@@ -40,7 +48,10 @@ impl StateDir {
         let metadata = fs::metadata(&canonical).map_err(failed("look at"))?;
         let uid = rustix::process::geteuid().as_raw();
         if metadata.uid() != uid {
-            return Err(StorageError::NotOurs { path: canonical, uid: metadata.uid() });
+            return Err(StorageError::NotOurs {
+                path: canonical,
+                uid: metadata.uid(),
+            });
         }
         if metadata.mode() & 0o077 != 0 {
             let private = fs::Permissions::from_mode(0o700);
@@ -70,7 +81,11 @@ impl StateDir {
     /// Takes the lock under which a store is made or migrated. Dropping the file gives it back.
     pub(crate) fn lock(&self) -> Result<File, StorageError> {
         let path = self.path.join(LOCK);
-        let failed = |source| StorageError::StateDir { path: path.clone(), action: "lock", source };
+        let failed = |source| StorageError::StateDir {
+            path: path.clone(),
+            action: "lock",
+            source,
+        };
         let file = File::options()
             .create(true)
             .truncate(false)

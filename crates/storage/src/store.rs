@@ -107,14 +107,22 @@ impl Store {
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
         // A panic while the lock was held left at most an open transaction, which its guard rolled back.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A journal whose file was deleted or replaced would swallow records that nobody can ever read.
     fn check_still_there(&self) -> Result<(), StorageError> {
-        let gone = || StorageError::Gone { path: self.directory.path().to_path_buf() };
+        let gone = || StorageError::Gone {
+            path: self.directory.path().to_path_buf(),
+        };
         let found = std::fs::metadata(self.directory.journal()).map_err(|_| gone())?;
-        if (found.dev(), found.ino()) == self.identity { Ok(()) } else { Err(gone()) }
+        if (found.dev(), found.ino()) == self.identity {
+            Ok(())
+        } else {
+            Err(gone())
+        }
     }
 }
 
@@ -125,11 +133,17 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let is_new = !directory.journal().exists();
-    let lock = if is_new { Some(directory.lock()?) } else { None };
+    let lock = if is_new {
+        Some(directory.lock()?)
+    } else {
+        None
+    };
     let connection = Connection::open_with_flags(directory.journal(), flags).map_err(named)?;
     connection.busy_timeout(BUSY_WAIT).map_err(named)?;
     // A short-lived process must not tidy up on its way out: that would cost three syncs and two unlinks.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(named)?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_err(named)?;
     if format_of(&connection).map_err(named)? == 0 {
         let _lock = match lock {
             Some(lock) => lock,
@@ -139,9 +153,14 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
     }
     let found = format_of(&connection).map_err(named)?;
     if found != FORMAT {
-        return Err(StorageError::NewerFormat { found, supported: FORMAT });
+        return Err(StorageError::NewerFormat {
+            found,
+            supported: FORMAT,
+        });
     }
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES).map_err(named)?;
+    connection
+        .pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)
+        .map_err(named)?;
     Ok(connection)
 }
 
@@ -158,11 +177,21 @@ fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageEr
     }
     let private = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(directory.journal(), private).map_err(|source| {
-        StorageError::StateDir { path: directory.journal(), action: "make private", source }
+        StorageError::StateDir {
+            path: directory.journal(),
+            action: "make private",
+            source,
+        }
     })?;
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(named)?;
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(named)?;
-    connection.pragma_update(None, "synchronous", "FULL").map_err(named)?;
+    connection
+        .pragma_update(None, "auto_vacuum", "INCREMENTAL")
+        .map_err(named)?;
+    connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .map_err(named)?;
+    connection
+        .pragma_update(None, "synchronous", "FULL")
+        .map_err(named)?;
     let batch = format!("BEGIN IMMEDIATE; {CREATE} PRAGMA user_version = {FORMAT}; COMMIT;");
     connection.execute_batch(&batch).map_err(named)?;
     crate::state_dir::sync_directory(directory.path()).map_err(|source| StorageError::StateDir {

@@ -41,11 +41,15 @@ impl<'de> Deserialize<'de> for AnyBytes {
             Shape::Bytes { hex } => {
                 let digits = hex.as_bytes();
                 let pairs = digits.chunks(2).map(|pair| {
-                    let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+                    let pair = std::str::from_utf8(pair)
+                        .ok()
+                        .filter(|pair| pair.len() == 2)?;
                     u8::from_str_radix(pair, 16).ok()
                 });
                 let bytes = pairs.collect::<Option<Vec<u8>>>();
-                bytes.map(Self).ok_or_else(|| serde::de::Error::custom("not hexadecimal"))
+                bytes
+                    .map(Self)
+                    .ok_or_else(|| serde::de::Error::custom("not hexadecimal"))
             }
         }
     }
@@ -57,9 +61,19 @@ mod tests {
 
     #[test]
     fn any_bytes_survive_json() {
-        for bytes in [&b""[..], b"plain", b"\0\x01nul", b"\xff\xfe", b"{\"hex\":\"00\"}"] {
+        for bytes in [
+            &b""[..],
+            b"plain",
+            b"\0\x01nul",
+            b"\xff\xfe",
+            b"{\"hex\":\"00\"}",
+        ] {
             let json = serde_json::to_string(&AnyBytes(bytes.to_vec())).unwrap();
-            assert_eq!(serde_json::from_str::<AnyBytes>(&json).unwrap().0, bytes, "{json}");
+            assert_eq!(
+                serde_json::from_str::<AnyBytes>(&json).unwrap().0,
+                bytes,
+                "{json}"
+            );
         }
         assert!(serde_json::from_str::<AnyBytes>(r#"{"hex":"abc"}"#).is_err());
     }

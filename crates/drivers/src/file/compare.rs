@@ -4,12 +4,13 @@
 //! that is the very inode the effect left, untouched, is not read again.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use backout_model::{Digest, TargetPath};
 
 use super::error::FileError;
 use super::keep::{digest_of, link_target, meta_of};
-use super::recipe::{Change, FileCompletion, Identity, Image, Kind, Meta};
+use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, meta};
 
 /// Above this size an untouched inode is believed without reading it.
@@ -82,7 +83,9 @@ impl Current {
         };
         match image {
             Image::Absent => Ok(Some(format!("it exists: {}", node.kind.noun()))),
-            Image::File { digest, size, meta, .. } => {
+            Image::File {
+                digest, size, meta, ..
+            } => {
                 if let Some(why) = differs_in_kind(node, Kind::File) {
                     return Ok(Some(why));
                 }
@@ -102,23 +105,42 @@ impl Current {
                 if now != *to {
                     return Ok(Some(format!("the link points to {now:?}, not to {to:?}")));
                 }
-                Ok(differs_in_meta(self.meta(place, node)?, meta, Kind::Symlink))
+                Ok(differs_in_meta(
+                    self.meta(place, node)?,
+                    meta,
+                    Kind::Symlink,
+                ))
             }
-            Image::Directory { meta } => Ok(differs_in_kind(node, Kind::Directory)
-                .or(differs_in_meta(self.meta(place, node)?, meta, Kind::Directory))),
-            Image::Special { node: kind, device, meta } => {
+            Image::Directory { meta } => Ok(differs_in_kind(node, Kind::Directory).or(
+                differs_in_meta(self.meta(place, node)?, meta, Kind::Directory),
+            )),
+            Image::Special {
+                node: kind,
+                device,
+                meta,
+            } => {
                 let other = (node.device != *device).then(|| "it is another device".to_owned());
-                Ok(differs_in_kind(node, *kind)
-                    .or(other)
-                    .or(differs_in_meta(self.meta(place, node)?, meta, *kind)))
+                Ok(differs_in_kind(node, *kind).or(other).or(differs_in_meta(
+                    self.meta(place, node)?,
+                    meta,
+                    *kind,
+                )))
             }
-            Image::Linked { identity, .. } => {
-                let is_same = node.identity.ino == identity.ino;
+            Image::Linked { to, identity } => {
+                let first = match identity {
+                    Some(identity) => Some(identity.ino),
+                    None => Self::at(to)?.node.map(|node| node.identity.ino),
+                };
+                let is_same = first == Some(node.identity.ino);
                 Ok((!is_same).then(|| "it is another file now".to_owned()))
             }
-            Image::Kept { node: kind, identity, meta, copy, .. } => {
-                self.differs_from_kept(place, node, (*kind, identity, meta), copy.as_ref())
-            }
+            Image::Kept {
+                node: kind,
+                identity,
+                meta,
+                copy,
+                ..
+            } => self.differs_from_kept(place, node, (*kind, identity, meta), copy.as_ref()),
         }
     }
 
@@ -189,7 +211,9 @@ impl Current {
         after: &Image,
         left: Option<&Identity>,
     ) -> Result<State, FileError> {
-        let Some(why) = self.differs(after, left)? else { return Ok(State::After) };
+        let Some(why) = self.differs(after, left)? else {
+            return Ok(State::After);
+        };
         match self.differs(before, None)? {
             None => Ok(State::Before),
             Some(_) => Ok(State::Other { why }),
@@ -197,23 +221,71 @@ impl Current {
     }
 }
 
-/// Tells where the world stands with respect to change number `index`.
-pub(crate) fn judge(
-    change: &Change,
-    index: usize,
+/// Tells where the world stands with respect to every change of a recipe.
+pub(crate) fn judge_all(
+    recipe: &FileRecipe,
     completion: &FileCompletion,
+) -> Result<Vec<State>, FileError> {
+    let set: HashSet<&TargetPath> = recipe.changes.iter().filter_map(Change::set_path).collect();
+    let mut not_yet: HashSet<TargetPath> = HashSet::new();
+    let mut states = Vec::with_capacity(recipe.changes.len());
+    for (index, change) in recipe.changes.iter().enumerate() {
+        let mut names = std::iter::once(change.path().clone()).chain(change.path().ancestors());
+        // Where an old tree or a file to be moved still stands (or stands again), nothing is of this
+        // effect: what comes later in the recipe did not happen yet.
+        let state = if change.set_path().is_some() && names.any(|name| not_yet.contains(&name)) {
+            State::Before
+        } else {
+            judge(change, completion.identity(index), &set)?
+        };
+        if state == State::Before {
+            match change {
+                Change::Set {
+                    path,
+                    before:
+                        Image::Kept {
+                            node: Kind::Directory,
+                            ..
+                        },
+                    ..
+                }
+                | Change::Move { from: path, .. } => drop(not_yet.insert(path.clone())),
+                Change::Set { .. } | Change::Retouch { .. } => {}
+            }
+        }
+        states.push(state);
+    }
+    Ok(states)
+}
+
+fn judge(
+    change: &Change,
+    left: Option<&Identity>,
+    set: &HashSet<&TargetPath>,
 ) -> Result<State, FileError> {
     match change {
-        Change::Set { path, before, after } => {
-            Current::at(path)?.state(before, after, completion.identity(index))
-        }
-        Change::Move { from, to, node, identity, replaced } => {
-            judge_move(from, to, (*node, identity), replaced)
-        }
-        Change::Retouch { path, before, after } => {
+        Change::Set {
+            path,
+            before,
+            after,
+        } => Current::at(path)?.state(before, after, left),
+        Change::Move {
+            from,
+            to,
+            node,
+            identity,
+            replaced,
+        } => judge_move((from, to), (*node, identity), replaced, set.contains(from)),
+        Change::Retouch {
+            path,
+            before,
+            after,
+        } => {
             let current = Current::at(path)?;
             let (Some(place), Some(node)) = (&current.place, &current.node) else {
-                return Ok(State::Other { why: "it is gone".to_owned() });
+                return Ok(State::Other {
+                    why: "it is gone".to_owned(),
+                });
             };
             let now = current.meta(place, node)?;
             match differs_where_changed(now, after, before) {
@@ -227,23 +299,30 @@ pub(crate) fn judge(
     }
 }
 
+/// `is_reused` says that the same recipe puts something else under the old name.
 fn judge_move(
-    from: &TargetPath,
-    to: &TargetPath,
+    (from, to): (&TargetPath, &TargetPath),
     (kind, identity): (Kind, &Identity),
     replaced: &Image,
+    is_reused: bool,
 ) -> Result<State, FileError> {
     let (old, new) = (Current::at(from)?, Current::at(to)?);
-    let is_it = |current: &Current| current.node.is_some_and(|node| node.is_kept(kind, identity));
+    let is_it = |current: &Current| {
+        current
+            .node
+            .is_some_and(|node| node.is_kept(kind, identity))
+    };
     if is_it(&new) {
         // An exchange that was cut short leaves the replaced file under the old name.
-        let is_free = old.node.is_none();
+        let is_free = old.node.is_none() || is_reused;
         let is_exchanged =
             !is_free && !replaced.is_absent() && old.differs(replaced, None)?.is_none();
         if is_free || is_exchanged {
             return Ok(State::After);
         }
-        return Ok(State::Other { why: format!("`{from}` exists again") });
+        return Ok(State::Other {
+            why: format!("`{from}` exists again"),
+        });
     }
     if is_it(&old) && new.differs(replaced, None)?.is_none() {
         return Ok(State::Before);
@@ -251,7 +330,10 @@ fn judge_move(
     let why = match &new.node {
         None => format!("`{to}` is gone"),
         Some(node) if node.identity.ino == identity.ino => {
-            format!("`{to}`: {}", changed_bytes(identity.size, node.identity.size))
+            format!(
+                "`{to}`: {}",
+                changed_bytes(identity.size, node.identity.size)
+            )
         }
         Some(node) => format!("`{to}` is now another {}", node.kind.word()),
     };
@@ -283,7 +365,10 @@ pub(crate) fn differs_in_meta(now: &Meta, wanted: &Meta, kind: Kind) -> Option<S
     }
     if (now.uid, now.gid) != (wanted.uid, wanted.gid) {
         let (now, was) = ((now.uid, now.gid), (wanted.uid, wanted.gid));
-        return Some(format!("owner is {}:{}, was {}:{}", now.0, now.1, was.0, was.1));
+        return Some(format!(
+            "owner is {}:{}, was {}:{}",
+            now.0, now.1, was.0, was.1
+        ));
     }
     for (name, value) in &wanted.xattrs {
         match now.xattrs.iter().find(|(other, _)| other == name) {

@@ -199,13 +199,20 @@ impl FileError {
             Errno::NOENT => Self::NotFound { path },
             Errno::ACCESS | Errno::PERM => Self::Permission { path, action },
             Errno::ROFS => Self::ReadOnly { path },
-            Errno::NOSPC | Errno::DQUOT => Self::NoSpace { path, while_doing: action },
+            Errno::NOSPC | Errno::DQUOT => Self::NoSpace {
+                path,
+                while_doing: action,
+            },
             Errno::LOOP => Self::ThroughSymlink { path },
             Errno::NOTDIR => Self::NotADirectory { path },
             Errno::ISDIR => Self::IsADirectory { path },
             Errno::EXIST => Self::AlreadyExists { path },
             Errno::NOTEMPTY => Self::NotEmpty { path },
-            other => Self::Io { path, action, source: other.into() },
+            other => Self::Io {
+                path,
+                action,
+                source: other.into(),
+            },
         }
     }
 
@@ -213,7 +220,11 @@ impl FileError {
     pub(crate) fn of_io(error: io::Error, path: &TargetPath, action: &'static str) -> Self {
         match Errno::from_io_error(&error) {
             Some(errno) => Self::of(errno, path, action),
-            None => Self::Io { path: path.to_string(), action, source: error },
+            None => Self::Io {
+                path: path.to_string(),
+                action,
+                source: error,
+            },
         }
     }
 }
@@ -240,4 +251,15 @@ impl<T> Naming<T> for io::Result<T> {
     fn naming(self, path: &TargetPath, action: &'static str) -> Result<T, FileError> {
         self.map_err(|error| FileError::of_io(error, path, action))
     }
+}
+
+/// Says an error with its causes in one line.
+pub(crate) fn chain(error: &FileError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }

@@ -67,14 +67,19 @@ impl<'t> Keeper<'t> {
     pub(crate) fn keep(&mut self, place: &Place) -> Result<(Image, Node), FileError> {
         let path = place.path();
         for _ in 0..TRIES_MAX {
-            let missing = || FileError::NotFound { path: path.to_string() };
+            let missing = || FileError::NotFound {
+                path: path.to_string(),
+            };
             let node = place.node()?.ok_or_else(missing)?;
             let image = match node.kind {
                 Kind::File => self.keep_file(place, &node)?,
-                Kind::Symlink => {
-                    Image::Symlink { to: link_target(place)?, meta: meta_of(place, &node)? }
-                }
-                Kind::Directory => Image::Directory { meta: meta_of(place, &node)? },
+                Kind::Symlink => Image::Symlink {
+                    to: link_target(place)?,
+                    meta: meta_of(place, &node)?,
+                },
+                Kind::Directory => Image::Directory {
+                    meta: meta_of(place, &node)?,
+                },
                 Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
                     self.keep_special(place, &node)?
                 }
@@ -84,16 +89,25 @@ impl<'t> Keeper<'t> {
                 return Ok((image, node));
             }
         }
-        Err(FileError::Changed { path: path.to_string() })
+        Err(FileError::Changed {
+            path: path.to_string(),
+        })
     }
 
     /// Gives the image of an inode that will move, whole, into the depot; nothing if it cannot.
     pub(crate) fn park(&mut self, place: &Place, node: &Node) -> Result<Option<Image>, FileError> {
-        let Some(depot) = self.depot_of(&place.dir)? else { return Ok(None) };
+        let Some(depot) = self.depot_of(&place.dir)? else {
+            return Ok(None);
+        };
         if depot == place.path() || depot.is_below(&place.path()) {
-            return Err(FileError::Ours { path: place.path().to_string() });
+            return Err(FileError::Ours {
+                path: place.path().to_string(),
+            });
         }
-        let slot = Slot { depot, name: format!("{}-{}", self.id, self.slots) };
+        let slot = Slot {
+            depot,
+            name: format!("{}-{}", self.id, self.slots),
+        };
         self.slots += 1;
         Ok(Some(Image::Kept {
             slot,
@@ -111,7 +125,10 @@ impl<'t> Keeper<'t> {
             return false;
         }
         self.inline_bytes += size;
-        self.contents.push(NewContent { digest, bytes: content.to_vec() });
+        self.contents.push(NewContent {
+            digest,
+            bytes: content.to_vec(),
+        });
         true
     }
 
@@ -125,16 +142,38 @@ impl<'t> Keeper<'t> {
             return self.keep_bytes(place, node);
         }
         match self.park(place, node)? {
-            Some(Image::Kept { slot, node: kind, identity, meta, .. }) => {
+            Some(Image::Kept {
+                slot,
+                node: kind,
+                identity,
+                meta,
+                ..
+            }) => {
                 // Other names can change a shared inode in place; a copy tells, and is a way back.
-                let copy = if node.is_shared { Some(self.copy(place, node)?) } else { None };
-                Ok(Image::Kept { slot, node: kind, identity, meta, copy })
+                let copy = if node.is_shared {
+                    Some(self.copy(place, node)?)
+                } else {
+                    None
+                };
+                Ok(Image::Kept {
+                    slot,
+                    node: kind,
+                    identity,
+                    meta,
+                    copy,
+                })
             }
             _ if is_small => self.keep_bytes(place, node),
             _ => {
                 let (digest, meta) = (self.copy(place, node)?, meta_of(place, node)?);
-                self.notes.push(format!("`{}` was copied before the change", place.path()));
-                Ok(Image::File { digest, size: node.identity.size, stored: true, meta })
+                self.notes
+                    .push(format!("`{}` was copied before the change", place.path()));
+                Ok(Image::File {
+                    digest,
+                    size: node.identity.size,
+                    stored: true,
+                    meta,
+                })
             }
         }
     }
@@ -148,7 +187,12 @@ impl<'t> Keeper<'t> {
             ));
         }
         let meta = meta_of(place, node)?;
-        Ok(Image::File { digest, size: node.identity.size, stored: true, meta })
+        Ok(Image::File {
+            digest,
+            size: node.identity.size,
+            stored: true,
+            meta,
+        })
     }
 
     /// Stores a copy of a file's bytes: with the recipe if they are few, else at once.
@@ -158,7 +202,10 @@ impl<'t> Keeper<'t> {
         if node.identity.size <= INLINE_BYTES_MAX {
             let mut content = Vec::new();
             let limit = INLINE_BYTES_MAX + 1;
-            file.by_ref().take(limit).read_to_end(&mut content).naming(&path, "read")?;
+            file.by_ref()
+                .take(limit)
+                .read_to_end(&mut content)
+                .naming(&path, "read")?;
             let digest = Digest::of(&content);
             if self.inline(digest, &content) {
                 return Ok(digest);
@@ -178,8 +225,20 @@ impl<'t> Keeper<'t> {
         if let Some(image) = self.park(place, node)? {
             return Ok(image);
         }
-        self.notes.push(format!("`{}` is kept by value, not as the same inode", place.path()));
-        Ok(Image::Special { node: node.kind, device: node.device, meta: meta_of(place, node)? })
+        self.notes.push(format!(
+            "`{}` is kept by value, not as the same inode",
+            place.path()
+        ));
+        Ok(Image::Special {
+            node: node.kind,
+            device: node.device,
+            meta: meta_of(place, node)?,
+        })
+    }
+
+    /// Tells whether entries of `dir` can move into a depot.
+    pub(crate) fn can_park(&mut self, dir: &Dir) -> Result<bool, FileError> {
+        Ok(self.depot_of(dir)?.is_some())
     }
 
     /// Finds the depot that an entry of `dir` can be renamed into.
@@ -198,7 +257,7 @@ impl<'t> Keeper<'t> {
 }
 
 /// A rename works within one mount of one file system, and nowhere else.
-fn is_same_mount(one: &Dir, other: &Dir) -> Result<bool, FileError> {
+pub(crate) fn is_same_mount(one: &Dir, other: &Dir) -> Result<bool, FileError> {
     let mount = |dir: &Dir| {
         let flags = StatxFlags::MNT_ID | StatxFlags::BASIC_STATS;
         let found = statx(dir, "", AtFlags::EMPTY_PATH, flags).naming(dir.path(), "look at")?;
@@ -215,7 +274,9 @@ pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, FileError> {
 /// Reads where a symbolic link points.
 pub(crate) fn link_target(place: &Place) -> Result<AnyBytes, FileError> {
     let target = rustix::fs::readlinkat(&place.dir, &place.name, Vec::new());
-    Ok(AnyBytes(target.naming(&place.path(), "read the link")?.into_bytes()))
+    Ok(AnyBytes(
+        target.naming(&place.path(), "read the link")?.into_bytes(),
+    ))
 }
 
 /// Computes the digest of the file that is there.

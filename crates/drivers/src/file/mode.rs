@@ -21,29 +21,44 @@ pub struct ModeChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Clause {
     Exactly(u32),
-    Symbolic { who: u32, action: char, bits: u32, execute_if_any: bool },
+    Symbolic {
+        who: u32,
+        action: char,
+        bits: u32,
+        execute_if_any: bool,
+    },
 }
 
 impl ModeChange {
     /// Makes a change to exactly these bits (07777).
     pub fn exactly(mode: u32) -> Self {
-        Self { text: format!("{mode:o}"), clauses: vec![Clause::Exactly(mode & 0o7777)] }
+        Self {
+            text: format!("{mode:o}"),
+            clauses: vec![Clause::Exactly(mode & 0o7777)],
+        }
     }
 
     /// Gives the bits after the change of a node that has `mode` now.
     pub fn apply(&self, mode: u32, is_directory: bool) -> u32 {
-        self.clauses.iter().fold(mode, |mode, clause| match *clause {
-            Clause::Exactly(exactly) => exactly,
-            Clause::Symbolic { who, action, bits, execute_if_any } => {
-                let executes = execute_if_any && (is_directory || mode & 0o111 != 0);
-                let bits = if executes { bits | (0o111 & who) } else { bits };
-                match action {
-                    '+' => mode | bits,
-                    '-' => mode & !bits,
-                    _ => (mode & !who) | bits,
+        self.clauses
+            .iter()
+            .fold(mode, |mode, clause| match *clause {
+                Clause::Exactly(exactly) => exactly,
+                Clause::Symbolic {
+                    who,
+                    action,
+                    bits,
+                    execute_if_any,
+                } => {
+                    let executes = execute_if_any && (is_directory || mode & 0o111 != 0);
+                    let bits = if executes { bits | (0o111 & who) } else { bits };
+                    match action {
+                        '+' => mode | bits,
+                        '-' => mode & !bits,
+                        _ => (mode & !who) | bits,
+                    }
                 }
-            }
-        })
+            })
     }
 }
 
@@ -57,17 +72,29 @@ impl FromStr for ModeChange {
     type Err = ModeError;
 
     fn from_str(text: &str) -> Result<Self, ModeError> {
-        let wrong = || ModeError { text: text.to_owned() };
+        let wrong = || ModeError {
+            text: text.to_owned(),
+        };
         if text.bytes().all(|b| b.is_ascii_digit()) {
             let mode = u32::from_str_radix(text, 8).map_err(|_| wrong())?;
             let clauses = vec![Clause::Exactly(mode)];
-            return if mode > 0o7777 { Err(wrong()) } else { Ok(Self { text: text.into(), clauses }) };
+            return if mode > 0o7777 {
+                Err(wrong())
+            } else {
+                Ok(Self {
+                    text: text.into(),
+                    clauses,
+                })
+            };
         }
         let mut clauses = Vec::new();
         for part in text.split(',') {
             parse_clause(part, &mut clauses).ok_or_else(wrong)?;
         }
-        Ok(Self { text: text.to_owned(), clauses })
+        Ok(Self {
+            text: text.to_owned(),
+            clauses,
+        })
     }
 }
 
@@ -110,7 +137,12 @@ fn parse_clause(part: &str, clauses: &mut Vec<Clause>) -> Option<()> {
         }
         // The sticky bit belongs to everybody, whoever is named.
         let sticky = bits & 0o1000;
-        clauses.push(Clause::Symbolic { who, action, bits: bits & who | sticky, execute_if_any });
+        clauses.push(Clause::Symbolic {
+            who,
+            action,
+            bits: bits & who | sticky,
+            execute_if_any,
+        });
         rest = next;
     }
     Some(())
@@ -121,7 +153,9 @@ mod tests {
     use super::*;
 
     fn changed(text: &str, mode: u32, is_directory: bool) -> u32 {
-        text.parse::<ModeChange>().unwrap().apply(mode, is_directory)
+        text.parse::<ModeChange>()
+            .unwrap()
+            .apply(mode, is_directory)
     }
 
     #[test]

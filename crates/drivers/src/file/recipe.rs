@@ -87,6 +87,14 @@ impl Change {
         }
     }
 
+    /// Gives the name that comes to stand for something else, if the change is that.
+    pub(crate) const fn set_path(&self) -> Option<&TargetPath> {
+        match self {
+            Self::Set { path, .. } => Some(path),
+            Self::Move { .. } | Self::Retouch { .. } => None,
+        }
+    }
+
     /// Lists the images.
     pub(crate) fn images(&self) -> Vec<&Image> {
         match self {
@@ -99,9 +107,11 @@ impl Change {
     /// Tells whether the change puts a new directory where none was, whose entries arrive with it.
     pub(crate) const fn is_new_directory(&self) -> bool {
         match self {
-            Self::Set { before, after: Image::Directory { .. }, .. } => {
-                !matches!(before, Image::Directory { .. })
-            }
+            Self::Set {
+                before,
+                after: Image::Directory { .. },
+                ..
+            } => !matches!(before, Image::Directory { .. }),
             Self::Set { .. } | Self::Move { .. } | Self::Retouch { .. } => false,
         }
     }
@@ -149,8 +159,9 @@ pub(crate) enum Image {
     Linked {
         /// The first name.
         to: TargetPath,
-        /// The file.
-        identity: Identity,
+        /// The file, if it existed before; else it is whatever the first name stands for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        identity: Option<Identity>,
     },
     /// A whole inode, kept in the depot of its file system: a file, or a tree with all that is in it.
     Kept {
@@ -176,13 +187,24 @@ impl Image {
 
     /// Tells whether it is a directory, with or without its entries.
     pub(crate) const fn is_directory(&self) -> bool {
-        matches!(self, Self::Directory { .. } | Self::Kept { node: Kind::Directory, .. })
+        matches!(
+            self,
+            Self::Directory { .. }
+                | Self::Kept {
+                    node: Kind::Directory,
+                    ..
+                }
+        )
     }
 
     /// Names the content that the store must hold for it.
     pub(crate) const fn stored(&self) -> Option<Digest> {
         match self {
-            Self::File { digest, stored: true, .. } => Some(*digest),
+            Self::File {
+                digest,
+                stored: true,
+                ..
+            } => Some(*digest),
             Self::Kept { copy, .. } => *copy,
             Self::Absent
             | Self::File { .. }
@@ -190,17 +212,6 @@ impl Image {
             | Self::Directory { .. }
             | Self::Special { .. }
             | Self::Linked { .. } => None,
-        }
-    }
-
-    /// Says what it is, in a word or two.
-    pub(crate) const fn noun(&self) -> &'static str {
-        match self {
-            Self::Absent => "nothing",
-            Self::File { .. } | Self::Linked { .. } => Kind::File.noun(),
-            Self::Symlink { .. } => Kind::Symlink.noun(),
-            Self::Directory { .. } => Kind::Directory.noun(),
-            Self::Special { node, .. } | Self::Kept { node, .. } => node.noun(),
         }
     }
 }
@@ -316,13 +327,22 @@ impl FileRecipe {
         slots.sort_unstable();
         slots.dedup();
         let body = serde_json::to_value(self).map_err(FileError::Unreadable)?;
-        Ok(Recipe { driver: DriverKind::File, version: VERSION, contents, slots, body })
+        Ok(Recipe {
+            driver: DriverKind::File,
+            version: VERSION,
+            contents,
+            slots,
+            body,
+        })
     }
 
     /// Reads a body of any version up to ours.
     pub(crate) fn decode(recipe: &Recipe) -> Result<Self, FileError> {
         if recipe.version == 0 || recipe.version > VERSION {
-            return Err(FileError::Recipe { found: recipe.version, known: VERSION });
+            return Err(FileError::Recipe {
+                found: recipe.version,
+                known: VERSION,
+            });
         }
         Self::deserialize(&recipe.body).map_err(FileError::Unreadable)
     }
@@ -331,7 +351,9 @@ impl FileRecipe {
 impl FileCompletion {
     /// Wraps it for the journal.
     pub(crate) fn encode(&self) -> Result<Completion, FileError> {
-        serde_json::to_value(self).map(Completion).map_err(FileError::Unreadable)
+        serde_json::to_value(self)
+            .map(Completion)
+            .map_err(FileError::Unreadable)
     }
 
     /// Reads the completion of an effect; an effect without one has an empty one.

@@ -184,10 +184,16 @@ impl FileRequest {
         match self {
             Self::Remove { .. } => OperationKind::FileDelete,
             Self::Patch { .. } | Self::Batch(_) => OperationKind::FileMulti,
-            Self::Move { .. } | Self::Copy { recursive: true, .. } => OperationKind::FileMulti,
-            Self::Chmod { recursive: true, .. } | Self::Chown { recursive: true, .. } => {
-                OperationKind::FileMulti
+            Self::Move { .. }
+            | Self::Copy {
+                recursive: true, ..
+            } => OperationKind::FileMulti,
+            Self::Chmod {
+                recursive: true, ..
             }
+            | Self::Chown {
+                recursive: true, ..
+            } => OperationKind::FileMulti,
             Self::Write { .. }
             | Self::Append { .. }
             | Self::Edit { .. }
@@ -208,7 +214,10 @@ impl FileRequest {
             Self::Append { path, .. } => format!("append to {}", show(path)),
             Self::Edit { path, .. } => format!("edit {}", show(path)),
             Self::Patch { base, .. } => format!("patch {}", show(base)),
-            Self::Remove { path, recursive: true } => format!("remove {} and all below", show(path)),
+            Self::Remove {
+                path,
+                recursive: true,
+            } => format!("remove {} and all below", show(path)),
             Self::Remove { path, .. } => format!("remove {}", show(path)),
             Self::Move { from, to, .. } => format!("move {} to {}", show(from), show(to)),
             Self::Copy { from, to, .. } => format!("copy {} to {}", show(from), show(to)),
@@ -218,7 +227,12 @@ impl FileRequest {
             Self::Chmod { path, mode, .. } => format!("change mode of {} to {mode}", show(path)),
             Self::Chown { path, uid, gid, .. } => {
                 let part = |id: &Option<u32>| id.map(|id| id.to_string()).unwrap_or_default();
-                format!("change owner of {} to {}:{}", show(path), part(uid), part(gid))
+                format!(
+                    "change owner of {} to {}:{}",
+                    show(path),
+                    part(uid),
+                    part(gid)
+                )
             }
             Self::Batch(requests) => match requests.as_slice() {
                 [] => "an empty batch".to_owned(),

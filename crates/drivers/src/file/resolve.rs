@@ -35,8 +35,11 @@ pub(crate) struct Resolved {
 /// Finds the name that a path means. Nothing needs to be there, not even its directory.
 pub(crate) fn resolve(tools: &Tools, given: &Path, last: Last) -> Result<Resolved, FileError> {
     let shown = || given.display().to_string();
-    let absolute = std::path::absolute(given)
-        .map_err(|source| FileError::Io { path: shown(), action: "find", source })?;
+    let absolute = std::path::absolute(given).map_err(|source| FileError::Io {
+        path: shown(),
+        action: "find",
+        source,
+    })?;
     let mut at = absolute;
     let mut link = None;
     for _ in 0..LINKS_MAX {
@@ -46,9 +49,12 @@ pub(crate) fn resolve(tools: &Tools, given: &Path, last: Last) -> Result<Resolve
             Last::Itself => None,
         };
         let Some(pointed) = pointed else {
-            let target = TargetPath::new(&path).map_err(|_| FileError::Unusable { path: shown() })?;
+            let target =
+                TargetPath::new(&path).map_err(|_| FileError::Unusable { path: shown() })?;
             if tools.depots.is_ours(&target) {
-                return Err(FileError::Ours { path: target.to_string() });
+                return Err(FileError::Ours {
+                    path: target.to_string(),
+                });
             }
             return Ok(Resolved { path: target, link });
         };
@@ -62,7 +68,11 @@ pub(crate) fn resolve(tools: &Tools, given: &Path, last: Last) -> Result<Resolve
 
 /// Resolves everything but the last component.
 fn name_of(path: &Path, shown: &dyn Fn() -> String) -> Result<PathBuf, FileError> {
-    let failed = |source| FileError::Io { path: shown(), action: "find", source };
+    let failed = |source| FileError::Io {
+        path: shown(),
+        action: "find",
+        source,
+    };
     match path.components().next_back() {
         Some(Component::Normal(name)) => {
             let parent = path.parent().unwrap_or(Path::new("/"));
@@ -82,7 +92,9 @@ fn directory_of(path: &Path, shown: &dyn Fn() -> String) -> Result<PathBuf, File
     match path.canonicalize() {
         Ok(real) => Ok(real),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let missing = || FileError::NotFound { path: path.display().to_string() };
+            let missing = || FileError::NotFound {
+                path: path.display().to_string(),
+            };
             // A link that leads nowhere cannot become a directory, nor can `..` be taken literally.
             if path.symlink_metadata().is_ok() {
                 return Err(missing());
@@ -94,22 +106,31 @@ fn directory_of(path: &Path, shown: &dyn Fn() -> String) -> Result<PathBuf, File
             Ok(directory_of(parent, shown)?.join(name))
         }
         Err(error) => match error.kind() {
-            io::ErrorKind::NotADirectory => {
-                Err(FileError::NotADirectory { path: path.display().to_string() })
-            }
-            io::ErrorKind::PermissionDenied => {
-                Err(FileError::Permission { path: path.display().to_string(), action: "enter" })
-            }
-            _ => Err(FileError::Io { path: shown(), action: "find", source: error }),
+            io::ErrorKind::NotADirectory => Err(FileError::NotADirectory {
+                path: path.display().to_string(),
+            }),
+            io::ErrorKind::PermissionDenied => Err(FileError::Permission {
+                path: path.display().to_string(),
+                action: "enter",
+            }),
+            _ => Err(FileError::Io {
+                path: shown(),
+                action: "find",
+                source: error,
+            }),
         },
     }
 }
 
 /// Refuses a relative path that climbs out of its directory.
 pub(crate) fn refuse_escape(given: &Path) -> Result<(), FileError> {
-    let climbs = given.components().any(|component| component == Component::ParentDir);
+    let climbs = given
+        .components()
+        .any(|component| component == Component::ParentDir);
     if given.is_relative() && climbs {
-        return Err(FileError::Escapes { path: given.display().to_string() });
+        return Err(FileError::Escapes {
+            path: given.display().to_string(),
+        });
     }
     Ok(())
 }

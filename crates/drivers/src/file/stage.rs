@@ -42,6 +42,23 @@ pub(crate) enum Material {
     Stored,
 }
 
+impl Material {
+    /// Opens the bytes from their beginning.
+    pub(crate) fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+        match self {
+            Self::Nameless(file) | Self::Spooled(Spooled { file, .. }) => {
+                Ok(Box::new(FromStart { file, at: 0 }))
+            }
+            Self::Bytes(content) => Ok(Box::new(Cursor::new(content.as_slice()))),
+            Self::CopyOf(path, _) => Ok(Box::new(File::open(path.as_path())?)),
+            Self::Stored | Self::Image => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the content is not staged",
+            )),
+        }
+    }
+}
+
 /// A file in our staging directory; it goes away with the value.
 #[derive(Debug)]
 pub(crate) struct Spooled {
@@ -71,15 +88,21 @@ pub(crate) enum Incoming<'a> {
     File(File),
     /// A first part, and whatever follows.
     Stream(Vec<u8>, &'a mut dyn Read),
+    /// A file that grows by what follows.
+    Grown(File, &'a mut dyn Read),
 }
 
 impl<'a> Incoming<'a> {
     /// Reads a stream just far enough to know whether it is small.
     pub(crate) fn of(stream: &'a mut dyn Read) -> io::Result<Self> {
         let mut head = Vec::new();
-        stream.by_ref().take(INLINE_BYTES_MAX + 1).read_to_end(&mut head)?;
+        Read::take(&mut *stream, INLINE_BYTES_MAX + 1).read_to_end(&mut head)?;
         let is_all = u64::try_from(head.len()).unwrap_or(u64::MAX) <= INLINE_BYTES_MAX;
-        Ok(if is_all { Self::Bytes(head) } else { Self::Stream(head, stream) })
+        Ok(if is_all {
+            Self::Bytes(head)
+        } else {
+            Self::Stream(head, stream)
+        })
     }
 
     /// Puts all bytes into `to`, which is empty.
@@ -87,7 +110,10 @@ impl<'a> Incoming<'a> {
         match self {
             Self::Bytes(content) => {
                 to.write_all(&content)?;
-                Ok((Digest::of(&content), u64::try_from(content.len()).unwrap_or(0)))
+                Ok((
+                    Digest::of(&content),
+                    u64::try_from(content.len()).unwrap_or(0),
+                ))
             }
             Self::File(from) => {
                 bytes::clone_file(&from, to)?;
@@ -95,6 +121,13 @@ impl<'a> Incoming<'a> {
                 bytes::digest(to)
             }
             Self::Stream(head, rest) => bytes::copy_stream(&mut Cursor::new(head).chain(rest), to),
+            Self::Grown(from, rest) => {
+                bytes::clone_file(&from, to)?;
+                to.seek(io::SeekFrom::End(0))?;
+                bytes::copy_stream(rest, to)?;
+                to.rewind()?;
+                bytes::digest(to)
+            }
         }
     }
 }
@@ -121,7 +154,11 @@ pub(crate) fn wait(
                 *open += 1;
                 let mut file = File::from(fd);
                 let (digest, size) = incoming.pour(&mut file).naming(near.path(), "stage in")?;
-                return Ok(Waiting { digest, size, material: Material::Nameless(file) });
+                return Ok(Waiting {
+                    digest,
+                    size,
+                    material: Material::Nameless(file),
+                });
             }
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::MFILE) => {}
             Err(errno) => return Err(FileError::of(errno, near.path(), "write in")),
@@ -130,16 +167,28 @@ pub(crate) fn wait(
     if let Incoming::Bytes(content) = incoming {
         let size = u64::try_from(content.len()).unwrap_or(0);
         let digest = Digest::of(&content);
-        return Ok(Waiting { digest, size, material: Material::Bytes(content) });
+        return Ok(Waiting {
+            digest,
+            size,
+            material: Material::Bytes(content),
+        });
     }
     let staging = tools.depots.staging(id).naming(near.path(), "stage for")?;
     let path = staging.join(format!("{id}-{}.new", *open).as_ref());
     *open += 1;
     let mut options = File::options();
-    let created = options.read(true).write(true).create_new(true).open(path.as_path());
+    let created = options
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path.as_path());
     let mut file = created.naming(&path, "stage in")?;
     let (digest, size) = incoming.pour(&mut file).naming(&path, "stage in")?;
-    Ok(Waiting { digest, size, material: Material::Spooled(Spooled { path, file }) })
+    Ok(Waiting {
+        digest,
+        size,
+        material: Material::Spooled(Spooled { path, file }),
+    })
 }
 
 /// What a driver keeps between staging and applying. Dropping it leaves no trace.
@@ -154,15 +203,26 @@ pub struct Staged {
 
 impl Staged {
     pub(crate) const fn new(steps: Vec<Step>, parents: Vec<ParentTimes>, is_undo: bool) -> Self {
-        Self { steps, parents, is_undo, shown: Mutex::new(Vec::new()) }
+        Self {
+            steps,
+            parents,
+            is_undo,
+            shown: Mutex::new(Vec::new()),
+        }
     }
 
     /// Walks over the new files, for validators to look at.
     pub fn files(&self) -> impl Iterator<Item = StagedFile<'_>> {
         self.steps.iter().filter_map(|step| match &step.change {
-            Change::Set { path, after: Image::File { .. }, .. } => {
-                Some(StagedFile { path, material: &step.material, staged: self })
-            }
+            Change::Set {
+                path,
+                after: Image::File { .. },
+                ..
+            } => Some(StagedFile {
+                path,
+                material: &step.material,
+                staged: self,
+            }),
             Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
         })
     }
@@ -187,16 +247,7 @@ impl StagedFile<'_> {
 
     /// Opens the new content from its beginning.
     pub fn open(&self) -> io::Result<Box<dyn Read + '_>> {
-        match self.material {
-            Material::Nameless(file) | Material::Spooled(Spooled { file, .. }) => {
-                Ok(Box::new(FromStart { file, at: 0 }))
-            }
-            Material::Bytes(content) => Ok(Box::new(Cursor::new(content.as_slice()))),
-            Material::CopyOf(path, _) => Ok(Box::new(File::open(path.as_path())?)),
-            Material::Stored | Material::Image => {
-                Err(io::Error::new(io::ErrorKind::Unsupported, "the content is not staged"))
-            }
-        }
+        self.material.open()
     }
 
     /// Gives a path under which this process and its children can read the new content, as long as the
@@ -204,7 +255,10 @@ impl StagedFile<'_> {
     pub fn readable_path(&self) -> io::Result<PathBuf> {
         let of = |file: &File| {
             let (process, fd) = (std::process::id(), file.as_fd().as_raw_fd());
-            Path::new("/proc").join(process.to_string()).join("fd").join(fd.to_string())
+            Path::new("/proc")
+                .join(process.to_string())
+                .join("fd")
+                .join(fd.to_string())
         };
         match self.material {
             Material::Nameless(file) | Material::Spooled(Spooled { file, .. }) => Ok(of(file)),
@@ -214,12 +268,17 @@ impl StagedFile<'_> {
                 let mut file = File::from(rustix::fs::memfd_create("staged", flags)?);
                 file.write_all(content)?;
                 let path = of(&file);
-                self.staged.shown.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+                self.staged
+                    .shown
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(file);
                 Ok(path)
             }
-            Material::Stored | Material::Image => {
-                Err(io::Error::new(io::ErrorKind::Unsupported, "the content is not staged"))
-            }
+            Material::Stored | Material::Image => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the content is not staged",
+            )),
         }
     }
 }
@@ -235,5 +294,36 @@ impl Read for FromStart<'_> {
         let count = self.file.read_at(buffer, self.at)?;
         self.at += u64::try_from(count).unwrap_or(0);
         Ok(count)
+    }
+}
+
+impl Incoming<'_> {
+    /// Reads everything.
+    pub(crate) fn read_into(self, to: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Self::Bytes(mut content) => to.append(&mut content),
+            Self::File(mut file) => drop(file.read_to_end(to)?),
+            Self::Stream(mut head, rest) => {
+                to.append(&mut head);
+                rest.read_to_end(to)?;
+            }
+            Self::Grown(mut file, rest) => {
+                file.read_to_end(to)?;
+                rest.read_to_end(to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Incoming<'a> {
+    /// Gives everything as one stream.
+    pub(crate) fn reader(self) -> Box<dyn Read + 'a> {
+        match self {
+            Self::Bytes(content) => Box::new(Cursor::new(content)),
+            Self::File(file) => Box::new(file),
+            Self::Stream(head, rest) => Box::new(Cursor::new(head).chain(rest)),
+            Self::Grown(file, rest) => Box::new(file.chain(rest)),
+        }
     }
 }

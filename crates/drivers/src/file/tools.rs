@@ -59,7 +59,11 @@ impl Tools {
     /// Marks a step boundary: a test may end the process here, or make the step fail.
     #[cfg_attr(
         not(any(test, feature = "testing")),
-        expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "only tests make steps fail")
+        expect(
+            clippy::unused_self,
+            clippy::unnecessary_wraps,
+            reason = "only tests make steps fail"
+        )
     )]
     pub(crate) fn reach(&self, name: &'static str) -> Result<(), FileError> {
         backout_crashpoint::crash_point(name);
@@ -101,7 +105,12 @@ struct FaultState {
 impl Fault {
     /// Makes the step number `at` (from 0, counted anew) fail, and the operation be abandoned if told.
     pub(crate) fn set(&self, at: Option<usize>, abandons: bool) {
-        *self.lock() = FaultState { passed: 0, fail_at: at, abandons, is_abandoned: false };
+        *self.lock() = FaultState {
+            passed: 0,
+            fail_at: at,
+            abandons,
+            is_abandoned: false,
+        };
     }
 
     /// Tells how many steps were passed since.
@@ -123,10 +132,16 @@ impl Fault {
         state.fail_at = None;
         state.is_abandoned = state.abandons;
         let source = std::io::Error::other("a test made this step fail");
-        Err(FileError::Io { path: name.to_owned(), action: "pass", source })
+        Err(FileError::Io {
+            path: name.to_owned(),
+            action: "pass",
+            source,
+        })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, FaultState> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

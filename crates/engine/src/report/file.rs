@@ -47,12 +47,14 @@ fn names(error: &FileError) -> Report {
         FileError::NotFound { .. } => {
             report.next("check the name; missing directories are made with `--parents`")
         }
-        FileError::IsADirectory { .. } => report.next("name a file in it, or remove it with `rm -r`"),
+        FileError::IsADirectory { .. } => {
+            report.next("name a file in it, or remove it with `rm -r`")
+        }
         FileError::NotADirectory { .. } => report.next("check the path"),
         FileError::NotAFile { .. } => report.next("only regular files have content to write"),
-        FileError::AlreadyExists { .. } => {
-            report.next("leave out `--create` to replace it, or give `--replace` to move, copy or link over it")
-        }
+        FileError::AlreadyExists { .. } => report.next(
+            "leave out `--create` to replace it, or give `--replace` to move, copy or link over it",
+        ),
         FileError::NotEmpty { .. } => report.next("remove it with all that is in it with `rm -r`"),
         FileError::IntoItself { .. } => report.next("choose a place outside of it"),
         other => plain(other),
@@ -66,12 +68,14 @@ fn system(error: &FileError) -> Report {
             report.next("run as a user who may, or change the permissions first")
         }
         FileError::ReadOnly { .. } => report.next("mount the file system writable"),
-        FileError::NoSpace { .. } => {
-            report.because("nothing was changed").next("make room on that file system")
-        }
+        FileError::NoSpace { .. } => report
+            .because("nothing was changed")
+            .next("make room on that file system"),
         FileError::NoWayToKeep { .. } => report
             .because("a write whose undo cannot be kept does not happen")
-            .next("make room, or put the state directory on the same file system with `--state-dir`"),
+            .next(
+                "make room, or put the state directory on the same file system with `--state-dir`",
+            ),
         other => plain(other),
     }
 }
@@ -83,9 +87,9 @@ fn paths(error: &FileError) -> Report {
             .because("following it could write somewhere else than was looked at")
             .next("put the directory back, or name the real path"),
         FileError::Escapes { .. } => report.next("leave out `..`, or give an absolute path"),
-        FileError::Ours { .. } => {
-            report.because("nobody writes there but Backout itself").next("choose another path")
-        }
+        FileError::Ours { .. } => report
+            .because("nobody writes there but Backout itself")
+            .next("choose another path"),
         other => plain(other),
     }
 }
@@ -98,9 +102,9 @@ fn requests(error: &FileError) -> Report {
         }
         FileError::Patch(_) => report.next("make the patch anew against the files as they are"),
         FileError::Mode(_) => report.next("give a mode such as 0644 or u+x"),
-        FileError::Changed { .. } => {
-            report.because("somebody else writes it").next("look at it and try again")
-        }
+        FileError::Changed { .. } => report
+            .because("somebody else writes it")
+            .next("look at it and try again"),
         other => plain(other),
     }
 }
@@ -109,7 +113,9 @@ fn kept(error: &FileError) -> Report {
     let report = plain(error);
     match error {
         FileError::Recipe { .. } => report.next("use the newer program"),
-        FileError::HalfDone { .. } => report.next("see the state of each target with `backout status`"),
+        FileError::HalfDone { .. } => {
+            report.next("see the state of each target with `backout status`")
+        }
         FileError::Damaged { .. }
         | FileError::Contents(_)
         | FileError::Unreadable(_)

@@ -57,7 +57,12 @@ impl Report {
     }
 
     fn new(severity: Severity, what: impl Into<String>) -> Self {
-        Self { severity, what: what.into(), why: Vec::new(), next: Vec::new() }
+        Self {
+            severity,
+            what: what.into(),
+            why: Vec::new(),
+            next: Vec::new(),
+        }
     }
 
     /// Adds a reason.
@@ -112,16 +117,23 @@ impl From<EngineError> for Report {
                 report.what = format!("{}; operation {} was taken back", report.what, id.short());
                 report
             }
-            EngineError::HalfDone { id, cause, outcomes } => {
+            EngineError::HalfDone {
+                id,
+                cause,
+                outcomes,
+            } => {
                 let inner = Self::from(*cause);
-                let mut report =
-                    Self::refused(format!("operation {} is half done", id.short())).because(inner.what);
+                let mut report = Self::refused(format!("operation {} is half done", id.short()))
+                    .because(inner.what);
                 report.why.extend(inner.why);
                 for outcome in outcomes.iter().filter(|outcome| !outcome.kind.is_settled()) {
                     report = report.because(format!("`{}`: {}", outcome.target, outcome.kind));
                 }
                 report
-                    .next(format!("see what is kept with `backout show {}`", id.short()))
+                    .next(format!(
+                        "see what is kept with `backout show {}`",
+                        id.short()
+                    ))
                     .next(format!("try again with `backout undo {}`", id.short()))
             }
             EngineError::Refused { id, why } => Self::refused("nothing was written")
@@ -150,9 +162,13 @@ impl From<EngineError> for Report {
             EngineError::TaskEnded { id } => Self::refused(format!("the task `{id}` has ended"))
                 .because("a task that was committed or rolled back takes no more operations")
                 .next("begin another with `backout task begin NAME`"),
-            EngineError::TaskOpen { id } => Self::refused(format!("the task `{id}` is open already"))
-                .next(format!("write into it with `--task {id}`"))
-                .next(format!("end it with `backout commit {id}` or `backout rollback {id}`")),
+            EngineError::TaskOpen { id } => {
+                Self::refused(format!("the task `{id}` is open already"))
+                    .next(format!("write into it with `--task {id}`"))
+                    .next(format!(
+                        "end it with `backout commit {id}` or `backout rollback {id}`"
+                    ))
+            }
             EngineError::WhichTask { open: 0 } => {
                 Self::refused("no task is open").next("begin one with `backout task begin NAME`")
             }
@@ -175,9 +191,13 @@ impl From<EngineError> for Report {
 fn reference(error: &RefError) -> Report {
     let list = "see the operations with `backout log`";
     match error {
-        RefError::Malformed { text } => Report::usage(format!("`{text}` does not name an operation"))
-            .because("an operation is named by the beginning of its id, `@`, or `@-1` and so on")
-            .next(list),
+        RefError::Malformed { text } => {
+            Report::usage(format!("`{text}` does not name an operation"))
+                .because(
+                    "an operation is named by the beginning of its id, `@`, or `@-1` and so on",
+                )
+                .next(list)
+        }
         RefError::Unknown { text } => {
             Report::refused(format!("there is no operation `{text}`")).next(list)
         }

@@ -1,195 +1,276 @@
 //! Which lines of two texts are certainly the same line.
 //!
-//! Texts with repeated lines can be paired in many equally short ways, and a merge that trusts one of
-//! them may put a change in the wrong place. So a pair counts here only if *every* shortest edit
-//! script has it. All shortest scripts lie between two extreme ones in the grid of Myers' algorithm:
+//! A merge that trusts one way to pair the lines of two texts may put a change in the wrong place. So
+//! a pair counts here only if several readings agree on it:
 //!
-//! ```text
-//!   new →          Any shortest path from corner to corner runs between the path that turns off
-//! o ┌─┐            as early as it can to one side and the one that does so to the other. Where the
-//! l │ └──┐         two take the same diagonal step, all of them take it.
-//! d └──┐ └─╲       
-//! ↓    └────╲
-//! ```
+//! - every shortest edit script (`grid`);
+//! - every shortest edit script without the lines that say little, which git leaves out as well;
+//! - the readings that prefer rare lines, which people often find more natural.
 //!
-//! - Pairs come in order and never cross.
-//! - Beyond [`EDITS_MAX`] edits the extremes are too expensive; then a pair counts if a forward and a
-//!   backward comparison agree on it.
+//! Pairs come in order and never cross. Fewer pairs only mean more conflicts.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// The most edits between two texts for which all shortest scripts are considered. Memory grows with
-/// the square: this many take 32 MiB. Lines that only one of the texts has are not counted.
+use super::grid;
+
+/// The most edits between two texts for which all shortest scripts are considered; 64 MiB for the
+/// time of the comparison. Lines that only one of the texts has are not counted.
 const EDITS_MAX: usize = 4096;
 
+/// The readings that prefer rare lines.
+const BY_RARE_LINES: [Algorithm; 2] = [Algorithm::Histogram, Algorithm::Patience];
+
+/// How many lines around a frequent one decide whether it says anything, in each direction.
+const WINDOW_LINES: usize = 100;
+
+/// A line is frequent if the other text has it this often, however long that is.
+const FREQUENT_MAX: usize = 1024;
+
+/// Frequent lines say little if fewer than one in this many lines around has a counterpart.
+const TELLING_SHARE: usize = 4;
+
+/// For each old line its new line, or nothing.
+type Pairs = Vec<Option<usize>>;
+
+/// A line with its place in the whole text.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    place: usize,
+    number: usize,
+}
+
 /// Gives for each old line the new line it certainly is.
-pub(super) fn certain_pairs(old: &[usize], new: &[usize]) -> Vec<Option<usize>> {
-    let mut pairs = of_shortest(&shared(old, new), &shared(new, old), old.len());
-    pairs = agreed(&pairs, &of_shortest(&telling(old, new), &telling(new, old), old.len()));
-    if std::env::var("NOREAD").is_err() {
-    for algorithm in READINGS {
-        pairs = agreed(&pairs, &compared(algorithm, old, new));
-    }
+pub(super) fn certain_pairs(old: &[usize], new: &[usize]) -> Pairs {
+    let mut pairs = of_all_shortest(&shared(old, new), &shared(new, old), old.len());
+    agree(
+        &mut pairs,
+        &of_all_shortest(&telling(old, new), &telling(new, old), old.len()),
+    );
+    for algorithm in BY_RARE_LINES {
+        agree(&mut pairs, &of_one(algorithm, old, new));
     }
     pairs
 }
-const READINGS: [Algorithm; 2] = [Algorithm::Histogram, Algorithm::Patience];
 
-type Line = (usize, usize);
+/// Drops the pairs that another reading does not have.
+fn agree(pairs: &mut Pairs, others: &[Option<usize>]) {
+    for (pair, other) in pairs.iter_mut().zip(others) {
+        *pair = pair.filter(|_| pair == other);
+    }
+}
 
-fn of_shortest(old: &[Line], new: &[Line], old_len: usize) -> Vec<Option<usize>> {
-    let old_numbers: Vec<_> = old.iter().map(|(_, number)| *number).collect();
-    let new_numbers: Vec<_> = new.iter().map(|(_, number)| *number).collect();
-    let pairs = Grid::explore(&old_numbers, &new_numbers, EDITS_MAX)
-        .and_then(|grid| Some(agreed(&grid.path(Lean::Old)?, &grid.path(Lean::New)?)))
-        .unwrap_or_else(|| compared_both_ways(&old_numbers, &new_numbers));
-    let mut certain = vec![None; old_len];
-    for ((old_index, _), pair) in old.iter().zip(pairs) {
-        let new_index = pair.and_then(|new_index| new.get(new_index));
-        if let (Some(slot), Some((new_index, _))) = (certain.get_mut(*old_index), new_index) {
-            *slot = Some(*new_index);
+/// Pairs a selection of the lines. Where the scripts are too many to consider all, two that break
+/// ties in opposite directions have to do.
+fn of_all_shortest(old: &[Placed], new: &[Placed], old_len: usize) -> Pairs {
+    let old_numbers: Vec<_> = old.iter().map(|line| line.number).collect();
+    let new_numbers: Vec<_> = new.iter().map(|line| line.number).collect();
+    let selected = grid::pairs_of_all(&old_numbers, &new_numbers, EDITS_MAX)
+        .unwrap_or_else(|| of_both_directions(&old_numbers, &new_numbers));
+    let mut pairs = vec![None; old_len];
+    for (old, pair) in old.iter().zip(selected) {
+        let new = pair.and_then(|index| new.get(index));
+        if let Some(slot) = pairs.get_mut(old.place) {
+            *slot = new.map(|line| line.place);
         }
     }
-    certain
+    pairs
 }
 
-fn telling(text: &[usize], other: &[usize]) -> Vec<(usize, usize)> {
-    let mut counts = std::collections::HashMap::new();
-    for n in other { *counts.entry(*n).or_insert(0usize) += 1; }
-    let prefix = text.iter().zip(other).take_while(|(a, b)| a == b).count();
-    let suffix = text.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count().min(text.len().min(other.len()) - prefix);
-    let mut limit = 1; let mut n = text.len(); while n > 0 { limit <<= 1; n >>= 2; }
-    let limit = limit.min(1024);
-    // 0 keep, 1 none, 2 many
-    let kinds: Vec<u8> = text.iter().map(|n| match counts.get(n) { None => 1, Some(c) if *c >= limit => 2, _ => 0 }).collect();
-    let scan = |it: &mut dyn Iterator<Item = usize>| { let (mut none, mut many) = (0usize, 0usize); for i in it.take(100) { match kinds[i] { 1 => none += 1, 2 => many += 1, _ => break } } (none, many) };
-    (0..text.len()).filter(|i| {
-        if *i < prefix || *i >= text.len() - suffix { return true; }
-        match kinds[*i] { 0 => true, 1 => false, _ => {
-            let (n1, m1) = scan(&mut (prefix..*i).rev());
-            let (n2, m2) = scan(&mut (*i + 1..text.len() - suffix));
-            !(n1 > 0 && n2 > 0 && (m1 + m2 + 1) * 4 < m1 + m2 + 1 + n1 + n2 )
-        } }
-    }).map(|i| (i, text[i])).collect()
-}
-
-/// The lines of `text` that `other` has as well, with their places. No script can keep the rest, so
-/// leaving them out changes no pair and makes the grid smaller.
-fn shared(text: &[usize], other: &[usize]) -> Vec<(usize, usize)> {
-    let other: HashSet<_> = other.iter().collect();
-    text.iter().copied().enumerate().filter(|(_, number)| other.contains(number)).collect()
-}
-
-fn agreed(one: &[Option<usize>], other: &[Option<usize>]) -> Vec<Option<usize>> {
-    one.iter().zip(other).map(|(one, other)| one.filter(|_| one == other)).collect()
-}
-
-/// Pairs by two single scripts that break ties in opposite directions.
-fn compared_both_ways(old: &[usize], new: &[usize]) -> Vec<Option<usize>> {
-    let forward = compared(Algorithm::Myers, old, new);
+fn of_both_directions(old: &[usize], new: &[usize]) -> Pairs {
     let reversed = |text: &[usize]| text.iter().rev().copied().collect::<Vec<_>>();
-    let mut backward = compared(Algorithm::Myers, &reversed(old), &reversed(new));
+    let mut backward = of_one(Algorithm::Myers, &reversed(old), &reversed(new));
     backward.reverse();
     for pair in backward.iter_mut().flatten() {
         *pair = new.len().saturating_sub(*pair + 1);
     }
-    agreed(&forward, &backward)
+    let mut pairs = of_one(Algorithm::Myers, old, new);
+    agree(&mut pairs, &backward);
+    pairs
 }
 
-fn compared(algorithm: Algorithm, old: &[usize], new: &[usize]) -> Vec<Option<usize>> {
-    let mut pairs = Vec::with_capacity(old.len());
+fn of_one(algorithm: Algorithm, old: &[usize], new: &[usize]) -> Pairs {
+    let mut pairs = vec![None; old.len()];
     for op in capture_diff_slices(algorithm, old, new) {
         if op.tag() == DiffTag::Equal {
-            pairs.extend(op.new_range().map(Some));
-        } else {
-            pairs.extend(op.old_range().map(|_| None));
+            let slots = pairs.get_mut(op.old_range()).unwrap_or_default();
+            slots
+                .iter_mut()
+                .zip(op.new_range())
+                .for_each(|(slot, new)| *slot = Some(new));
         }
     }
     pairs
 }
 
-/// Which way an extreme path turns off first, seen from the end.
+/// Selects the lines that the other text has as well. No script can keep the rest, so leaving them
+/// out changes no pair and saves edits.
+fn shared(text: &[usize], other: &[usize]) -> Vec<Placed> {
+    let counts = counts(other);
+    placed(text)
+        .filter(|line| counts.contains_key(&line.number))
+        .collect()
+}
+
+fn placed(text: &[usize]) -> impl Iterator<Item = Placed> {
+    text.iter().enumerate().map(|(place, number)| Placed {
+        place,
+        number: *number,
+    })
+}
+
+fn counts(text: &[usize]) -> HashMap<usize, usize> {
+    let mut counts = HashMap::new();
+    for number in text {
+        *counts.entry(*number).or_insert(0) += 1;
+    }
+    counts
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lean {
-    Old,
-    New,
+enum Frequency {
+    Never,
+    Some,
+    Often,
 }
 
-/// How far each number of edits reaches: `reach[edits][j]` is the furthest old line on diagonal
-/// `2 j - edits` (old minus new line). Distances never shrink along a diagonal, so a point is within
-/// `edits` of the start exactly if it is not beyond that line.
-#[derive(Debug)]
-struct Grid<'a> {
-    old: &'a [usize],
-    new: &'a [usize],
-    reach: Vec<Vec<usize>>,
+/// Selects the lines that say something: not those that the other text has often when nearly all
+/// lines around have no counterpart, such as the blank lines of a block that was rewritten. What both
+/// texts begin and end with is always selected.
+fn telling(text: &[usize], other: &[usize]) -> Vec<Placed> {
+    let same = |(one, other): &(&usize, &usize)| one == other;
+    let prefix = text.iter().zip(other).take_while(same).count();
+    let rest = text.len().min(other.len()) - prefix;
+    let suffix = text
+        .iter()
+        .rev()
+        .zip(other.iter().rev())
+        .take(rest)
+        .take_while(same)
+        .count();
+    let middle_len = text.len() - prefix - suffix;
+    let counts = counts(other);
+    let often = frequent_from(text.len());
+    let frequencies: Vec<_> = text
+        .iter()
+        .skip(prefix)
+        .take(middle_len)
+        .map(|number| match counts.get(number) {
+            None => Frequency::Never,
+            Some(count) if *count < often => Frequency::Some,
+            Some(_) => Frequency::Often,
+        })
+        .collect();
+    let is_selected = |line: &Placed| match line.place.checked_sub(prefix) {
+        Some(index) if index < middle_len => is_telling(&frequencies, index),
+        Some(_) | None => true,
+    };
+    placed(text).filter(is_selected).collect()
 }
 
-impl<'a> Grid<'a> {
-    /// Explores from the start until the end is reached; gives up after `edits_max`.
-    fn explore(old: &'a [usize], new: &'a [usize], edits_max: usize) -> Option<Self> {
-        let mut grid = Self { old, new, reach: Vec::new() };
-        for edits in 0..=edits_max {
-            let furthest = (0..=edits).map(|j| grid.furthest(edits, j)).collect();
-            grid.reach.push(furthest);
-            if grid.is_within(edits, old.len(), new.len()) {
-                return Some(grid);
+fn is_telling(frequencies: &[Frequency], index: usize) -> bool {
+    let (before, from) = frequencies.split_at_checked(index).unwrap_or_default();
+    let Some((frequency, after)) = from.split_first() else {
+        return false;
+    };
+    match frequency {
+        Frequency::Never => false,
+        Frequency::Some => true,
+        Frequency::Often => {
+            let (never_before, often_before) = around(before.iter().rev());
+            let (never_after, often_after) = around(after.iter());
+            let often = often_before + often_after + 2;
+            let all = often + never_before + never_after;
+            never_before == 0 || never_after == 0 || often * TELLING_SHARE >= all
+        }
+    }
+}
+
+/// Counts the lines next to a frequent one that have no counterpart and those that are frequent too,
+/// up to the first that is neither.
+fn around<'a>(frequencies: impl Iterator<Item = &'a Frequency>) -> (usize, usize) {
+    let (mut never, mut often) = (0, 0);
+    for frequency in frequencies.take(WINDOW_LINES) {
+        match frequency {
+            Frequency::Never => never += 1,
+            Frequency::Often => often += 1,
+            Frequency::Some => break,
+        }
+    }
+    (never, often)
+}
+
+/// Says how often the other text must have a line for it to be frequent: about the square root of
+/// the length.
+fn frequent_from(len: usize) -> usize {
+    let bits = usize::BITS - len.leading_zeros();
+    1_usize
+        .checked_shl(bits.div_ceil(2))
+        .map_or(FREQUENT_MAX, |often| often.min(FREQUENT_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lines_that_only_one_text_has_are_in_nobodys_way() {
+        assert_eq!(
+            certain_pairs(&[1, 7, 2], &[8, 1, 2, 9]),
+            [Some(1), None, Some(2)]
+        );
+    }
+
+    #[test]
+    fn a_frequent_line_amid_rewritten_ones_says_nothing() {
+        let old: Vec<_> = (0..60)
+            .map(|line| if line % 5 == 2 { 0 } else { 100 + line })
+            .collect();
+        let new: Vec<_> = (0..60)
+            .map(|line| if line % 5 == 2 { 0 } else { 200 + line })
+            .collect();
+        assert!(
+            grid::pairs_of_all(&old, &new, 200)
+                .unwrap()
+                .contains(&Some(2))
+        );
+        assert!(certain_pairs(&old, &new).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn a_line_is_frequent_from_about_the_square_root_on() {
+        assert_eq!(
+            [0, 1, 3, 4, 16, 100].map(frequent_from),
+            [1, 2, 2, 4, 8, 16]
+        );
+        assert_eq!(frequent_from(usize::MAX), FREQUENT_MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_are_equal_lines_in_order(
+            old in proptest::collection::vec(0_usize..6, 0..40),
+            new in proptest::collection::vec(0_usize..6, 0..40),
+        ) {
+            for pairs in [certain_pairs(&old, &new), of_both_directions(&old, &new)] {
+                prop_assert_eq!(pairs.len(), old.len());
+                let mut from = 0;
+                for (i, j) in pairs.into_iter().enumerate().filter_map(|(i, j)| Some((i, j?))) {
+                    prop_assert_eq!(old[i], new[j]);
+                    prop_assert!(j >= from);
+                    from = j + 1;
+                }
             }
         }
-        None
-    }
 
-    fn furthest(&self, edits: usize, j: usize) -> usize {
-        let before = edits.checked_sub(1).and_then(|before| self.reach.get(before));
-        let removing = before.and_then(|reach| reach.get(j.checked_sub(1)?)).map(|old| old + 1);
-        let adding = before.and_then(|reach| reach.get(j)).copied();
-        let mut old = removing.max(adding).unwrap_or(0);
-        let mut new = (old + edits).saturating_sub(2 * j);
-        while self.is_pair(old, new) {
-            old += 1;
-            new += 1;
+        #[test]
+        fn equal_texts_are_paired_whole(text in proptest::collection::vec(0_usize..4, 0..40)) {
+            let whole: Vec<_> = (0..text.len()).map(Some).collect();
+            prop_assert_eq!(certain_pairs(&text, &text), whole.clone());
+            prop_assert_eq!(of_both_directions(&text, &text), whole);
         }
-        old
-    }
-
-    fn is_pair(&self, old: usize, new: usize) -> bool {
-        self.old.get(old).is_some_and(|line| self.new.get(new) == Some(line))
-    }
-
-    /// Tells whether the first `old` lines become the first `new` lines with so many edits.
-    fn is_within(&self, edits: usize, old: usize, new: usize) -> bool {
-        let Some(twice) = (old + edits).checked_sub(new) else { return false };
-        let furthest = self.reach.get(edits).and_then(|reach| reach.get(twice / 2));
-        twice % 2 == 0 && furthest.is_some_and(|furthest| old <= *furthest)
-    }
-
-    /// Walks from the end to the start, turning off to one side whenever a shortest path can. Gives
-    /// the pairs on the way; `None` never happens on a grid that was explored to its end.
-    fn path(&self, lean: Lean) -> Option<Vec<Option<usize>>> {
-        let mut pairs = vec![None; self.old.len()];
-        let (mut old, mut new) = (self.old.len(), self.new.len());
-        let mut edits = self.reach.len().checked_sub(1)?;
-        while old > 0 || new > 0 {
-            let fewer = edits.checked_sub(1);
-            let removed = fewer.zip(old.checked_sub(1));
-            let added = fewer.zip(new.checked_sub(1));
-            let removed = removed.filter(|(fewer, old)| self.is_within(*fewer, *old, new));
-            let added = added.filter(|(fewer, new)| self.is_within(*fewer, old, *new));
-            let kept = old.checked_sub(1).zip(new.checked_sub(1));
-            let kept = kept.filter(|(old, new)| self.is_pair(*old, *new));
-            let (first, last) = match lean {
-                Lean::Old => (removed.map(|(fewer, old)| (fewer, old, new)), added.map(|(fewer, new)| (fewer, old, new))),
-                Lean::New => (added.map(|(fewer, new)| (fewer, old, new)), removed.map(|(fewer, old)| (fewer, old, new))),
-            };
-            if let (None, Some((kept_old, kept_new))) = (first, kept) {
-                *pairs.get_mut(kept_old)? = Some(kept_new);
-                (old, new) = (kept_old, kept_new);
-            } else {
-                (edits, old, new) = first.or(last)?;
-            }
-        }
-        Some(pairs)
     }
 }

@@ -67,7 +67,11 @@ pub fn unified_bytes(
         return summary("Binary files differ", before, after);
     }
     if lines::are_too_large(&[before, after]) {
-        return summary("Files differ and are too large to compare by line", before, after);
+        return summary(
+            "Files differ and are too large to compare by line",
+            before,
+            after,
+        );
     }
     let (old, new) = (lines::split(before), lines::split(after));
     let context = context.min(old.len() + new.len());
@@ -124,7 +128,9 @@ fn push_name(out: &mut Vec<u8>, mark: &str, name: &str) {
 }
 
 fn push_hunk(out: &mut Vec<u8>, old: &[&[u8]], new: &[&[u8]], group: &[DiffOp]) {
-    let (Some(first), Some(last)) = (group.first(), group.last()) else { return };
+    let (Some(first), Some(last)) = (group.first(), group.last()) else {
+        return;
+    };
     let old_lines = span(first.old_range().start, last.old_range().end);
     let new_lines = span(first.new_range().start, last.new_range().end);
     out.extend_from_slice(format!("@@ -{old_lines} +{new_lines} @@\n").as_bytes());
@@ -206,7 +212,10 @@ mod tests {
     #[test]
     fn names_that_would_break_the_header_are_quoted() {
         let diff = unified(b"", b"a\n", "a/with space", "b/tab\tquote\"", 3);
-        assert!(diff.starts_with("--- a/with space\t\n+++ \"b/tab\\tquote\\\"\"\n"), "{diff}");
+        assert!(
+            diff.starts_with("--- a/with space\t\n+++ \"b/tab\\tquote\\\"\"\n"),
+            "{diff}"
+        );
     }
 
     #[test]
@@ -233,7 +242,13 @@ mod tests {
     fn equal_contents_have_no_diff() {
         assert_eq!(unified(b"a\n", b"a\n", "a", "b", usize::MAX), "");
         assert_eq!(stat(b"a\n", b"a\n"), Some(DiffStat::default()));
-        assert_eq!(stat(b"a\nb\n", b"a\nc\nd\n"), Some(DiffStat { added: 2, removed: 1 }));
+        assert_eq!(
+            stat(b"a\nb\n", b"a\nc\nd\n"),
+            Some(DiffStat {
+                added: 2,
+                removed: 1
+            })
+        );
     }
 
     #[test]
@@ -243,7 +258,10 @@ mod tests {
         assert!(is_text(b"na\xefve\r\n"));
         assert!(!is_text(b"a\0b"));
         assert!(!is_text(b"\x01\x02\x03\x04 some"));
-        assert_eq!(unified(b"\xef\n", b"", "a", "b", 3), "--- a\n+++ b\n@@ -1 +0,0 @@\n-\u{fffd}\n");
+        assert_eq!(
+            unified(b"\xef\n", b"", "a", "b", 3),
+            "--- a\n+++ b\n@@ -1 +0,0 @@\n-\u{fffd}\n"
+        );
     }
 
     #[test]

@@ -49,7 +49,10 @@ pub enum EditError {
         near_miss: Option<NearMiss>,
     },
     /// The search text does not say which place is meant.
-    #[error("the search text is in the content {count} times, first in line {}", shown(lines))]
+    #[error(
+        "the search text is in the content {count} times, first in line {}",
+        shown(lines)
+    )]
     Ambiguous {
         /// How many places match, overlapping ones included.
         count: usize,
@@ -104,7 +107,9 @@ pub fn replace(
     }
     let count = places(content, search).count();
     if count == 0 {
-        return Err(EditError::NotFound { near_miss: near_miss(content, search) });
+        return Err(EditError::NotFound {
+            near_miss: near_miss(content, search),
+        });
     }
     let (skipped, replacements) = match occurrence {
         Occurrence::Unique => {
@@ -118,7 +123,9 @@ pub fn replace(
     let added = replacement.len().checked_mul(replacements);
     let size = added.and_then(|added| added.checked_add(content.len()));
     if size.is_none_or(|size| size - replacements * search.len() > RESULT_BYTES_MAX) {
-        return Err(EditError::TooLarge { limit_bytes: RESULT_BYTES_MAX });
+        return Err(EditError::TooLarge {
+            limit_bytes: RESULT_BYTES_MAX,
+        });
     }
     let mut edited = Vec::new();
     let mut from = 0;
@@ -128,7 +135,10 @@ pub fn replace(
         from = place + search.len();
     }
     edited.extend_from_slice(content.get(from..).unwrap_or_default());
-    Ok(Edited { content: edited, replacements })
+    Ok(Edited {
+        content: edited,
+        replacements,
+    })
 }
 
 /// Walks over the places that match, from the left, without overlap.
@@ -149,28 +159,42 @@ fn refuse_ambiguous(content: &[u8], search: &[u8]) -> Result<(), EditError> {
         return Ok(());
     }
     let first = occurrences(content, search).take(LINES_REPORTED_MAX);
-    Err(EditError::Ambiguous { count, lines: first.map(|place| line_at(content, place)).collect() })
+    Err(EditError::Ambiguous {
+        count,
+        lines: first.map(|place| line_at(content, place)).collect(),
+    })
 }
 
 /// Gives the line of a place, counted from 1.
 fn line_at(content: &[u8], place: usize) -> usize {
-    1 + content.iter().take(place).filter(|byte| **byte == b'\n').count()
+    1 + content
+        .iter()
+        .take(place)
+        .filter(|byte| **byte == b'\n')
+        .count()
 }
 
 fn near_miss(content: &[u8], search: &[u8]) -> Option<NearMiss> {
-    [Difference::LineEnds, Difference::TrailingWhitespace, Difference::Indentation]
-        .into_iter()
-        .find_map(|difference| {
-            let content = without(difference, content);
-            let search = without(difference, search);
-            let search = match difference {
-                Difference::LineEnds => &search,
-                Difference::TrailingWhitespace => search.trim_ascii_end(),
-                Difference::Indentation => search.trim_ascii(),
-            };
-            let place = occurrences(&content, search).next()?;
-            Some(NearMiss { line: line_at(&content, place), difference })
+    [
+        Difference::LineEnds,
+        Difference::TrailingWhitespace,
+        Difference::Indentation,
+    ]
+    .into_iter()
+    .find_map(|difference| {
+        let content = without(difference, content);
+        let search = without(difference, search);
+        let search = match difference {
+            Difference::LineEnds => &search,
+            Difference::TrailingWhitespace => search.trim_ascii_end(),
+            Difference::Indentation => search.trim_ascii(),
+        };
+        let place = occurrences(&content, search).next()?;
+        Some(NearMiss {
+            line: line_at(&content, place),
+            difference,
         })
+    })
 }
 
 /// Leaves out the white space that a difference ignores. The number of lines stays the same.
@@ -196,11 +220,18 @@ fn hint(near_miss: NearMiss) -> String {
         Difference::TrailingWhitespace => "trailing white space",
         Difference::Indentation => "indentation",
     };
-    format!("; line {} differs from it only in {ignored}", near_miss.line)
+    format!(
+        "; line {} differs from it only in {ignored}",
+        near_miss.line
+    )
 }
 
 fn shown(lines: &[usize]) -> String {
-    lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    lines
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -216,31 +247,64 @@ mod tests {
 
     #[test]
     fn a_unique_place_is_replaced() {
-        assert_eq!(edit("one two", "two", Occurrence::Unique).unwrap(), "one NEW");
+        assert_eq!(
+            edit("one two", "two", Occurrence::Unique).unwrap(),
+            "one NEW"
+        );
         let same = replace(b"a", b"a", b"a", Occurrence::Unique).unwrap();
-        assert_eq!(same, Edited { content: b"a".to_vec(), replacements: 1 });
+        assert_eq!(
+            same,
+            Edited {
+                content: b"a".to_vec(),
+                replacements: 1
+            }
+        );
     }
 
     #[test]
     fn two_places_are_refused_with_their_lines() {
         let error = edit("x\ny\nx\n", "x", Occurrence::Unique).unwrap_err();
-        assert_eq!(error, EditError::Ambiguous { count: 2, lines: vec![1, 3] });
+        assert_eq!(
+            error,
+            EditError::Ambiguous {
+                count: 2,
+                lines: vec![1, 3]
+            }
+        );
         insta::assert_snapshot!(error, @"the search text is in the content 2 times, first in line 1, 3");
         let many = edit(&"x\n".repeat(9), "x", Occurrence::Unique).unwrap_err();
-        assert_eq!(many, EditError::Ambiguous { count: 9, lines: vec![1, 2, 3, 4, 5] });
+        assert_eq!(
+            many,
+            EditError::Ambiguous {
+                count: 9,
+                lines: vec![1, 2, 3, 4, 5]
+            }
+        );
     }
 
     #[test]
     fn a_search_that_overlaps_itself_is_not_unique() {
         let error = edit("aaa", "aa", Occurrence::Unique).unwrap_err();
-        assert_eq!(error, EditError::Ambiguous { count: 2, lines: vec![1, 1] });
+        assert_eq!(
+            error,
+            EditError::Ambiguous {
+                count: 2,
+                lines: vec![1, 1]
+            }
+        );
         assert_eq!(edit("aaa", "aa", Occurrence::All).unwrap(), "NEWa");
     }
 
     #[test]
     fn all_and_nth_count_from_the_left() {
         let edited = replace(b"x x x", b"x", b"yy", Occurrence::All).unwrap();
-        assert_eq!(edited, Edited { content: b"yy yy yy".to_vec(), replacements: 3 });
+        assert_eq!(
+            edited,
+            Edited {
+                content: b"yy yy yy".to_vec(),
+                replacements: 3
+            }
+        );
         assert_eq!(edit("x x x", "x", Occurrence::Nth(2)).unwrap(), "x NEW x");
         for wanted in [0, 4, usize::MAX] {
             let error = edit("x x x", "x", Occurrence::Nth(wanted)).unwrap_err();
@@ -250,7 +314,10 @@ mod tests {
 
     #[test]
     fn nothing_to_search_for_is_refused() {
-        assert_eq!(edit("x", "", Occurrence::All).unwrap_err(), EditError::EmptySearch);
+        assert_eq!(
+            edit("x", "", Occurrence::All).unwrap_err(),
+            EditError::EmptySearch
+        );
         let missing = EditError::NotFound { near_miss: None };
         assert_eq!(edit("x", "y", Occurrence::All).unwrap_err(), missing);
         assert_eq!(edit("x", " \n ", Occurrence::All).unwrap_err(), missing);
@@ -259,13 +326,24 @@ mod tests {
     #[test]
     fn a_near_miss_says_what_differs_and_where() {
         let near = |content: &str, search: &str| match edit(content, search, Occurrence::Unique) {
-            Err(EditError::NotFound { near_miss: Some(miss) }) => (miss.line, miss.difference),
+            Err(EditError::NotFound {
+                near_miss: Some(miss),
+            }) => (miss.line, miss.difference),
             other => panic!("{other:?}"),
         };
         assert_eq!(near("0\r\na\r\nb\r\n", "a\nb\n"), (2, Difference::LineEnds));
-        assert_eq!(near("0\na  \nb\n", "a\nb"), (2, Difference::TrailingWhitespace));
-        assert_eq!(near("0\na\nb", "a\nb\n"), (2, Difference::TrailingWhitespace));
-        assert_eq!(near("0\n\tif a {\n\t\tb\n", "    if a {\n        b\n"), (2, Difference::Indentation));
+        assert_eq!(
+            near("0\na  \nb\n", "a\nb"),
+            (2, Difference::TrailingWhitespace)
+        );
+        assert_eq!(
+            near("0\na\nb", "a\nb\n"),
+            (2, Difference::TrailingWhitespace)
+        );
+        assert_eq!(
+            near("0\n\tif a {\n\t\tb\n", "    if a {\n        b\n"),
+            (2, Difference::Indentation)
+        );
         let error = edit("a\r\nb", "a\nb", Occurrence::Unique).unwrap_err();
         insta::assert_snapshot!(
             error,
@@ -277,7 +355,12 @@ mod tests {
     fn a_result_beyond_the_limit_is_refused_before_it_is_built() {
         let (content, replacement) = (vec![b'a'; 1 << 16], vec![b'b'; 1 << 16]);
         let error = replace(&content, b"a", &replacement, Occurrence::All).unwrap_err();
-        assert_eq!(error, EditError::TooLarge { limit_bytes: RESULT_BYTES_MAX });
+        assert_eq!(
+            error,
+            EditError::TooLarge {
+                limit_bytes: RESULT_BYTES_MAX
+            }
+        );
     }
 
     proptest! {

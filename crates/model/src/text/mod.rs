@@ -15,6 +15,7 @@
 mod align;
 pub mod diff;
 pub mod edit;
+mod grid;
 mod lines;
 pub mod merge;
 pub mod patch;

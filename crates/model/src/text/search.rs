@@ -8,7 +8,12 @@ use std::slice::Iter;
 /// Walks over the places where `pattern` occurs in `text`, overlapping ones included, from the left.
 /// An empty pattern occurs nowhere.
 pub(super) fn occurrences<'a, T: Eq>(text: &'a [T], pattern: &'a [T]) -> Occurrences<'a, T> {
-    Occurrences { text: text.iter().enumerate(), pattern, borders: borders(pattern), matched: 0 }
+    Occurrences {
+        text: text.iter().enumerate(),
+        pattern,
+        borders: borders(pattern),
+        matched: 0,
+    }
 }
 
 /// The iterator of [`occurrences`].

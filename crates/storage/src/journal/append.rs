@@ -14,7 +14,9 @@ impl Journal for Store {
 
     fn append(&self, entry: &Entry, durability: Durability) -> Result<Lsn, StorageError> {
         let now = self.clock.now();
-        self.write(durability, |transaction| self.append_in(transaction, entry, now))
+        self.write(durability, |transaction| {
+            self.append_in(transaction, entry, now)
+        })
     }
 }
 
@@ -66,12 +68,12 @@ pub(super) fn head(
 ) -> rusqlite::Result<Result<(Lsn, Digest), StorageError>> {
     let last = transaction
         .prepare_cached("SELECT lsn, hash FROM record ORDER BY lsn DESC LIMIT 1")?
-        .query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?)))
+        .query_row([], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?))
+        })
         .optional()?;
     Ok(match last {
-        Some((lsn, hash)) => {
-            digest("the last record", &hash).map(|hash| (lsn_from_sql(lsn), hash))
-        }
+        Some((lsn, hash)) => digest("the last record", &hash).map(|hash| (lsn_from_sql(lsn), hash)),
         None => anchor(transaction)?,
     })
 }
@@ -81,8 +83,12 @@ pub(super) fn anchor(
     transaction: &Transaction<'_>,
 ) -> rusqlite::Result<Result<(Lsn, Digest), StorageError>> {
     let mut meta = transaction.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
-    let lsn = meta.query_row(["cut-lsn"], |row| row.get::<_, i64>(0)).optional()?;
-    let hash = meta.query_row(["cut-hash"], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+    let lsn = meta
+        .query_row(["cut-lsn"], |row| row.get::<_, i64>(0))
+        .optional()?;
+    let hash = meta
+        .query_row(["cut-hash"], |row| row.get::<_, Vec<u8>>(0))
+        .optional()?;
     Ok(match (lsn, hash) {
         (Some(lsn), Some(hash)) => {
             digest("the anchor of the journal", &hash).map(|hash| (lsn_from_sql(lsn), hash))

@@ -7,9 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use backout_model::{
-    Dependency, DependencyReason, OperationId, Reach, Target, TargetPath,
-};
+use backout_model::{Dependency, DependencyReason, OperationId, Reach, Target, TargetPath};
 use rusqlite::{Transaction, params};
 
 use super::rows::{contradiction, id_from_sql, word};
@@ -30,12 +28,19 @@ impl Store {
     /// Finds what a write of `targets` depends on.
     pub fn dependencies(&self, targets: &[Target]) -> Result<Vec<Dependency>, StorageError> {
         self.read(|transaction| {
-            let mut finder = Finder { store: self, transaction, seen: BTreeMap::new() };
+            let mut finder = Finder {
+                store: self,
+                transaction,
+                seen: BTreeMap::new(),
+            };
             let mut found = BTreeSet::new();
             for target in targets {
                 finder.collect(target, &mut found)?;
             }
-            Ok(found.into_iter().map(|(on, reason)| Dependency { on, reason }).collect())
+            Ok(found
+                .into_iter()
+                .map(|(on, reason)| Dependency { on, reason })
+                .collect())
         })
     }
 }
@@ -59,7 +64,8 @@ impl Finder<'_, '_> {
         }
         for name in names {
             for (id, earlier) in self.newest_on(name)? {
-                found.extend(DependencyReason::between(target, earlier).map(|reason| (*id, reason)));
+                found
+                    .extend(DependencyReason::between(target, earlier).map(|reason| (*id, reason)));
             }
         }
         Ok(())
@@ -83,7 +89,13 @@ impl Finder<'_, '_> {
             let reach: String = row.get(1).map_err(named)?;
             let is_reversal: bool = row.get(2).map_err(named)?;
             let reach = word(&format!("a target of operation {id}"), &reach)?;
-            newest.push((id, Target::Path { path: path.clone(), reach }));
+            newest.push((
+                id,
+                Target::Path {
+                    path: path.clone(),
+                    reach,
+                },
+            ));
             if !is_reversal {
                 break;
             }

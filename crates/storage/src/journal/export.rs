@@ -34,17 +34,27 @@ impl Store {
         let Some((first, last, anchor)) = self.read(|tx| self.cuttable(tx, before))? else {
             return Ok(None);
         };
-        let path = self.directory.path().join(AUDIT).join(format!("{first}-{last}.jsonl"));
-        self.write_audit(&path, first, last).map_err(|error| match error {
-            AuditError::Storage(error) => error,
-            AuditError::Io(source) => {
-                StorageError::StateDir { path: path.clone(), action: "write", source }
-            }
-        })?;
+        let path = self
+            .directory
+            .path()
+            .join(AUDIT)
+            .join(format!("{first}-{last}.jsonl"));
+        self.write_audit(&path, first, last)
+            .map_err(|error| match error {
+                AuditError::Storage(error) => error,
+                AuditError::Io(source) => StorageError::StateDir {
+                    path: path.clone(),
+                    action: "write",
+                    source,
+                },
+            })?;
         crash_point("audit.exported");
         let now = self.clock.now();
         self.write(Durability::Power, |transaction| {
-            let entry = Entry::of(vec![Event::Cut { up_to: last, anchor }]);
+            let entry = Entry::of(vec![Event::Cut {
+                up_to: last,
+                anchor,
+            }]);
             self.append_in(transaction, &entry, now)?;
             for sql in [
                 "DELETE FROM target WHERE operation IN (SELECT id FROM operation WHERE lsn <= ?1)",
@@ -87,14 +97,22 @@ impl Store {
                  WHERE lsn <= ?1 ORDER BY lsn DESC LIMIT 1",
                 params![last],
                 |row| {
-                    Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
+                    Ok((
+                        row.get::<_, i64>(0)?,
+                        row.get::<_, i64>(1)?,
+                        row.get::<_, Vec<u8>>(2)?,
+                    ))
                 },
             )
             .optional()
             .map_err(named)?;
         found
             .map(|(first, last, hash)| {
-                Ok((lsn_from_sql(first), lsn_from_sql(last), digest("a record", &hash)?))
+                Ok((
+                    lsn_from_sql(first),
+                    lsn_from_sql(last),
+                    digest("a record", &hash)?,
+                ))
             })
             .transpose()
     }
@@ -105,7 +123,12 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             result => result?,
         }
-        let options = File::options().create(true).truncate(true).write(true).mode(0o600).clone();
+        let options = File::options()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .clone();
         let mut out = BufWriter::new(options.open(path)?);
         self.export_between(Lsn(first.0 - 1), Some(last), &mut out)?;
         out.flush()?;

@@ -42,7 +42,8 @@ impl Store {
     ) -> Result<Lease, StorageError> {
         self.write(Durability::Process, |transaction| {
             for held in self.leases_in(transaction)? {
-                let Some(target) = targets.iter().find(|t| t.overlap(&held.target).is_some()) else {
+                let Some(target) = targets.iter().find(|t| t.overlap(&held.target).is_some())
+                else {
                     continue;
                 };
                 if held.by == operation {
@@ -50,7 +51,11 @@ impl Store {
                 }
                 if owner::is_alive(&held.owner) {
                     let target = target.clone();
-                    return Ok(Lease::Held { target, by: held.by, owner: held.owner });
+                    return Ok(Lease::Held {
+                        target,
+                        by: held.by,
+                        owner: held.owner,
+                    });
                 }
                 if self.is_armed(transaction, held.by)? {
                     return Ok(Lease::Abandoned { by: held.by });
@@ -71,7 +76,9 @@ impl Store {
 
     /// Gives the targets of an operation back that ended without a record.
     pub fn release(&self, operation: OperationId) -> Result<(), StorageError> {
-        self.write(Durability::Process, |transaction| self.release_in(transaction, operation))
+        self.write(Durability::Process, |transaction| {
+            self.release_in(transaction, operation)
+        })
     }
 
     /// Takes over an armed operation whose owner died. Says no if somebody else was faster.
@@ -108,23 +115,37 @@ impl Store {
             .map_err(named)?;
         let rows = statement
             .query_map([], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                ))
             })
             .map_err(named)?;
         rows.map(|row| {
             let (by, target, owner) = row.map_err(named)?;
             let by = id_from_sql(by);
             let at = format!("the lease of operation {by}");
-            Ok(Held { by, target: from_json(&at, &target)?, owner: from_json(&at, &owner)? })
+            Ok(Held {
+                by,
+                target: from_json(&at, &target)?,
+                owner: from_json(&at, &owner)?,
+            })
         })
         .collect()
     }
 
-    fn is_armed(&self, transaction: &Transaction<'_>, id: OperationId) -> Result<bool, StorageError> {
+    fn is_armed(
+        &self,
+        transaction: &Transaction<'_>,
+        id: OperationId,
+    ) -> Result<bool, StorageError> {
         let status = transaction
             .prepare_cached("SELECT status FROM operation WHERE id = ?1")
             .and_then(|mut statement| {
-                statement.query_row([id_to_sql(id)], |row| row.get::<_, String>(0)).optional()
+                statement
+                    .query_row([id_to_sql(id)], |row| row.get::<_, String>(0))
+                    .optional()
             })
             .map_err(|error| self.named(error))?;
         Ok(status.as_deref() == Some("armed"))
@@ -137,7 +158,11 @@ impl Store {
         values: impl rusqlite::Params,
     ) -> Result<(), StorageError> {
         let named = |error| self.named(error);
-        transaction.prepare_cached(sql).map_err(named)?.execute(values).map_err(named)?;
+        transaction
+            .prepare_cached(sql)
+            .map_err(named)?
+            .execute(values)
+            .map_err(named)?;
         Ok(())
     }
 }

@@ -17,10 +17,12 @@ mod refs;
 mod rows;
 mod verify;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 pub use lease::Lease;
 pub use read::{Filter, StoreSummary};
 pub use refs::{OperationRef, RefError};
 pub use verify::{VerifyFinding, VerifyReport};
-
 
 pub(crate) use rows::{id_from_sql, id_to_sql};

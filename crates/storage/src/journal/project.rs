@@ -20,12 +20,25 @@ pub(super) fn project(
     now: Timestamp,
     event: &Event,
 ) -> Result<(), StorageError> {
-    let projection = Projection { store, transaction, now };
+    let projection = Projection {
+        store,
+        transaction,
+        now,
+    };
     match event {
         Event::Intent(intent) => projection.intent(lsn, intent),
-        Event::Refused { id, verb, summary, agent, targets, owner, why } => {
-            projection.refused(lsn, &refused_operation(*id, *verb, summary, agent, targets, owner, why))
-        }
+        Event::Refused {
+            id,
+            verb,
+            summary,
+            agent,
+            targets,
+            owner,
+            why,
+        } => projection.refused(
+            lsn,
+            &refused_operation(*id, *verb, summary, agent, targets, owner, why),
+        ),
         Event::Applied { id, completion } => {
             let bytes = serde_json::to_vec(completion)
                 .map_err(|cause| contradiction("a completion", &cause))?;
@@ -38,7 +51,11 @@ pub(super) fn project(
         }
         Event::Commit { id } => projection.status(*id, Status::Committed),
         Event::Abort { id, outcomes, .. } => {
-            let next = if all_settled(outcomes) { Status::Aborted } else { Status::InDoubt };
+            let next = if all_settled(outcomes) {
+                Status::Aborted
+            } else {
+                Status::InDoubt
+            };
             projection.status(*id, next)?;
             projection.release(*id)
         }
@@ -54,9 +71,7 @@ pub(super) fn project(
                 params![task.as_str(), now.0, agent, owner],
             )
         }
-        Event::TaskCommit { task } => {
-            projection.finish_task(task.as_str(), TaskStatus::Committed)
-        }
+        Event::TaskCommit { task } => projection.finish_task(task.as_str(), TaskStatus::Committed),
         Event::TaskRollback { task, .. } => {
             projection.finish_task(task.as_str(), TaskStatus::RolledBack)
         }
@@ -153,7 +168,9 @@ impl Projection<'_, '_> {
             )
             .and_then(|mut statement| statement.execute(values));
         match inserted {
-            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {
+            Err(error)
+                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) =>
+            {
                 return Err(StorageError::DuplicateId { id: operation.id });
             }
             result => result.map_err(|error| self.store.named(error))?,
@@ -178,7 +195,9 @@ impl Projection<'_, '_> {
     /// Takes the next status, if the status machine allows it.
     fn status(&self, id: OperationId, next: Status) -> Result<(), StorageError> {
         let current = self.status_of(id)?;
-        current.becomes(next).map_err(|cause| contradiction(&format!("operation {id}"), &cause))?;
+        current
+            .becomes(next)
+            .map_err(|cause| contradiction(&format!("operation {id}"), &cause))?;
         self.execute(
             "UPDATE operation SET status = ?2, finished = ?3 WHERE id = ?1",
             params![id_to_sql(id), next.as_str(), self.now.0],
@@ -191,7 +210,9 @@ impl Projection<'_, '_> {
             .transaction
             .prepare_cached("SELECT status FROM operation WHERE id = ?1")
             .and_then(|mut statement| {
-                statement.query_row([id_to_sql(id)], |row| row.get::<_, String>(0)).optional()
+                statement
+                    .query_row([id_to_sql(id)], |row| row.get::<_, String>(0))
+                    .optional()
             })
             .map_err(|error| self.store.named(error))?;
         let status = found.ok_or_else(|| contradiction(&at, &"it was never armed"))?;
@@ -224,7 +245,14 @@ impl Projection<'_, '_> {
             )
             .and_then(|mut statement| statement.query_row([id_to_sql(id)], |row| row.get(0)))
             .map_err(|error| self.store.named(error))?;
-        self.status(id, if is_open { Status::Applied } else { Status::Committed })?;
+        self.status(
+            id,
+            if is_open {
+                Status::Applied
+            } else {
+                Status::Committed
+            },
+        )?;
         self.execute(
             "UPDATE operation SET undone_by = NULL, redone_by = ?2 WHERE id = ?1",
             params![id_to_sql(id), id_to_sql(by)],
@@ -232,11 +260,18 @@ impl Projection<'_, '_> {
     }
 
     fn finish_task(&self, task: &str, status: TaskStatus) -> Result<(), StorageError> {
-        self.execute("UPDATE task SET status = ?2 WHERE id = ?1", params![task, status.as_str()])
+        self.execute(
+            "UPDATE task SET status = ?2 WHERE id = ?1",
+            params![task, status.as_str()],
+        )
     }
 
     fn checkpoint(&self, lsn: Lsn, checkpoint: &Checkpoint) -> Result<(), StorageError> {
-        let placed = Checkpoint { lsn, at: self.now, ..checkpoint.clone() };
+        let placed = Checkpoint {
+            lsn,
+            at: self.now,
+            ..checkpoint.clone()
+        };
         self.execute(
             "INSERT OR REPLACE INTO checkpoint (name, lsn, body) VALUES (?1, ?2, ?3)",
             params![placed.name.as_str(), lsn_to_sql(lsn), to_json(&placed)?],
@@ -283,7 +318,11 @@ fn refused_operation(
             fallback: None,
             reason: why.to_owned(),
         },
-        targets: targets.iter().filter(|target| target.reach() == Reach::Node).cloned().collect(),
+        targets: targets
+            .iter()
+            .filter(|target| target.reach() == Reach::Node)
+            .cloned()
+            .collect(),
         depends_on: vec![],
         undoes: None,
         group: None,

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::append::{anchor, head};
 use super::rows::{
-    OPERATION_COLUMNS, OperationRow, completion, contradiction, digest, from_json, id_from_sql, id_to_sql,
-    lsn_from_sql, lsn_to_sql, operation, word,
+    OPERATION_COLUMNS, OperationRow, completion, contradiction, digest, from_json, id_from_sql,
+    id_to_sql, lsn_from_sql, lsn_to_sql, operation, word,
 };
 use crate::{StorageError, Store};
 
@@ -25,6 +25,8 @@ pub struct Filter {
     pub task: Option<TaskId>,
     /// Only those that wrote this path or something below it.
     pub path: Option<TargetPath>,
+    /// Only the undos of one plan.
+    pub group: Option<OperationId>,
     /// Only those with a place after this one.
     pub after: Option<Lsn>,
     /// At most this many.
@@ -59,11 +61,15 @@ impl Store {
             (path.as_bytes().to_vec(), last)
         });
         let (first, last) = below.unzip();
-        let condition = "(?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR lsn > ?3)
+        let condition =
+            "(?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR lsn > ?3)
+             AND (?7 IS NULL OR undo_group = ?7)
              AND (?4 IS NULL OR id IN (SELECT operation FROM target WHERE path = ?4
                   OR (path > ?4 || x'2f' AND path < ?5)))
              ORDER BY lsn DESC LIMIT ?6";
-        let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        let limit = filter
+            .limit
+            .map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
         self.operations_where(
             condition,
             params![
@@ -72,7 +78,8 @@ impl Store {
                 filter.after.map(lsn_to_sql),
                 first,
                 last,
-                limit
+                limit,
+                filter.group.map(id_to_sql)
             ],
         )
     }
@@ -128,7 +135,10 @@ impl Store {
     /// Gives the recipe of an operation and what its effect told.
     pub fn effect(&self, id: OperationId) -> Result<Effect, StorageError> {
         let (intent, completion) = self.intent(id)?;
-        Ok(Effect { recipe: intent.recipe, completion })
+        Ok(Effect {
+            recipe: intent.recipe,
+            completion,
+        })
     }
 
     /// Gives the process that armed an operation, whoever answers for it now.
@@ -171,11 +181,18 @@ impl Store {
     /// Gives the records after `lsn`, oldest first, at most `limit` of them.
     pub fn records_after(&self, lsn: Lsn, limit: usize) -> Result<Vec<Record>, StorageError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.records_where("lsn > ?1 ORDER BY lsn LIMIT ?2", params![lsn_to_sql(lsn), limit])
+        self.records_where(
+            "lsn > ?1 ORDER BY lsn LIMIT ?2",
+            params![lsn_to_sql(lsn), limit],
+        )
     }
 
     /// Counts how often the busiest of these paths was written since a moment.
-    pub fn writes_since(&self, paths: &[TargetPath], since: Timestamp) -> Result<u32, StorageError> {
+    pub fn writes_since(
+        &self,
+        paths: &[TargetPath],
+        since: Timestamp,
+    ) -> Result<u32, StorageError> {
         self.read(|transaction| {
             let mut most = 0;
             for path in paths {
@@ -202,7 +219,9 @@ impl Store {
         self.read(|transaction| {
             let named = |error| self.named(error);
             let mut statement = transaction
-                .prepare_cached("SELECT id, status, began, agent, owner FROM task ORDER BY began DESC, id")
+                .prepare_cached(
+                    "SELECT id, status, began, agent, owner FROM task ORDER BY began DESC, id",
+                )
                 .map_err(named)?;
             let rows = statement
                 .query_map([], |row| {
@@ -228,7 +247,10 @@ impl Store {
 
     /// Finds a checkpoint.
     pub fn checkpoint(&self, name: &CheckpointName) -> Result<Option<Checkpoint>, StorageError> {
-        Ok(self.checkpoints()?.into_iter().find(|checkpoint| checkpoint.name == *name))
+        Ok(self
+            .checkpoints()?
+            .into_iter()
+            .find(|checkpoint| checkpoint.name == *name))
     }
 
     /// Lists checkpoints, newest first.
@@ -238,9 +260,11 @@ impl Store {
             let mut statement = transaction
                 .prepare_cached("SELECT body FROM checkpoint ORDER BY lsn DESC")
                 .map_err(named)?;
-            let rows =
-                statement.query_map([], |row| row.get::<_, String>(0)).map_err(named)?;
-            rows.map(|row| from_json("a checkpoint", &row.map_err(named)?)).collect()
+            let rows = statement
+                .query_map([], |row| row.get::<_, String>(0))
+                .map_err(named)?;
+            rows.map(|row| from_json("a checkpoint", &row.map_err(named)?))
+                .collect()
         })
     }
 
@@ -249,13 +273,17 @@ impl Store {
         self.read(|transaction| {
             let named = |error| self.named(error);
             let count = |sql: &str| {
-                transaction.query_row(sql, [], |row| row.get::<_, u64>(0)).map_err(named)
+                transaction
+                    .query_row(sql, [], |row| row.get::<_, u64>(0))
+                    .map_err(named)
             };
             let mut statement = transaction
                 .prepare("SELECT status, count(*) FROM operation GROUP BY status")
                 .map_err(named)?;
             let rows = statement
-                .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?)))
+                .query_map([], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?))
+                })
                 .map_err(named)?;
             let mut operations = Vec::new();
             for row in rows {
@@ -289,8 +317,11 @@ impl Store {
         let named = |error| self.named(error);
         let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation WHERE {condition}");
         let mut statement = transaction.prepare_cached(&sql).map_err(named)?;
-        let rows = statement.query_map(values, OperationRow::read).map_err(named)?;
-        rows.map(|row| operation(transaction, row.map_err(named)?, &named)).collect()
+        let rows = statement
+            .query_map(values, OperationRow::read)
+            .map_err(named)?;
+        rows.map(|row| operation(transaction, row.map_err(named)?, &named))
+            .collect()
     }
 
     fn records_where(
@@ -335,5 +366,11 @@ pub(super) fn read_record(
     let place = format!("record {lsn}");
     let previous = previous.map_or(Ok(*beginning), |bytes| digest(&place, bytes))?;
     let hash = digest(&place, hash)?;
-    Ok(Record::read(&previous, lsn_from_sql(lsn), Timestamp(at), body, hash)?)
+    Ok(Record::read(
+        &previous,
+        lsn_from_sql(lsn),
+        Timestamp(at),
+        body,
+        hash,
+    )?)
 }

@@ -65,7 +65,9 @@ impl FromStr for OperationRef {
     type Err = RefError;
 
     fn from_str(text: &str) -> Result<Self, RefError> {
-        let malformed = || RefError::Malformed { text: text.to_owned() };
+        let malformed = || RefError::Malformed {
+            text: text.to_owned(),
+        };
         if let Some(rest) = text.strip_prefix('@') {
             let back = match rest.strip_prefix('-') {
                 Some(number) => number.parse().map_err(|_| malformed())?,
@@ -101,12 +103,18 @@ impl Store {
                 .and_then(|mut s| s.query_row([back], |row| row.get(0)).optional())
                 .map_err(|error| self.named(error))
         })?;
-        let text = if back == 0 { "@".to_owned() } else { format!("@-{back}") };
+        let text = if back == 0 {
+            "@".to_owned()
+        } else {
+            format!("@-{back}")
+        };
         found.map(id_from_sql).ok_or(RefError::Unknown { text })
     }
 
     fn by_prefix(&self, prefix: &str) -> Result<OperationId, RefError> {
-        let unknown = || RefError::Unknown { text: prefix.to_owned() };
+        let unknown = || RefError::Unknown {
+            text: prefix.to_owned(),
+        };
         let first = u64::from_str_radix(&format!("{prefix:0<16}"), 16).map_err(|_| unknown())?;
         let last = u64::from_str_radix(&format!("{prefix:f<16}"), 16).map_err(|_| unknown())?;
         let found: Vec<OperationId> = self.read(|transaction| {
@@ -127,7 +135,10 @@ impl Store {
         match found.as_slice() {
             [] => Err(unknown()),
             [one] => Ok(*one),
-            _ => Err(RefError::Ambiguous { text: prefix.to_owned(), candidates: found }),
+            _ => Err(RefError::Ambiguous {
+                text: prefix.to_owned(),
+                candidates: found,
+            }),
         }
     }
 }

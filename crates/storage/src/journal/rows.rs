@@ -40,11 +40,17 @@ pub(super) fn from_json<T: serde::de::DeserializeOwned>(
 }
 
 pub(super) fn contradiction(at: &str, detail: &dyn std::fmt::Display) -> StorageError {
-    StorageError::Inconsistent { at: at.to_owned(), detail: detail.to_string() }
+    StorageError::Inconsistent {
+        at: at.to_owned(),
+        detail: detail.to_string(),
+    }
 }
 
 /// Reads a word of one of our closed sets.
-pub(super) fn word<T: serde::de::DeserializeOwned>(at: &str, text: &str) -> Result<T, StorageError> {
+pub(super) fn word<T: serde::de::DeserializeOwned>(
+    at: &str,
+    text: &str,
+) -> Result<T, StorageError> {
     serde_json::from_value(serde_json::Value::String(text.to_owned()))
         .map_err(|cause| contradiction(at, &cause))
 }
@@ -82,7 +88,14 @@ impl OperationRow {
             id: row.get(0)?,
             lsn: row.get(1)?,
             at: row.get(2)?,
-            texts: [row.get(3)?, row.get(4)?, row.get(5)?, row.get(8)?, row.get(9)?, row.get(10)?],
+            texts: [
+                row.get(3)?,
+                row.get(4)?,
+                row.get(5)?,
+                row.get(8)?,
+                row.get(9)?,
+                row.get(10)?,
+            ],
             agent: row.get(6)?,
             task: row.get(7)?,
             links: [row.get(11)?, row.get(12)?, row.get(13)?, row.get(14)?],
@@ -134,13 +147,18 @@ fn targets_of(
         .prepare_cached("SELECT path, reach FROM target WHERE operation = ?1 ORDER BY path")
         .map_err(named)?;
     let rows = statement
-        .query_map([id_to_sql(id)], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?)))
+        .query_map([id_to_sql(id)], |row| {
+            Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?))
+        })
         .map_err(named)?;
     rows.map(|row| {
         let (path, reach) = row.map_err(named)?;
         let at = format!("a target of operation {id}");
         let path = TargetPath::from_bytes(&path).map_err(|cause| contradiction(&at, &cause))?;
-        Ok(Target::Path { path, reach: word(&at, &reach)? })
+        Ok(Target::Path {
+            path,
+            reach: word(&at, &reach)?,
+        })
     })
     .collect()
 }
@@ -154,12 +172,17 @@ fn edges_of(
         .prepare_cached("SELECT dependency, reason FROM edge WHERE dependent = ?1")
         .map_err(named)?;
     let rows = statement
-        .query_map([id_to_sql(id)], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
+        .query_map([id_to_sql(id)], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+        })
         .map_err(named)?;
     rows.map(|row| {
         let (on, reason) = row.map_err(named)?;
         let reason = word::<DependencyReason>(&format!("an edge of operation {id}"), &reason)?;
-        Ok(Dependency { on: id_from_sql(on), reason })
+        Ok(Dependency {
+            on: id_from_sql(on),
+            reason,
+        })
     })
     .collect()
 }

@@ -63,16 +63,15 @@ pub struct VerifyReport {
 
 impl Store {
     /// Checks everything. `progress` is told how many of how many items are done.
-    pub fn verify(
-        &self,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<VerifyReport, StorageError> {
+    pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport, StorageError> {
         let mut report = VerifyReport::default();
         let needed = self.read(|transaction| {
             let records: u64 = transaction
                 .query_row("SELECT count(*) FROM record", [], |row| row.get(0))
                 .map_err(|error| self.named(error))?;
-            self.verify_chain(transaction, &mut report, &mut |done| progress(done, records))?;
+            self.verify_chain(transaction, &mut report, &mut |done| {
+                progress(done, records)
+            })?;
             self.verify_slots(transaction, &mut report)?;
             self.needed_contents(transaction)
         })?;
@@ -87,7 +86,11 @@ impl Store {
                 }
                 Err(error @ ContentsError::Store(_)) => format!("{error:?}"),
             };
-            report.findings.push(VerifyFinding::Content { digest, detail, needed_by });
+            report.findings.push(VerifyFinding::Content {
+                digest,
+                detail,
+                needed_by,
+            });
         }
         Ok(report)
     }
@@ -114,7 +117,9 @@ impl Store {
             expected = expected.next();
             if place != expected {
                 let detail = format!("record {expected} is missing before it");
-                report.findings.push(VerifyFinding::Record { lsn: place, detail });
+                report
+                    .findings
+                    .push(VerifyFinding::Record { lsn: place, detail });
                 expected = place;
             }
             match read_record(lsn, at, &body, &hash, Some(previous.as_bytes()), &previous) {
@@ -122,7 +127,9 @@ impl Store {
                 Err(error) => {
                     let cause = std::error::Error::source(&error).map(ToString::to_string);
                     let detail = cause.unwrap_or_else(|| error.to_string());
-                    report.findings.push(VerifyFinding::Record { lsn: place, detail });
+                    report
+                        .findings
+                        .push(VerifyFinding::Record { lsn: place, detail });
                 }
             }
             // Go on from the stored hash, so that one bad record is one finding and not all after it.
@@ -141,10 +148,13 @@ impl Store {
         report: &mut VerifyReport,
     ) -> Result<(), StorageError> {
         let named = |error| self.named(error);
-        let mut statement =
-            transaction.prepare("SELECT id, status FROM operation").map_err(named)?;
+        let mut statement = transaction
+            .prepare("SELECT id, status FROM operation")
+            .map_err(named)?;
         let rows = statement
-            .query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
+            .query_map([], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            })
             .map_err(named)?;
         let mut stored = BTreeMap::new();
         for row in rows {
@@ -159,7 +169,9 @@ impl Store {
             if !fits {
                 let found = stored.get(id).map_or("missing", String::as_str);
                 let detail = format!("it is listed as {found}, but its last record is `{kind}`");
-                report.findings.push(VerifyFinding::Operation { id: *id, detail });
+                report
+                    .findings
+                    .push(VerifyFinding::Operation { id: *id, detail });
             }
         }
         Ok(())
@@ -184,7 +196,11 @@ impl Store {
             .map_err(named)?;
         let rows = statement
             .query_map([], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, String>(2)?))
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, Vec<u8>>(1)?,
+                    row.get::<_, String>(2)?,
+                ))
             })
             .map_err(named)?;
         for row in rows {
@@ -194,7 +210,10 @@ impl Store {
             let path = Slot { depot, name }.path();
             report.slots += 1;
             if std::fs::symlink_metadata(path.as_path()).is_err() {
-                report.findings.push(VerifyFinding::Slot { path, needed_by: id_from_sql(id) });
+                report.findings.push(VerifyFinding::Slot {
+                    path,
+                    needed_by: id_from_sql(id),
+                });
             }
         }
         Ok(())
@@ -209,12 +228,17 @@ impl Store {
             .prepare("SELECT digest, operation FROM reference ORDER BY digest")
             .map_err(named)?;
         let rows = statement
-            .query_map([], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?)))
+            .query_map([], |row| {
+                Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))
+            })
             .map_err(named)?;
         let mut needed: BTreeMap<Digest, Vec<OperationId>> = BTreeMap::new();
         for row in rows {
             let (bytes, id) = row.map_err(named)?;
-            needed.entry(digest("a reference", &bytes)?).or_default().push(id_from_sql(id));
+            needed
+                .entry(digest("a reference", &bytes)?)
+                .or_default()
+                .push(id_from_sql(id));
         }
         Ok(needed)
     }

@@ -6,7 +6,9 @@ use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use backout_model::{Digest, TargetPath};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, linkat, mkdirat, mknodat, openat, symlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, linkat, mkdirat, mknodat, openat, symlinkat,
+};
 use rustix::io::Errno;
 
 use super::{Done, Run, SINGLE_SYNCS_MAX};
@@ -23,7 +25,14 @@ impl Run<'_> {
         let mut count = 0_usize;
         let steps = self.steps;
         for (index, step) in steps.iter().enumerate() {
-            let Change::Set { path, before, after } = &step.change else { continue };
+            let Change::Set {
+                path,
+                before,
+                after,
+            } = &step.change
+            else {
+                continue;
+            };
             self.sync_kept(path, before)?;
             if after.is_absent() {
                 continue;
@@ -54,7 +63,9 @@ impl Run<'_> {
         image: &Image,
         material: &Material,
     ) -> Result<Option<OwnedFd>, FileError> {
-        let Some(stage) = self.stages.get(index).cloned() else { return Ok(None) };
+        let Some(stage) = self.stages.get(index).cloned() else {
+            return Ok(None);
+        };
         let place = Dir::of(&stage)?;
         let (dir, name) = (&place.dir, &place.name);
         match image {
@@ -78,27 +89,46 @@ impl Run<'_> {
                 Ok(None)
             }
             Image::Linked { to, identity } => {
-                let first = Dir::of(to)?;
-                names::link(&first, &place)?;
+                // The first name may itself still be a temporary one.
+                let own = self.steps.iter().position(|step| step.change.path() == to);
+                let first = own.and_then(|index| self.stages.get(index)).unwrap_or(to);
+                names::link(&Dir::of(first)?, &place)?;
                 self.done.push(Done::Made(index));
-                if place.node()?.is_none_or(|node| node.identity.ino != identity.ino) {
-                    return Err(FileError::Changed { path: to.to_string() });
+                let is_it = |ino: u64| {
+                    place
+                        .node()
+                        .map(|node| node.is_some_and(|n| n.identity.ino == ino))
+                };
+                match identity {
+                    Some(identity) if !is_it(identity.ino)? => Err(FileError::Changed {
+                        path: to.to_string(),
+                    }),
+                    Some(_) | None => Ok(None),
                 }
-                Ok(None)
             }
-            Image::Kept { slot, node, identity, .. } => {
+            Image::Kept {
+                slot,
+                node,
+                identity,
+                ..
+            } => {
                 let kept = Dir::of(&slot.path())?;
                 names::rename_to_free(&kept, &place)?;
                 self.done.push(Done::Taken(index));
                 self.depots.insert(slot.depot.clone());
-                if !place.node()?.is_some_and(|now| now.is_kept(*node, identity)) {
-                    return Err(FileError::Changed { path: slot.path().to_string() });
+                if !place
+                    .node()?
+                    .is_some_and(|now| now.is_kept(*node, identity))
+                {
+                    return Err(FileError::Changed {
+                        path: slot.path().to_string(),
+                    });
                 }
                 Ok(None)
             }
-            Image::File { digest, meta, .. } => {
-                self.make_file(index, &place, material, digest, meta).map(Some)
-            }
+            Image::File { digest, meta, .. } => self
+                .make_file(index, &place, material, digest, meta)
+                .map(Some),
         }
     }
 
@@ -129,7 +159,10 @@ impl Run<'_> {
         let mut file = File::from(opened);
         let found = self.fill(&mut file, place, material, digest)?;
         if found != *digest {
-            return Err(FileError::WrongContent { path: path.to_string(), digest: *digest });
+            return Err(FileError::WrongContent {
+                path: path.to_string(),
+                digest: *digest,
+            });
         }
         let gaps = meta::write(&file, Kind::File, wanted, &path)?;
         self.note_gaps(index, &gaps);
@@ -168,13 +201,17 @@ impl Run<'_> {
                 });
                 let found = digest_of(place)?.0;
                 if !is_same || found != *digest {
-                    return Err(FileError::Changed { path: source.to_string() });
+                    return Err(FileError::Changed {
+                        path: source.to_string(),
+                    });
                 }
                 Ok(found)
             }
             Material::Stored | Material::Image => {
                 let mut from = self.tools.contents.open(digest)?;
-                Ok(bytes::copy_stream(&mut from, file).naming(&path, "write")?.0)
+                Ok(bytes::copy_stream(&mut from, file)
+                    .naming(&path, "write")?
+                    .0)
             }
         }
     }
@@ -197,8 +234,16 @@ impl Run<'_> {
     fn finish_directories(&mut self) -> Result<(), FileError> {
         let steps = self.steps;
         for (index, step) in steps.iter().enumerate().rev() {
-            let Change::Set { after: Image::Directory { meta }, .. } = &step.change else { continue };
-            let Some(stage) = self.stages.get(index).cloned() else { continue };
+            let Change::Set {
+                after: Image::Directory { meta },
+                ..
+            } = &step.change
+            else {
+                continue;
+            };
+            let Some(stage) = self.stages.get(index).cloned() else {
+                continue;
+            };
             self.dress(&Dir::of(&stage)?, Kind::Directory, meta)?;
         }
         Ok(())
@@ -206,8 +251,16 @@ impl Run<'_> {
 
     fn sync_new_directories(&self) -> Result<(), FileError> {
         for (step, stage) in std::iter::zip(self.steps, &self.stages) {
-            if matches!(step.change, Change::Set { after: Image::Directory { .. }, .. }) {
-                self.tools.syncs.dir(&*Dir::of(stage)?.enter()?, self.sync_name(false))?;
+            if matches!(
+                step.change,
+                Change::Set {
+                    after: Image::Directory { .. },
+                    ..
+                }
+            ) {
+                self.tools
+                    .syncs
+                    .dir(&*Dir::of(stage)?.enter()?, self.sync_name(false))?;
             }
         }
         Ok(())
@@ -234,8 +287,10 @@ impl Run<'_> {
 
     /// Makes the bytes of an inode durable that is about to be the only pre-image.
     fn sync_kept(&self, path: &TargetPath, before: &Image) -> Result<(), FileError> {
-        if let Image::Kept { node: Kind::File, .. } = before
-            && let Ok(file) = Dir::of(path)?.read()
+        if let Image::Kept {
+            node: Kind::File, ..
+        } = before
+            && let Ok(file) = Dir::of(path).and_then(|place| place.read())
         {
             self.tools.syncs.file(&file, path, "keep.file")?;
             self.tools.reach("file.keep-synced")?;

@@ -30,6 +30,8 @@ use super::stage::Material;
 use super::sys::Node;
 use super::tools::Tools;
 
+pub(crate) use swap::exchange;
+
 /// Above this many files one sync of the file system is cheaper than one of each file.
 pub(crate) const SINGLE_SYNCS_MAX: usize = 64;
 
@@ -50,6 +52,21 @@ pub(crate) struct Step {
     pub(crate) change: Change,
     pub(crate) material: Material,
     pub(crate) seen: Seen,
+    /// For a move, what the new name was when it was captured.
+    pub(crate) seen_at_new: Seen,
+}
+
+impl Step {
+    /// Makes a step that finds nothing at its name.
+    pub(crate) const fn new(number: usize, change: Change, material: Material) -> Self {
+        Self {
+            number,
+            change,
+            material,
+            seen: Seen::Absent,
+            seen_at_new: Seen::Absent,
+        }
+    }
 }
 
 /// What has been done so far, in order.
@@ -78,12 +95,13 @@ enum Done {
 /// One execution of a list of steps.
 struct Run<'a> {
     tools: &'a Tools,
-    id: OperationId,
     steps: &'a [Step],
     /// Per step, the temporary path.
     stages: Vec<TargetPath>,
     /// Per step, whether it arrives inside a new directory.
     carried: Vec<bool>,
+    /// The last step that takes each path away.
+    taken_away: HashMap<TargetPath, usize>,
     done: Vec<Done>,
     touched: BTreeSet<TargetPath>,
     depots: BTreeSet<TargetPath>,
@@ -102,17 +120,19 @@ pub(crate) fn run(
     let (stages, carried) = stage_paths(id, steps);
     let mut run = Run {
         tools,
-        id,
         steps,
         stages,
         carried,
+        taken_away: taken_away(steps),
         done: Vec::new(),
         touched: BTreeSet::new(),
         depots: BTreeSet::new(),
         is_undo,
         gaps: Vec::new(),
     };
-    tools.progress.total(u64::try_from(steps.len()).unwrap_or(0));
+    tools
+        .progress
+        .total(u64::try_from(steps.len()).unwrap_or(0));
     let times = run.times_of(parents);
     match run.all(parents, &times) {
         Ok(completion) => Ok(completion),
@@ -156,6 +176,17 @@ impl Run<'_> {
     }
 }
 
+/// Finds the paths that stop being directories, each with the last step that does it.
+fn taken_away(steps: &[Step]) -> HashMap<TargetPath, usize> {
+    let numbered = steps.iter().enumerate();
+    let paths = numbered.filter_map(|(index, step)| match &step.change {
+        Change::Set { path, before, .. } => before.is_directory().then(|| (path.clone(), index)),
+        Change::Move { from, .. } => Some((from.clone(), index)),
+        Change::Retouch { .. } => None,
+    });
+    paths.collect()
+}
+
 /// Gives the temporary name of a change.
 pub(crate) fn temporary_name(id: OperationId, number: usize) -> OsString {
     OsString::from(format!(".backout-{id}-{number}"))
@@ -184,8 +215,17 @@ pub(crate) fn temporary_paths<'c>(
     let mut stages = Vec::new();
     for (number, change) in changes {
         let path = change.path();
-        let above = path.ancestors().filter(|above| roots.contains_key(above)).last();
-        let is_part = matches!(change, Change::Set { before: Image::Absent, .. });
+        let above = path
+            .ancestors()
+            .filter(|above| roots.contains_key(above))
+            .last();
+        let is_part = matches!(
+            change,
+            Change::Set {
+                before: Image::Absent,
+                ..
+            }
+        );
         let inside = above.filter(|_| is_part).and_then(|root| {
             let stage = roots.get(&root)?;
             path.rebase(&root, stage)

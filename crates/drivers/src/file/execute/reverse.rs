@@ -19,7 +19,9 @@ impl Run<'_> {
         while let Some(done) = self.done.pop() {
             if let Err(error) = self.take_back(&done) {
                 let path = done.index().and_then(|index| self.steps.get(index));
-                let path = path.map(|step| step.change.path().to_string()).unwrap_or_default();
+                let path = path
+                    .map(|step| step.change.path().to_string())
+                    .unwrap_or_default();
                 failed.get_or_insert((path, error.to_string()));
             }
         }
@@ -31,26 +33,41 @@ impl Run<'_> {
         let _synced = self.sync_all();
         match failed {
             None => cause,
-            Some((path, putting_back)) => {
-                FileError::HalfDone { path, putting_back, cause: Box::new(cause) }
-            }
+            Some((path, putting_back)) => FileError::HalfDone {
+                path,
+                putting_back,
+                cause: Box::new(cause),
+            },
         }
     }
 
     fn take_back(&mut self, done: &Done) -> Result<(), FileError> {
-        let Some(step) = done.index().and_then(|index| self.steps.get(index)) else { return Ok(()) };
+        let Some(step) = done.index().and_then(|index| self.steps.get(index)) else {
+            return Ok(());
+        };
         match (done, &step.change) {
             (Done::Made(index), _) => {
                 let place = self.stage(*index)?;
                 let is_directory = matches!(
                     &step.change,
-                    Change::Set { after: Image::Directory { .. }, .. }
+                    Change::Set {
+                        after: Image::Directory { .. },
+                        ..
+                    }
                 );
-                if is_directory { names::rmdir(&place) } else { names::unlink(&place) }
+                if is_directory {
+                    names::rmdir(&place)
+                } else {
+                    names::unlink(&place)
+                }
             }
-            (Done::Taken(index), Change::Set { after: Image::Kept { slot, .. }, .. }) => {
-                names::rename_to_free(&self.stage(*index)?, &Dir::of(&slot.path())?)
-            }
+            (
+                Done::Taken(index),
+                Change::Set {
+                    after: Image::Kept { slot, .. },
+                    ..
+                },
+            ) => names::rename_to_free(&self.stage(*index)?, &Dir::of(&slot.path())?),
             (Done::Placed(index), Change::Set { path, .. }) => {
                 names::rename_to_free(&Dir::of(path)?, &self.stage(*index)?)
             }
@@ -62,11 +79,17 @@ impl Run<'_> {
             }
             (Done::Moved(_, was_exchanged), Change::Move { from, to, .. }) => {
                 let (old, new) = (Dir::of(from)?, Dir::of(to)?);
-                if *was_exchanged { exchange(&old, &new) } else { names::rename_to_free(&new, &old) }
+                if *was_exchanged {
+                    exchange(&old, &new)
+                } else {
+                    names::rename_to_free(&new, &old)
+                }
             }
             (Done::Retouched(_), Change::Retouch { path, before, .. }) => {
                 let place = Dir::of(path)?;
-                let Some(node) = place.node()? else { return Ok(()) };
+                let Some(node) = place.node()? else {
+                    return Ok(());
+                };
                 meta::write(place.handle()?, node.kind, before, path).map(drop)
             }
             (Done::Parked(index), _) => {
@@ -92,9 +115,10 @@ impl Run<'_> {
             (Some(stage), Some(at)) => Some(std::mem::replace(stage, at)),
             _ => None,
         };
+        // Making notes itself as done; that is not an effect of the operation.
+        let length = self.done.len();
         let made = self.make(index, image, &Material::Stored);
-        // Making notes itself as done; that was not an effect of the operation.
-        self.done.pop();
+        self.done.truncate(length);
         if let Some(previous) = previous
             && let Some(stage) = self.stages.get_mut(index)
         {
@@ -103,7 +127,12 @@ impl Run<'_> {
         made?;
         if let (Image::Directory { meta }, Some(stage)) = (image, self.stages.get(index)) {
             let place = Dir::of(stage)?;
-            meta::write(place.handle()?, crate::file::recipe::Kind::Directory, meta, stage)?;
+            meta::write(
+                place.handle()?,
+                crate::file::recipe::Kind::Directory,
+                meta,
+                stage,
+            )?;
         }
         Ok(())
     }
@@ -111,7 +140,11 @@ impl Run<'_> {
     fn stage(&self, index: usize) -> Result<Place, FileError> {
         let stage = self.stages.get(index);
         stage.map_or_else(
-            || Err(FileError::Unusable { path: index.to_string() }),
+            || {
+                Err(FileError::Unusable {
+                    path: index.to_string(),
+                })
+            },
             |stage| Dir::of(stage),
         )
     }

@@ -15,12 +15,19 @@ impl Run<'_> {
     /// Reads back what an undo put in place.
     pub(super) fn check_all(&self) -> Result<(), FileError> {
         for step in self.steps {
-            let Change::Set { path, after, .. } = &step.change else { continue };
-            if matches!(after, Image::File { .. } | Image::Symlink { .. } | Image::Kept { .. })
-                && let Some(why) = Current::at(path)?.differs(after, None)?
+            let Change::Set { path, after, .. } = &step.change else {
+                continue;
+            };
+            if matches!(
+                after,
+                Image::File { .. } | Image::Symlink { .. } | Image::Kept { .. }
+            ) && let Some(why) = Current::at(path)?.differs(after, None)?
                 && !self.gaps.iter().any(|(other, _)| other == path)
             {
-                return Err(FileError::Damaged { path: path.to_string(), why });
+                return Err(FileError::Damaged {
+                    path: path.to_string(),
+                    why,
+                });
             }
         }
         self.tools.reach("file.checked")
@@ -29,7 +36,10 @@ impl Run<'_> {
     /// Reads the times of the directories whose entries are about to change.
     pub(super) fn times_of(&self, parents: &[ParentTimes]) -> Vec<Option<Times>> {
         let read = |parent: &ParentTimes| Dir::open(&parent.path).ok()?.node().ok();
-        parents.iter().map(|parent| read(parent).map(|node| node.times)).collect()
+        parents
+            .iter()
+            .map(|parent| read(parent).map(|node| node.times))
+            .collect()
     }
 
     /// Gives directories the times they shall have.
@@ -39,7 +49,11 @@ impl Run<'_> {
         before: &[Option<Times>],
     ) -> Result<(), FileError> {
         for step in self.steps.iter().rev() {
-            if let Change::Set { path, after: Image::Directory { meta }, .. } = &step.change
+            if let Change::Set {
+                path,
+                after: Image::Directory { meta },
+                ..
+            } = &step.change
                 && let Some(times) = meta.times
             {
                 meta::write_times(Dir::of(path)?.handle()?, times, path)?;
@@ -83,8 +97,14 @@ impl Run<'_> {
             identities.push(node.map(|node| node.identity));
         }
         wait_out_the_tick(&identities);
-        let after = self.times_of(parents).into_iter().map(|times| times.map(|times| times.mtime));
-        Ok(FileCompletion { identities, parents: after.collect() })
+        let after = self
+            .times_of(parents)
+            .into_iter()
+            .map(|times| times.map(|times| times.mtime));
+        Ok(FileCompletion {
+            identities,
+            parents: after.collect(),
+        })
     }
 }
 
@@ -97,9 +117,16 @@ pub(crate) fn set_times(parent: &ParentTimes, times: Times) -> Result<(), FileEr
 /// A large file is later believed by its stamps, so nobody may be able to change it within the same tick
 /// of the clock that stamped it.
 fn wait_out_the_tick(identities: &[Option<Identity>]) {
-    let large = identities.iter().flatten().filter(|left| left.size >= BELIEVED_BYTES_MIN);
-    let Some(newest) = large.map(|left| left.ctime).max() else { return };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let large = identities
+        .iter()
+        .flatten()
+        .filter(|left| left.size >= BELIEVED_BYTES_MIN);
+    let Some(newest) = large.map(|left| left.ctime).max() else {
+        return;
+    };
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     let stamped = Duration::from_nanos(u64::try_from(newest).unwrap_or(0));
     if let Some(rest) = (stamped + TICK).checked_sub(now) {
         std::thread::sleep(rest.min(TICK));

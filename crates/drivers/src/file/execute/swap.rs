@@ -12,22 +12,34 @@ use crate::file::sys::{Dir, Node, Place, meta, names};
 impl Run<'_> {
     /// Makes one change visible.
     pub(super) fn swap(&mut self, index: usize) -> Result<(), FileError> {
-        let Some(step) = self.steps.get(index) else { return Ok(()) };
+        let Some(step) = self.steps.get(index) else {
+            return Ok(());
+        };
         if self.carried.get(index) == Some(&true) {
             return Ok(());
         }
         self.tools.reach("file.swap")?;
         match &step.change {
-            Change::Set { path, before, after } => {
+            Change::Set {
+                path,
+                before,
+                after,
+            } => {
                 self.set(index, path, before, after, step.seen)?;
                 if self.is_below_later(index, path) {
                     self.dispose(index)?;
                 }
             }
-            Change::Move { from, to, replaced, .. } => {
-                self.rename(index, from, to, replaced, step.seen)?;
+            Change::Move {
+                from, to, replaced, ..
+            } => {
+                self.rename(index, (from, to), replaced, (step.seen, step.seen_at_new))?;
             }
-            Change::Retouch { path, before, after } => {
+            Change::Retouch {
+                path,
+                before,
+                after,
+            } => {
                 self.retouch(index, path, (before, after), step.seen)?;
             }
         }
@@ -43,7 +55,9 @@ impl Run<'_> {
         seen: Seen,
     ) -> Result<(), FileError> {
         let place = Dir::of(path)?;
-        let Some(stage) = self.stages.get(index) else { return Ok(()) };
+        let Some(stage) = self.stages.get(index) else {
+            return Ok(());
+        };
         let stage = place.dir.place(stage.file_name().unwrap_or_default());
         self.touch(path);
         match (before.is_absent(), after.is_absent()) {
@@ -71,13 +85,13 @@ impl Run<'_> {
     fn rename(
         &mut self,
         index: usize,
-        from: &TargetPath,
-        to: &TargetPath,
+        (from, to): (&TargetPath, &TargetPath),
         replaced: &Image,
-        seen: Seen,
+        (seen, seen_at_new): (Seen, Seen),
     ) -> Result<(), FileError> {
         let (old, new) = (Dir::of(from)?, Dir::of(to)?);
         check_seen(&old, seen, true)?;
+        check_seen(&new, seen_at_new, true)?;
         self.touch(from);
         self.touch(to);
         if replaced.is_absent() {
@@ -86,8 +100,11 @@ impl Run<'_> {
         } else {
             exchange(&old, &new)?;
             self.done.push(Done::Moved(index, true));
+            check_seen(&old, seen_at_new, false).map_err(|_| changed(to))?;
         }
-        check_seen(&new, seen, false).map_err(|_| changed(from))
+        check_seen(&new, seen, false)
+            .map(drop)
+            .map_err(|_| changed(from))
     }
 
     fn retouch(
@@ -101,15 +118,17 @@ impl Run<'_> {
         let node = check_seen(&place, seen, true)?.ok_or_else(|| changed(path))?;
         // Opened before the change: afterwards the mode may forbid it.
         let readable = matches!(node.kind, Kind::File | Kind::Directory)
-            .then(|| rustix::fs::openat(
-                &place.dir,
-                &place.name,
-                rustix::fs::OFlags::RDONLY
-                    | rustix::fs::OFlags::NOFOLLOW
-                    | rustix::fs::OFlags::NONBLOCK
-                    | rustix::fs::OFlags::CLOEXEC,
-                rustix::fs::Mode::empty(),
-            ))
+            .then(|| {
+                rustix::fs::openat(
+                    &place.dir,
+                    &place.name,
+                    rustix::fs::OFlags::RDONLY
+                        | rustix::fs::OFlags::NOFOLLOW
+                        | rustix::fs::OFlags::NONBLOCK
+                        | rustix::fs::OFlags::CLOEXEC,
+                    rustix::fs::Mode::empty(),
+                )
+            })
             .and_then(Result::ok);
         let handle = place.handle()?;
         self.done.push(Done::Retouched(index));
@@ -118,32 +137,67 @@ impl Run<'_> {
         wanted.times = None;
         let gaps = meta::write(&handle, node.kind, &wanted, path)?;
         if !gaps.is_empty() && before != after {
-            return Err(FileError::Permission { path: path.to_string(), action: "change" });
+            return Err(FileError::Permission {
+                path: path.to_string(),
+                action: "change",
+            });
         }
         match readable {
             Some(file) => self.tools.syncs.file(file, path, self.sync_name(true)),
-            None => self.tools.syncs.file_system(&place.dir, self.sync_name(true)),
+            None => self
+                .tools
+                .syncs
+                .file_system(&place.dir, self.sync_name(true)),
         }
     }
 
     /// Puts away everything that was exchanged out: first what goes into slots, last what is dropped.
     pub(super) fn dispose_all(&mut self) -> Result<(), FileError> {
-        let put_away: HashSet<usize> = self.done.iter().filter_map(|done| match done {
-            Done::Parked(index) | Done::Dropped(index) => Some(*index),
-            Done::Made(_) | Done::Taken(_) | Done::Placed(_) | Done::Exchanged(_)
-            | Done::Withdrawn(_) | Done::Moved(..) | Done::Retouched(_) => None,
-        }).collect();
-        let out: Vec<usize> = self.done.iter().filter_map(|done| match done {
-            Done::Exchanged(index) | Done::Withdrawn(index) | Done::Moved(index, true) => {
-                Some(*index)
-            }
-            Done::Made(_) | Done::Taken(_) | Done::Placed(_) | Done::Moved(_, false)
-            | Done::Retouched(_) | Done::Parked(_) | Done::Dropped(_) => None,
-        }).filter(|index| !put_away.contains(index)).collect();
-        let is_kept = |index: &usize| self.steps.get(*index).is_some_and(|step| {
-            matches!(&step.change, Change::Set { before: Image::Kept { .. }, .. }
-                | Change::Move { replaced: Image::Kept { .. }, .. })
-        });
+        let put_away: HashSet<usize> = self
+            .done
+            .iter()
+            .filter_map(|done| match done {
+                Done::Parked(index) | Done::Dropped(index) => Some(*index),
+                Done::Made(_)
+                | Done::Taken(_)
+                | Done::Placed(_)
+                | Done::Exchanged(_)
+                | Done::Withdrawn(_)
+                | Done::Moved(..)
+                | Done::Retouched(_) => None,
+            })
+            .collect();
+        let out: Vec<usize> = self
+            .done
+            .iter()
+            .filter_map(|done| match done {
+                Done::Exchanged(index) | Done::Withdrawn(index) | Done::Moved(index, true) => {
+                    Some(*index)
+                }
+                Done::Made(_)
+                | Done::Taken(_)
+                | Done::Placed(_)
+                | Done::Moved(_, false)
+                | Done::Retouched(_)
+                | Done::Parked(_)
+                | Done::Dropped(_) => None,
+            })
+            .filter(|index| !put_away.contains(index))
+            .collect();
+        let is_kept = |index: &usize| {
+            self.steps.get(*index).is_some_and(|step| {
+                matches!(
+                    &step.change,
+                    Change::Set {
+                        before: Image::Kept { .. },
+                        ..
+                    } | Change::Move {
+                        replaced: Image::Kept { .. },
+                        ..
+                    }
+                )
+            })
+        };
         let (kept, dropped): (Vec<usize>, Vec<usize>) = out.into_iter().partition(is_kept);
         for index in kept.into_iter().chain(dropped) {
             self.dispose(index)?;
@@ -152,7 +206,9 @@ impl Run<'_> {
     }
 
     fn dispose(&mut self, index: usize) -> Result<(), FileError> {
-        let Some((old, image)) = self.exchanged_out(index)? else { return Ok(()) };
+        let Some((old, image)) = self.exchanged_out(index)? else {
+            return Ok(());
+        };
         match image {
             Image::Absent => return Ok(()),
             Image::Kept { slot, .. } => {
@@ -178,11 +234,15 @@ impl Run<'_> {
 
     /// Gives the place and the image of what a step exchanged out.
     pub(super) fn exchanged_out(&self, index: usize) -> Result<Option<(Place, &Image)>, FileError> {
-        let Some(step) = self.steps.get(index) else { return Ok(None) };
+        let Some(step) = self.steps.get(index) else {
+            return Ok(None);
+        };
         match &step.change {
             Change::Set { path, before, .. } => {
                 let place = Dir::of(path)?;
-                let Some(stage) = self.stages.get(index) else { return Ok(None) };
+                let Some(stage) = self.stages.get(index) else {
+                    return Ok(None);
+                };
                 let stage = place.dir.place(stage.file_name().unwrap_or_default());
                 Ok(Some((stage, before)))
             }
@@ -193,15 +253,11 @@ impl Run<'_> {
 
     /// Tells whether a later step takes away or moves a directory above this one.
     fn is_below_later(&self, index: usize, path: &TargetPath) -> bool {
-        let later = self.steps.iter().skip(index + 1);
-        // Trees are removed entry by entry only where there is no depot, so the list is searched rarely.
-        let removes = |change: &Change| match change {
-            Change::Set { path, after, .. } => (!after.is_directory()).then(|| path.clone()),
-            Change::Move { from, .. } => Some(from.clone()),
-            Change::Retouch { .. } => None,
-        };
-        let mut above = later.filter_map(|step| removes(&step.change));
-        above.any(|other| path.is_below(&other))
+        path.ancestors().any(|above| {
+            self.taken_away
+                .get(&above)
+                .is_some_and(|last| *last > index)
+        })
     }
 }
 
@@ -213,11 +269,15 @@ fn check_seen(place: &Place, seen: Seen, with_ctime: bool) -> Result<Option<Node
         (Seen::There(node), Some(now)) => now.is_still(&node, with_ctime),
         (Seen::Absent, Some(_)) | (Seen::There(_), None) => false,
     };
-    if is_same { Ok(now) } else { Err(changed(&place.path())) }
+    if is_same {
+        Ok(now)
+    } else {
+        Err(changed(&place.path()))
+    }
 }
 
 /// Swaps two names; where the file system cannot, by way of a third name.
-pub(super) fn exchange(stage: &Place, place: &Place) -> Result<(), FileError> {
+pub(crate) fn exchange(stage: &Place, place: &Place) -> Result<(), FileError> {
     if names::exchange(stage, place)? {
         return Ok(());
     }
@@ -234,5 +294,7 @@ pub(super) fn exchange(stage: &Place, place: &Place) -> Result<(), FileError> {
 }
 
 fn changed(path: &TargetPath) -> FileError {
-    FileError::Changed { path: path.to_string() }
+    FileError::Changed {
+        path: path.to_string(),
+    }
 }

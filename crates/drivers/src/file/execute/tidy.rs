@@ -4,7 +4,7 @@
 //! name is a copy of something stored, and goes away. In a half-built directory only the names that the
 //! recipe lists are removed: what anybody else put there stays.
 
-use backout_model::Slot;
+use backout_model::{Slot, TargetPath};
 
 use super::temporary_paths;
 use crate::file::error::FileError;
@@ -16,43 +16,85 @@ use crate::file::tools::Tools;
 pub(crate) fn tidy(tools: &Tools, recipe: &FileRecipe) -> Result<(), FileError> {
     let numbered = recipe.changes.iter().enumerate();
     let stages = temporary_paths(recipe.operation, numbered);
+    let mut stuck = Vec::new();
+    for (change, stage) in std::iter::zip(&recipe.changes, &stages) {
+        for place in names_of(stage)? {
+            if !rescue(&place, change)? {
+                stuck.push(place.path());
+            }
+        }
+    }
     // Entries of half-built directories come after them in the recipe: backwards, they go first.
     for (change, stage) in std::iter::zip(&recipe.changes, &stages).rev() {
-        let Change::Set { before, after, .. } = change else { continue };
-        let Some(place) = open(Dir::of(stage))? else { continue };
-        let mut old = place.name.clone();
-        old.push("-old");
-        for place in [place.dir.place(&old), place] {
-            clear(&place, [before, after])?;
+        let is_stuck = stuck
+            .iter()
+            .any(|kept| stage == kept || stage.is_below(kept));
+        if is_stuck || !matches!(change, Change::Set { .. }) {
+            continue;
+        }
+        for place in names_of(stage)? {
+            remove(&place)?;
             tools.reach("file.tidied")?;
         }
     }
     Ok(())
 }
 
-fn clear(place: &Place, images: [&Image; 2]) -> Result<(), FileError> {
-    let Some(node) = place.node()? else { return Ok(()) };
-    for (slot, kind, identity) in images.into_iter().filter_map(kept) {
-        if node.is_kept(kind, identity) {
-            return match open(Dir::of(&slot.path()))? {
-                Some(home) if home.node()?.is_none() => names::rename_to_free(place, &home),
-                // Its slot is taken: it is not ours to decide which of the two is right.
-                Some(_) | None => Ok(()),
-            };
+/// Gives the one or two temporary names of a change that something stands under.
+fn names_of(stage: &TargetPath) -> Result<Vec<Place>, FileError> {
+    let Some(place) = open(Dir::of(stage))? else {
+        return Ok(Vec::new());
+    };
+    let mut old = place.name.clone();
+    old.push("-old");
+    let mut found = Vec::new();
+    for place in [place.dir.place(&old), place] {
+        if place.node()?.is_some() {
+            found.push(place);
         }
     }
-    if node.kind != Kind::Directory {
-        return names::unlink(place);
+    Ok(found)
+}
+
+/// Puts a kept inode back into its slot. Gives false if one is there and cannot go back.
+fn rescue(place: &Place, change: &Change) -> Result<bool, FileError> {
+    let Some(node) = place.node()? else {
+        return Ok(true);
+    };
+    for (slot, kind, identity) in change.images().into_iter().filter_map(kept) {
+        // By its number alone: even one that changed since is not ours to remove.
+        if node.kind != kind || node.identity.ino != identity.ino {
+            continue;
+        }
+        return match open(Dir::of(&slot.path()))? {
+            Some(home) if home.node()?.is_none() => {
+                names::rename_to_free(place, &home).map(|()| true)
+            }
+            Some(_) | None => Ok(false),
+        };
     }
-    match names::rmdir(place) {
-        Err(FileError::NotEmpty { .. }) => Ok(()),
-        other => other,
+    Ok(true)
+}
+
+fn remove(place: &Place) -> Result<(), FileError> {
+    match place.node()? {
+        None => Ok(()),
+        Some(node) if node.kind != Kind::Directory => names::unlink(place),
+        Some(_) => match names::rmdir(place) {
+            Err(FileError::NotEmpty { .. }) => Ok(()),
+            other => other,
+        },
     }
 }
 
 fn kept(image: &Image) -> Option<(&Slot, Kind, &Identity)> {
     match image {
-        Image::Kept { slot, node, identity, .. } => Some((slot, *node, identity)),
+        Image::Kept {
+            slot,
+            node,
+            identity,
+            ..
+        } => Some((slot, *node, identity)),
         Image::Absent
         | Image::File { .. }
         | Image::Symlink { .. }

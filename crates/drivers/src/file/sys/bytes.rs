@@ -69,8 +69,8 @@ pub(crate) fn clone_file(from: &File, to: &File) -> io::Result<()> {
 fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
     seek(from, SeekFrom::Start(start))?;
     seek(to, SeekFrom::Start(start))?;
-    let (mut from, mut to) = (from, to);
-    io::copy(&mut from.by_ref().take(end - start), &mut to.by_ref())?;
+    let mut to = to;
+    io::copy(&mut Read::take(from, end - start), &mut to)?;
     Ok(())
 }
 

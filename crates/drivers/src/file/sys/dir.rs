@@ -31,7 +31,13 @@ impl Dir {
         let mut last = Errno::ACCESS;
         for (flags, is_readable) in tries {
             match open_beneath_no_link(path, flags | OFlags::DIRECTORY | OFlags::CLOEXEC) {
-                Ok(fd) => return Ok(Arc::new(Self { fd, path: path.clone(), is_readable })),
+                Ok(fd) => {
+                    return Ok(Arc::new(Self {
+                        fd,
+                        path: path.clone(),
+                        is_readable,
+                    }));
+                }
                 Err(errno @ (Errno::PERM | Errno::ACCESS)) => last = errno,
                 Err(errno) => return Err(FileError::of(errno, path, "open")),
             }
@@ -41,10 +47,15 @@ impl Dir {
 
     /// Opens the directory that holds `path`.
     pub(crate) fn of(path: &TargetPath) -> Result<Place, FileError> {
-        let unusable = || FileError::Unusable { path: path.to_string() };
+        let unusable = || FileError::Unusable {
+            path: path.to_string(),
+        };
         let parent = path.parent().ok_or_else(unusable)?;
         let name = path.file_name().ok_or_else(unusable)?.to_owned();
-        Ok(Place { dir: Self::open(&parent)?, name })
+        Ok(Place {
+            dir: Self::open(&parent)?,
+            name,
+        })
     }
 
     /// Gives the path it was opened by.
@@ -59,7 +70,10 @@ impl Dir {
 
     /// Gives a place in it.
     pub(crate) fn place(self: &Arc<Self>, name: &OsStr) -> Place {
-        Place { dir: Self::clone_of(self), name: name.to_owned() }
+        Place {
+            dir: Self::clone_of(self),
+            name: name.to_owned(),
+        }
     }
 
     fn clone_of(this: &Arc<Self>) -> Arc<Self> {
@@ -129,7 +143,12 @@ impl Place {
     /// Opens a regular file for reading, without touching its access time where that is allowed.
     pub(crate) fn read(&self) -> Result<File, FileError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let quiet = openat(&self.dir, &self.name, flags | OFlags::NOATIME, Mode::empty());
+        let quiet = openat(
+            &self.dir,
+            &self.name,
+            flags | OFlags::NOATIME,
+            Mode::empty(),
+        );
         let opened = match quiet {
             Err(Errno::PERM) => openat(&self.dir, &self.name, flags, Mode::empty()),
             other => other,
@@ -138,12 +157,16 @@ impl Place {
         let stat = rustix::fs::fstat(&file).naming(&self.path(), "look at")?;
         match Node::of(&stat).kind {
             Kind::File => Ok(file),
-            Kind::Directory => Err(FileError::IsADirectory { path: self.path().to_string() }),
+            Kind::Directory => Err(FileError::IsADirectory {
+                path: self.path().to_string(),
+            }),
             Kind::Symlink
             | Kind::Fifo
             | Kind::Socket
             | Kind::BlockDevice
-            | Kind::CharacterDevice => Err(FileError::NotAFile { path: self.path().to_string() }),
+            | Kind::CharacterDevice => Err(FileError::NotAFile {
+                path: self.path().to_string(),
+            }),
         }
     }
 
@@ -152,11 +175,19 @@ impl Place {
         let path = self.path();
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut last = Errno::ACCESS;
-        for extra in [OFlags::RDONLY | OFlags::NOATIME, OFlags::RDONLY, OFlags::PATH] {
+        for extra in [
+            OFlags::RDONLY | OFlags::NOATIME,
+            OFlags::RDONLY,
+            OFlags::PATH,
+        ] {
             match openat(&self.dir, &self.name, flags | extra, Mode::empty()) {
                 Ok(fd) => {
                     let is_readable = extra != OFlags::PATH;
-                    return Ok(Arc::new(Dir { fd, path, is_readable }));
+                    return Ok(Arc::new(Dir {
+                        fd,
+                        path,
+                        is_readable,
+                    }));
                 }
                 Err(errno @ (Errno::PERM | Errno::ACCESS)) => last = errno,
                 Err(errno) => return Err(FileError::of(errno, &path, "open")),
@@ -179,7 +210,9 @@ fn walk_no_link(path: &TargetPath, flags: OFlags) -> Result<OwnedFd, Errno> {
     let through = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut at = openat(CWD, "/", through, Mode::empty())?;
     for component in path.as_path().components() {
-        let Component::Normal(name) = component else { continue };
+        let Component::Normal(name) = component else {
+            continue;
+        };
         at = match openat(&at, name, through, Mode::empty()) {
             Ok(next) => next,
             // A symbolic link opened with O_DIRECTORY | O_NOFOLLOW is "not a directory": tell them apart.
@@ -208,7 +241,11 @@ mod tests {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         for (path, is_fine) in [("real/inner", true), ("link/inner", false), ("link", false)] {
             let path = TargetPath::new(root.join(path)).unwrap();
-            assert_eq!(open_beneath_no_link(&path, flags).is_ok(), is_fine, "{path}");
+            assert_eq!(
+                open_beneath_no_link(&path, flags).is_ok(),
+                is_fine,
+                "{path}"
+            );
             assert_eq!(walk_no_link(&path, flags).is_ok(), is_fine, "{path}");
             let walked = walk_no_link(&path, flags).map(drop);
             assert!(is_fine || walked == Err(Errno::LOOP), "{path}");

@@ -19,7 +19,8 @@ pub(crate) fn umask() -> u32 {
     *UMASK.get_or_init(|| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-        line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+        line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+            .unwrap_or(0o022)
     })
 }
 
@@ -33,8 +34,11 @@ pub(crate) fn of_dir(dir: &Dir) -> Result<Meta, FileError> {
 pub(crate) fn foresee(parent: &Meta, mode: Option<u32>, is_directory: bool) -> Meta {
     let usual = if is_directory { 0o777 } else { 0o666 };
     let is_setgid = parent.mode & 0o2000 != 0;
-    let gid =
-        if is_setgid { parent.gid } else { rustix::process::getegid().as_raw() };
+    let gid = if is_setgid {
+        parent.gid
+    } else {
+        rustix::process::getegid().as_raw()
+    };
     let mut meta = Meta {
         mode: usual & !umask(),
         uid: rustix::process::geteuid().as_raw(),
@@ -48,16 +52,22 @@ pub(crate) fn foresee(parent: &Meta, mode: Option<u32>, is_directory: bool) -> M
         if let Some((bits, is_plain)) = mask_acl(&mut access, usual) {
             meta.mode = bits;
             if !is_plain {
-                meta.xattrs.push((AnyBytes(ACL_ACCESS.to_vec()), AnyBytes(access)));
+                meta.xattrs
+                    .push((AnyBytes(ACL_ACCESS.to_vec()), AnyBytes(access)));
             }
             if is_directory {
-                meta.xattrs.push((AnyBytes(ACL_DEFAULT.to_vec()), acl.clone()));
+                meta.xattrs
+                    .push((AnyBytes(ACL_DEFAULT.to_vec()), acl.clone()));
             }
         }
     }
     if let Some(mode) = mode {
         meta.mode = mode & 0o7777;
-        if let Some((_, acl)) = meta.xattrs.iter_mut().find(|(name, _)| name.0 == ACL_ACCESS) {
+        if let Some((_, acl)) = meta
+            .xattrs
+            .iter_mut()
+            .find(|(name, _)| name.0 == ACL_ACCESS)
+        {
             let _bits = set_acl_mode(&mut acl.0, mode);
         }
     }
@@ -70,7 +80,11 @@ pub(crate) fn foresee(parent: &Meta, mode: Option<u32>, is_directory: bool) -> M
 /// Adjusts an access ACL to a mode set by `chmod`, as the kernel does.
 pub(crate) fn chmod_acl(meta: &mut Meta) {
     let mode = meta.mode;
-    if let Some((_, acl)) = meta.xattrs.iter_mut().find(|(name, _)| name.0 == ACL_ACCESS) {
+    if let Some((_, acl)) = meta
+        .xattrs
+        .iter_mut()
+        .find(|(name, _)| name.0 == ACL_ACCESS)
+    {
         let _bits = set_acl_mode(&mut acl.0, mode);
     }
 }
@@ -97,7 +111,9 @@ fn edit_acl(acl: &mut [u8], change: impl Fn(u16, u16) -> u16, mode: u32) -> Opti
         _ => 0,
     };
     let has_mask = entries.chunks_exact(8).any(|entry| tag_of(entry) == MASK);
-    let is_plain = entries.chunks_exact(8).all(|e| [USER_OBJ, GROUP_OBJ, OTHER].contains(&tag_of(e)));
+    let is_plain = entries
+        .chunks_exact(8)
+        .all(|e| [USER_OBJ, GROUP_OBJ, OTHER].contains(&tag_of(e)));
     let mut result = 0;
     for entry in entries.chunks_exact_mut(8) {
         let shift = match tag_of(entry) {
@@ -107,7 +123,9 @@ fn edit_acl(acl: &mut [u8], change: impl Fn(u16, u16) -> u16, mode: u32) -> Opti
             OTHER => 0,
             _ => continue,
         };
-        let [_, _, low, high, ..] = entry else { return None };
+        let [_, _, low, high, ..] = entry else {
+            return None;
+        };
         let wanted = u16::try_from((mode >> shift) & 7).ok()?;
         let perm = change(u16::from_le_bytes([*low, *high]), wanted);
         [*low, *high] = perm.to_le_bytes();

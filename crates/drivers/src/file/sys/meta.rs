@@ -53,7 +53,10 @@ fn xattrs(fd: BorrowedFd<'_>, path: &TargetPath) -> Result<Vec<(AnyBytes, AnyByt
     let length = listxattr(&proc, names.as_mut_slice()).naming(path, "read the attributes of")?;
     names.truncate(length);
     let mut found = Vec::new();
-    for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+    for name in names
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+    {
         let mut value = vec![0_u8; XATTR_BYTES_MAX];
         match getxattr(&proc, name, value.as_mut_slice()) {
             Ok(length) => {
@@ -87,7 +90,11 @@ pub(crate) fn write(
     write_xattrs(fd, wanted, path, &mut gaps)?;
     let owner_is_wrong = !gaps.is_empty();
     // A setuid bit must not pass to another owner.
-    let mode = if owner_is_wrong { wanted.mode & !0o6000 } else { wanted.mode };
+    let mode = if owner_is_wrong {
+        wanted.mode & !0o6000
+    } else {
+        wanted.mode
+    };
     let now = Node::of(&rustix::fs::fstat(fd).naming(path, "look at")?);
     if kind != Kind::Symlink && now.mode != mode {
         let mode = Mode::from_raw_mode(mode);
@@ -150,7 +157,10 @@ fn write_xattrs(
     }
     for pair in wanted.xattrs.iter().filter(|pair| !present.contains(pair)) {
         let (name, value) = (&pair.0.0, &pair.1.0);
-        note(name, setxattr(&proc, name.as_slice(), value, XattrFlags::empty()))?;
+        note(
+            name,
+            setxattr(&proc, name.as_slice(), value, XattrFlags::empty()),
+        )?;
     }
     Ok(())
 }
@@ -161,7 +171,8 @@ pub(crate) fn write_times(fd: impl AsFd, times: Times, path: &TargetPath) -> Res
         last_access: timespec(times.atime),
         last_modification: timespec(times.mtime),
     };
-    utimensat(CWD, proc_path(fd.as_fd()), &stamps, AtFlags::empty()).naming(path, "set the times of")
+    utimensat(CWD, proc_path(fd.as_fd()), &stamps, AtFlags::empty())
+        .naming(path, "set the times of")
 }
 
 fn timespec(nanoseconds: i64) -> Timespec {

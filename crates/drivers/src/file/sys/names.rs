@@ -10,8 +10,13 @@ use crate::file::recipe::Kind;
 
 /// Gives `from` the name `to`, which must be free; a taken name is [`FileError::Changed`].
 pub(crate) fn rename_to_free(from: &Place, to: &Place) -> Result<(), FileError> {
-    let plain =
-        renameat_with(&from.dir, &from.name, &to.dir, &to.name, RenameFlags::NOREPLACE);
+    let plain = renameat_with(
+        &from.dir,
+        &from.name,
+        &to.dir,
+        &to.name,
+        RenameFlags::NOREPLACE,
+    );
     match plain {
         Ok(()) => Ok(()),
         Err(Errno::EXIST | Errno::NOTEMPTY) => Err(changed(&to.path())),
@@ -22,7 +27,9 @@ pub(crate) fn rename_to_free(from: &Place, to: &Place) -> Result<(), FileError> 
 
 /// The same on file systems that know no `RENAME_NOREPLACE`.
 fn rename_to_free_old(from: &Place, to: &Place) -> Result<(), FileError> {
-    let is_directory = from.node()?.is_some_and(|node| node.kind == Kind::Directory);
+    let is_directory = from
+        .node()?
+        .is_some_and(|node| node.kind == Kind::Directory);
     if is_directory {
         if to.node()?.is_some() {
             return Err(changed(&to.path()));
@@ -35,8 +42,13 @@ fn rename_to_free_old(from: &Place, to: &Place) -> Result<(), FileError> {
 
 /// Swaps two names in one step. Gives false where the file system cannot; nothing happened then.
 pub(crate) fn exchange(one: &Place, other: &Place) -> Result<bool, FileError> {
-    let swapped =
-        renameat_with(&one.dir, &one.name, &other.dir, &other.name, RenameFlags::EXCHANGE);
+    let swapped = renameat_with(
+        &one.dir,
+        &one.name,
+        &other.dir,
+        &other.name,
+        RenameFlags::EXCHANGE,
+    );
     match swapped {
         Ok(()) => Ok(true),
         Err(Errno::INVAL | Errno::NOSYS) => Ok(false),
@@ -60,13 +72,15 @@ pub(crate) fn unlink(place: &Place) -> Result<(), FileError> {
 /// Removes an empty directory.
 pub(crate) fn rmdir(place: &Place) -> Result<(), FileError> {
     match unlinkat(&place.dir, &place.name, AtFlags::REMOVEDIR) {
-        Err(Errno::NOTEMPTY | Errno::EXIST) => {
-            Err(FileError::NotEmpty { path: place.path().to_string() })
-        }
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Err(FileError::NotEmpty {
+            path: place.path().to_string(),
+        }),
         other => other.naming(&place.path(), "remove"),
     }
 }
 
 fn changed(path: &TargetPath) -> FileError {
-    FileError::Changed { path: path.to_string() }
+    FileError::Changed {
+        path: path.to_string(),
+    }
 }

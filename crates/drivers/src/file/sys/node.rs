@@ -51,7 +51,10 @@ impl Node {
             mode: stat.st_mode & 0o7777,
             uid: stat.st_uid,
             gid: stat.st_gid,
-            times: Times { atime: nanoseconds(stat.st_atime, stat.st_atime_nsec), mtime },
+            times: Times {
+                atime: nanoseconds(stat.st_atime, stat.st_atime_nsec),
+                mtime,
+            },
             device: stat.st_rdev,
         }
     }

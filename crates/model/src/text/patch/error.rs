@@ -29,7 +29,7 @@ pub enum PatchError {
         /// Where the hunk begins.
         line: usize,
     },
-    /// A header with `---` and `+++` is followed by no hunk.
+    /// A header that changes nothing by itself is followed by no hunk.
     #[error("`{file}` has a header but no hunks")]
     NoHunks {
         /// The file.
@@ -72,9 +72,9 @@ pub enum PatchError {
         hunk: usize,
         /// The first line that differs, at the place where the hunk was expected.
         line: usize,
-        /// What the hunk has there, without line end.
+        /// What the hunk has there: the beginning of the line, control characters escaped.
         expected: String,
-        /// What the file has there; `None` beyond its end.
+        /// What the file has there, likewise; `None` beyond its end.
         found: Option<String>,
     },
     /// Two places match equally well.
@@ -118,5 +118,8 @@ fn named(file: Option<&PatchPath>) -> String {
 }
 
 fn actual(found: Option<&str>) -> String {
-    found.map_or_else(|| "the file ends before it".to_owned(), |line| format!("is `{line}`"))
+    found.map_or_else(
+        || "the file ends before it".to_owned(),
+        |line| format!("is `{line}`"),
+    )
 }

@@ -19,11 +19,14 @@ pub(super) fn is_header(line: &[u8]) -> bool {
 
 fn read(lines: &mut Lines<'_>, file: &PatchPath, number: usize) -> Result<Hunk, PatchError> {
     let line = lines.number();
-    let header = lines.next().and_then(Header::read).ok_or_else(|| PatchError::BadHunk {
-        file: file.clone(),
-        hunk: number,
-        line,
-    })?;
+    let header = lines
+        .next()
+        .and_then(Header::read)
+        .ok_or_else(|| PatchError::BadHunk {
+            file: file.clone(),
+            hunk: number,
+            line,
+        })?;
     let mut body = Body::default();
     while body.counts() != header.counts && body.take(lines, header.counts) {}
     if body.counts() == header.counts {
@@ -38,7 +41,11 @@ fn read(lines: &mut Lines<'_>, file: &PatchPath, number: usize) -> Result<Hunk, 
             found: body.counts(),
         });
     }
-    Ok(Hunk { old_start: header.old_start, new_start: header.new_start, lines: body.lines })
+    Ok(Hunk {
+        old_start: header.old_start,
+        new_start: header.new_start,
+        lines: body.lines,
+    })
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,12 +58,20 @@ struct Header {
 impl Header {
     /// Reads `@@ -1,2 +3,4 @@ anything`.
     fn read(line: &[u8]) -> Option<Self> {
-        let end = line.windows(3).skip(3).position(|window| window == b" @@")? + 3;
+        let end = line
+            .windows(3)
+            .skip(3)
+            .position(|window| window == b" @@")?
+            + 3;
         let ranges = std::str::from_utf8(line.get(..end)?.strip_prefix(b"@@ ")?).ok()?;
         let (old, new) = ranges.split_once(' ')?;
         let (old_start, old_count) = range(old.strip_prefix('-')?)?;
         let (new_start, new_count) = range(new.strip_prefix('+')?)?;
-        Some(Self { old_start, new_start, counts: (old_count, new_count) })
+        Some(Self {
+            old_start,
+            new_start,
+            counts: (old_count, new_count),
+        })
     }
 }
 
@@ -86,7 +101,9 @@ impl Body {
     /// Takes one line, if it can belong to a hunk of these counts.
     fn take(&mut self, lines: &mut Lines<'_>, (old, new): (usize, usize)) -> bool {
         self.take_end_mark(lines);
-        let Some(line) = lines.peek_whole() else { return false };
+        let Some(line) = lines.peek_whole() else {
+            return false;
+        };
         let (mark, text) = line.split_first().unwrap_or((&b' ', b"\n"));
         let mut text = text.to_vec();
         if !text.ends_with(b"\n") {
@@ -115,9 +132,8 @@ impl Body {
         if !lines.peek().is_some_and(|line| line.starts_with(b"\\ ")) {
             return;
         }
-        if let Some(
-            HunkLine::Context(line) | HunkLine::Removed(line) | HunkLine::Added(line),
-        ) = self.lines.last_mut()
+        if let Some(HunkLine::Context(line) | HunkLine::Removed(line) | HunkLine::Added(line)) =
+            self.lines.last_mut()
             && line.ends_with(b"\n")
         {
             line.pop();

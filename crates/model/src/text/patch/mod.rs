@@ -13,6 +13,8 @@ mod error;
 mod hunk;
 mod name;
 mod parse;
+#[cfg(test)]
+mod tests;
 
 pub use apply::apply;
 pub use error::PatchError;
@@ -52,7 +54,9 @@ impl FilePatch {
 
     /// Gives the name for errors, even of a patch that was not made by [`parse`].
     fn name(&self) -> PatchPath {
-        self.path().cloned().unwrap_or_else(|| PatchPath::from_bytes(Vec::new()))
+        self.path()
+            .cloned()
+            .unwrap_or_else(|| PatchPath::from_bytes(Vec::new()))
     }
 }
 

@@ -107,7 +107,10 @@ fn strip<'a>(old: &'a [u8], new: &'a [u8]) -> (&'a [u8], &'a [u8]) {
 
 /// Quotes a name as git does (with `core.quotePath=false`) if it would break a header, else leaves it.
 pub(in crate::text) fn quoted_name(name: &[u8]) -> Vec<u8> {
-    if !name.iter().any(|byte| matches!(byte, 0..=0x1f | 0x7f | b'"' | b'\\')) {
+    if !name
+        .iter()
+        .any(|byte| matches!(byte, 0..=0x1f | 0x7f | b'"' | b'\\'))
+    {
         return name.to_vec();
     }
     let mut quoted = vec![b'"'];
@@ -157,7 +160,10 @@ fn unescape(rest: &[u8]) -> Option<(u8, &[u8])> {
         b'"' | b'\\' => *kind,
         b'0'..=b'3' => {
             let (digits, after) = rest.split_at_checked(3)?;
-            return Some((u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()?, after));
+            return Some((
+                u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()?,
+                after,
+            ));
         }
         _ => return None,
     };
@@ -172,9 +178,19 @@ mod tests {
 
     #[test]
     fn names_of_git_are_decoded_into_bytes() {
-        assert_eq!(read(b"\"a/caf\\303\\251\\t\\\"x\\\"\"").unwrap(), b"a/caf\xc3\xa9\t\"x\"");
+        assert_eq!(
+            read(b"\"a/caf\\303\\251\\t\\\"x\\\"\"").unwrap(),
+            b"a/caf\xc3\xa9\t\"x\""
+        );
         assert_eq!(read(b"a/b c\t2024-01-01").unwrap(), b"a/b c");
-        for broken in [&b"\"open"[..], b"\"\\9\"", b"\"\\40", b"\"\"", b"", b"\"\\400\""] {
+        for broken in [
+            &b"\"open"[..],
+            b"\"\\9\"",
+            b"\"\\40",
+            b"\"\"",
+            b"",
+            b"\"\\400\"",
+        ] {
             assert_eq!(read(broken), None, "{broken:?}");
         }
     }
@@ -184,7 +200,10 @@ mod tests {
         let pair = |old: &str, new: &str| Some((old.into(), new.into()));
         assert_eq!(read_pair(b"a/x y b/x y"), pair("a/x y", "b/x y"));
         assert_eq!(read_pair(b"b/x b/x"), pair("b/x", "b/x"));
-        assert_eq!(read_pair(b"\"a/x\\ty\" \"b/x\\ty\""), pair("a/x\ty", "b/x\ty"));
+        assert_eq!(
+            read_pair(b"\"a/x\\ty\" \"b/x\\ty\""),
+            pair("a/x\ty", "b/x\ty")
+        );
         assert_eq!(read_pair(b"a/x \"b/\\001\""), pair("a/x", "b/\u{1}"));
         assert_eq!(read_pair(b"a/x b/other"), None);
         assert_eq!(read_pair(b""), None);

@@ -13,14 +13,23 @@ pub fn parse(text: &[u8]) -> Result<Patch, PatchError> {
         if line.starts_with(b"diff --git ") || lines.is_at_names() {
             files.push(read_file(&mut lines)?);
         } else if is_binary(line) {
-            return Err(PatchError::Binary { file: None, line: lines.number() });
+            return Err(PatchError::Binary {
+                file: None,
+                line: lines.number(),
+            });
         } else if hunk::is_header(line) {
-            return Err(PatchError::StrayHunk { line: lines.number() });
+            return Err(PatchError::StrayHunk {
+                line: lines.number(),
+            });
         } else {
             lines.next();
         }
     }
-    if files.is_empty() { Err(PatchError::Empty) } else { Ok(Patch { files }) }
+    if files.is_empty() {
+        Err(PatchError::Empty)
+    } else {
+        Ok(Patch { files })
+    }
 }
 
 fn is_binary(line: &[u8]) -> bool {
@@ -36,14 +45,29 @@ fn read_file(lines: &mut Lines<'_>) -> Result<FilePatch, PatchError> {
     let (old, new) = header.sides().ok_or_else(broken)?;
     let file = new.as_ref().or(old.as_ref()).ok_or_else(broken)?.clone();
     if lines.peek().is_some_and(is_binary) {
-        return Err(PatchError::Binary { file: Some(file), line: lines.number() });
+        return Err(PatchError::Binary {
+            file: Some(file),
+            line: lines.number(),
+        });
     }
     let hunks = hunk::read_all(lines, &file)?;
-    if hunks.is_empty() && header.names.is_some() {
+    if hunks.is_empty() && !header.is_whole_without_hunks() {
         return Err(PatchError::NoHunks { file });
     }
-    let Header { moved, old_mode, new_mode, .. } = header;
-    Ok(FilePatch { old, new, moved: moved.map(|(how, ..)| how), old_mode, new_mode, hunks })
+    let Header {
+        moved,
+        old_mode,
+        new_mode,
+        ..
+    } = header;
+    Ok(FilePatch {
+        old,
+        new,
+        moved: moved.map(|(how, ..)| how),
+        old_mode,
+        new_mode,
+        hunks,
+    })
 }
 
 type Names = (Vec<u8>, Vec<u8>);
@@ -66,11 +90,16 @@ struct Header {
 impl Header {
     fn read(lines: &mut Lines<'_>) -> Result<Self, PatchError> {
         let mut header = Self::default();
-        if let Some(rest) = lines.peek().and_then(|line| line.strip_prefix(b"diff --git ")) {
+        if let Some(rest) = lines
+            .peek()
+            .and_then(|line| line.strip_prefix(b"diff --git "))
+        {
             header.git_names = name::read_pair(rest);
             lines.next();
             while let Some(line) = lines.peek() {
-                let broken = PatchError::BadHeader { line: lines.number() };
+                let broken = PatchError::BadHeader {
+                    line: lines.number(),
+                };
                 match header.extend(line) {
                     Some(Extended::Taken) => lines.next(),
                     Some(Extended::Foreign) => break,
@@ -79,7 +108,9 @@ impl Header {
             }
         }
         if lines.is_at_names() {
-            let broken = PatchError::BadHeader { line: lines.number() };
+            let broken = PatchError::BadHeader {
+                line: lines.number(),
+            };
             header.names = read_names(lines);
             if header.names.is_none() {
                 return Err(broken);
@@ -98,8 +129,9 @@ impl Header {
             (self.is_created, self.new_mode) = (true, Some(read_mode(mode)?));
         } else if let Some(mode) = line.strip_prefix(b"deleted file mode ") {
             (self.is_deleted, self.old_mode) = (true, Some(read_mode(mode)?));
-        } else if let Some(rest) =
-            line.strip_prefix(b"rename from ").or_else(|| line.strip_prefix(b"copy from "))
+        } else if let Some(rest) = line
+            .strip_prefix(b"rename from ")
+            .or_else(|| line.strip_prefix(b"copy from "))
         {
             self.from = Some(name::read(rest)?);
         } else if let Some(rest) = line.strip_prefix(b"rename to ") {
@@ -125,6 +157,12 @@ impl Header {
         Some(())
     }
 
+    /// Tells whether the header alone changes something, so that no hunks need follow.
+    fn is_whole_without_hunks(&self) -> bool {
+        let changes_mode = self.old_mode != self.new_mode;
+        self.names.is_none() && (changes_mode || self.moved.is_some())
+    }
+
     /// Says which names the file has; `None` if the header does not tell or contradicts itself.
     fn sides(&self) -> Option<(Option<PatchPath>, Option<PatchPath>)> {
         if let Some((_, from, to)) = &self.moved {
@@ -134,17 +172,15 @@ impl Header {
         let (mut old, mut new) = match (&self.names, &self.git_names) {
             // With `diff --git x x` nothing is prefixed, even if a directory is called `b`.
             (Some((old, new)), Some((git_old, git_new))) if git_old == git_new => {
-                let path = |name: &Vec<u8>| {
-                    (name == git_old).then(|| PatchPath::from_bytes(name.clone()))
-                };
+                let path =
+                    |name: &Vec<u8>| (name == git_old).then(|| PatchPath::from_bytes(name.clone()));
                 (path(old), path(new))
             }
             (Some((old, new)), _) | (None, Some((old, new))) => name::sides(old, new),
             (None, None) => return None,
         };
-        let told = self.names.is_some();
-        if (told && self.is_created && old.is_some()) || (told && self.is_deleted && new.is_some())
-        {
+        let is_odd = (self.is_created && old.is_some()) || (self.is_deleted && new.is_some());
+        if self.names.is_some() && is_odd {
             return None;
         }
         old = old.filter(|_| !self.is_created);
@@ -179,7 +215,10 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn new(text: &'a [u8]) -> Self {
-        Self { rest: text, number: 1 }
+        Self {
+            rest: text,
+            number: 1,
+        }
     }
 
     /// Gives the number of the line that comes next, from 1.
@@ -210,7 +249,8 @@ impl<'a> Lines<'a> {
     pub(super) fn rest_of_hunk(&self) -> impl Iterator<Item = &'a [u8]> {
         let is_end = self.is_at_names() || self.peek().is_some_and(|line| line == b"-- ");
         let marks: &[u8] = if is_end { b"" } else { b" +-" };
-        self.whole().take_while(|line| line.first().is_some_and(|mark| marks.contains(mark)))
+        self.whole()
+            .take_while(|line| line.first().is_some_and(|mark| marks.contains(mark)))
     }
 
     /// Tells whether the next two lines are `---` and `+++`.

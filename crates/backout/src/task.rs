@@ -1,0 +1,71 @@
+//! A task: writes that are kept together or not at all.
+
+use backout_engine::{Settings, UndoOptions, UndoWhat};
+use backout_model::{OperationId, TaskId};
+
+use crate::{Backout, Failure};
+
+/// An open task. Dropping it, or the death of its process, rolls it back.
+#[derive(Debug)]
+#[must_use = "commit it, or it is rolled back"]
+pub struct Task {
+    backout: Backout,
+    id: TaskId,
+    is_over: bool,
+}
+
+impl Task {
+    pub(crate) fn begin(backout: &Backout, name: &str) -> Result<Self, Failure> {
+        let named = name.parse::<TaskId>();
+        let id =
+            named.map_err(|error| Failure(backout_engine::Report::usage(error.to_string())))?;
+        backout
+            .engine
+            .begin(Some(id.clone()), Some(std::process::id()))?;
+        let mut settings: Settings = backout.engine.settings().clone();
+        settings.context.task = Some(id.clone());
+        Ok(Self {
+            backout: Backout::with(settings)?,
+            id,
+            is_over: false,
+        })
+    }
+
+    /// Gives the door through which the task's writes go.
+    pub const fn backout(&self) -> &Backout {
+        &self.backout
+    }
+
+    /// Keeps everything the task wrote, durably.
+    pub fn commit(mut self) -> Result<Vec<OperationId>, Failure> {
+        let operations = self.backout.engine.commit(&self.id)?;
+        self.is_over = true;
+        Ok(operations)
+    }
+
+    /// Takes back everything the task wrote, newest first.
+    pub fn rollback(mut self) -> Result<(), Failure> {
+        self.roll_back("the program asked for it")?;
+        self.is_over = true;
+        Ok(())
+    }
+
+    fn roll_back(&self, why: &str) -> Result<(), Failure> {
+        let what = UndoWhat::Task(self.id.clone());
+        let options = UndoOptions {
+            committed: true,
+            ..UndoOptions::default()
+        };
+        self.backout.engine.rollback(&what, options, why)?;
+        Ok(())
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // If this fails, the next recovery finds a task whose owner is gone.
+            let _rolled_back = self.roll_back("it was dropped without a commit");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Measures the promises of the design in one run, against what a user would do instead, and writes
+//! `docs/benchmarks.md`.
+//!
+//! Machines differ and are shared: contenders are interleaved and ratios of medians are reported. Nothing here is
+//! asserted; a promise that is missed is printed as missed.
+
+mod durable;
+mod report;
+mod sizes;
+mod syncs;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use report::{Report, Row};
+
+/// What any measurement can fail with.
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report::say(&format!("the benchmark failed: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure() -> Result<(), Failure> {
+    let place = tempfile::Builder::new()
+        .prefix("backout-bench-")
+        .tempdir()?;
+    let mut report = Report::default();
+    type Measurement = fn(&Path) -> Result<Vec<Row>, Failure>;
+    let measurements: [(&str, Measurement); 5] = [
+        ("durable writes of 4 KiB", durable::small),
+        ("replacing large files", durable::large),
+        ("fifty edits", sizes::fifty_edits),
+        ("a thousand operations", sizes::thousand_operations),
+        ("syncs", syncs::count),
+    ];
+    for (name, measurement) in measurements {
+        report::say(&format!("measuring {name}"));
+        let directory = place.path().join(name.replace(' ', "-"));
+        std::fs::create_dir(&directory)?;
+        report.rows.extend(measurement(&directory)?);
+    }
+    let path = root().join("docs/benchmarks.md");
+    std::fs::write(&path, report.to_markdown())?;
+    report::say(&report.to_markdown());
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

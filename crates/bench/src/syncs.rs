@@ -1,0 +1,79 @@
+//! How many syncs an operation costs, counted by strace around the real program.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::report::Row;
+use crate::{Failure, root};
+
+/// Counts the syncs of one protected write by a process of its own.
+pub(crate) fn count(directory: &Path) -> Result<Vec<Row>, Failure> {
+    let program = program()?;
+    let state = directory.join("state");
+    fs::write(directory.join("small"), "old\n")?;
+    fs::write(directory.join("large"), vec![b'x'; 1 << 20])?;
+    let mut rows = Vec::new();
+    for (work, arguments) in [
+        (
+            "the first write (makes the store)",
+            &["write", "small", "--text", "1\n"][..],
+        ),
+        (
+            "write over a small file",
+            &["write", "small", "--text", "2\n"],
+        ),
+        (
+            "write over a large file",
+            &["write", "large", "--text", "2\n"],
+        ),
+        ("undo of a small write", &["undo", "@-1"]),
+    ] {
+        let log = directory.join("syncs.log");
+        let status = Command::new("strace")
+            .args(["-f", "-qq", "-e", "trace=fsync,fdatasync,syncfs,sync", "-o"])
+            .arg(&log)
+            .arg(&program)
+            .args(arguments)
+            .current_dir(directory)
+            .env("BACKOUT_STATE_DIR", &state)
+            .output();
+        let Ok(output) = status else {
+            return Ok(vec![Row {
+                work: "syncs per operation".to_owned(),
+                measured: "not counted: strace is not installed".to_owned(),
+                promise: String::new(),
+                kept: None,
+            }]);
+        };
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+        }
+        let syncs = fs::read_to_string(&log)?
+            .lines()
+            .filter(|line| line.contains("sync"))
+            .count();
+        rows.push(Row {
+            work: format!("syncs: {work}, by a process of its own"),
+            measured: syncs.to_string(),
+            promise: String::new(),
+            kept: None,
+        });
+    }
+    Ok(rows)
+}
+
+/// Builds the real program and gives its place.
+fn program() -> Result<std::path::PathBuf, Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--quiet", "--package", "backout-cli"])
+        .current_dir(root())
+        .status()?;
+    if !status.success() {
+        return Err("the program cannot be built".into());
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    Ok(fs::canonicalize(target.join("release/backout"))?)
+}

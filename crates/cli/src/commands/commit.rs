@@ -1,0 +1,24 @@
+//! `backout commit`
+
+use backout_engine::{Command, TaskCommand};
+use backout_model::TaskId;
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// Keep the operations of a task.
+///
+/// They leave the undo stack, but can still be undone by name while their images are retained.
+#[derive(Debug, Args)]
+pub(crate) struct CommitArgs {
+    /// The task; by default the one of `--task`, or the only open one.
+    #[arg(value_name = "TASK")]
+    name: Option<TaskId>,
+}
+
+/// Commits a task.
+pub(crate) fn cmd_commit(session: &mut Session, args: CommitArgs) -> Result<(), Failure> {
+    let id = args.name.or_else(|| session.global.task.clone());
+    session.run(Command::Task(TaskCommand::Commit { id }))
+}

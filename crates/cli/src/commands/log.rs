@@ -1,0 +1,79 @@
+//! `backout log`
+
+use std::path::PathBuf;
+
+use backout_engine::{Command, Reply};
+use backout_model::TargetPath;
+use backout_storage::Filter;
+use clap::{Args, ValueHint};
+
+use crate::failure::Failure;
+use crate::paths::absolute;
+use crate::session::Session;
+use crate::show;
+
+/// How many operations are listed when nobody says.
+const LIMIT: usize = 25;
+
+/// List what was done, newest first, and draw what was built on what.
+///
+/// ● is in effect, ○ is not, ◇ took something back, ✗ needs somebody to look at it. A line leads from each operation
+/// down to what it was built on. `--agent` and `--task`, typed here, list only their operations.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Only what wrote this path or something below it.
+    #[arg(value_hint = ValueHint::AnyPath)]
+    path: Option<PathBuf>,
+
+    /// List at most this many; 0 lists all.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = LIMIT)]
+    limit: usize,
+
+    /// Do not draw what was built on what.
+    #[arg(long)]
+    no_graph: bool,
+}
+
+/// Lists operations.
+pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failure> {
+    let path = match &args.path {
+        Some(path) => Some(real(path)?),
+        None => None,
+    };
+    let filter = Filter {
+        agent: session.global.agent.clone().filter(|_| session.typed.agent),
+        task: session.global.task.clone().filter(|_| session.typed.task),
+        path,
+        after: None,
+        limit: Some(args.limit).filter(|limit| *limit > 0),
+    };
+    let engine = session.engine()?;
+    let reply = session.execute(&engine, Command::Log(filter))?;
+    match &reply {
+        Reply::Log { operations } if !session.ui.is_json() => {
+            let is_cut = operations.len() == args.limit;
+            let now = session.now();
+            show::log::list(session, operations, now, !args.no_graph);
+            if is_cut {
+                session.ui.hint("there may be more: list all with `backout log -n 0`");
+            }
+            Ok(())
+        }
+        other => session.show(&engine, other),
+    }
+}
+
+/// The journal knows paths without links on the way; what is gone is taken as it is written.
+fn real(path: &std::path::Path) -> Result<TargetPath, Failure> {
+    let absolute = absolute(path)?;
+    let real = match (absolute.parent(), absolute.file_name()) {
+        (Some(parent), Some(name)) => parent.canonicalize().map(|parent| parent.join(name)),
+        _ => absolute.canonicalize(),
+    };
+    let path = TargetPath::new(real.unwrap_or_else(|_| absolute.clone()));
+    path.map_err(|error| {
+        backout_engine::Report::usage(format!("`{}` cannot be looked up", absolute.display()))
+            .because(error)
+            .into()
+    })
+}

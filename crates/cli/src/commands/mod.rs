@@ -1,0 +1,140 @@
+//! The commands, one file each: an `…Args` struct whose doc comments are the help, and a `cmd_…` function.
+
+mod batch;
+mod checkpoint;
+mod chmod;
+mod chown;
+mod commit;
+mod completions;
+mod cp;
+mod diff;
+mod doctor;
+mod edit;
+mod export;
+pub(crate) mod gc;
+mod ln;
+mod log;
+mod man;
+mod mkdir;
+mod mv;
+mod recover;
+mod redo;
+mod rm;
+mod rollback;
+mod show;
+mod status;
+mod task;
+mod undo;
+mod verify;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use backout_drivers::file::FileRequest;
+use backout_engine::Report;
+
+use crate::failure::Failure;
+use crate::paths::absolute;
+use crate::session::Session;
+
+/// What can be asked. The order is that of the help: change, look, take back, group, look after.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Subcommand {
+    Write(write::WriteArgs),
+    Edit(edit::EditArgs),
+    Rm(rm::RmArgs),
+    Mv(mv::MvArgs),
+    Cp(cp::CpArgs),
+    Mkdir(mkdir::MkdirArgs),
+    Ln(ln::LnArgs),
+    Chmod(chmod::ChmodArgs),
+    Chown(chown::ChownArgs),
+    Batch(batch::BatchArgs),
+    Log(log::LogArgs),
+    Show(show::ShowArgs),
+    Diff(diff::DiffArgs),
+    Status(status::StatusArgs),
+    Undo(undo::UndoArgs),
+    Redo(redo::RedoArgs),
+    Rollback(rollback::RollbackArgs),
+    Commit(commit::CommitArgs),
+    Task(task::TaskArgs),
+    Checkpoint(checkpoint::CheckpointArgs),
+    Recover(recover::RecoverArgs),
+    Verify(verify::VerifyArgs),
+    Gc(gc::GcArgs),
+    Doctor(doctor::DoctorArgs),
+    Export(export::ExportArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+/// Does what was asked.
+pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
+    match command {
+        Subcommand::Write(args) => write::cmd_write(session, args),
+        Subcommand::Edit(args) => edit::cmd_edit(session, args),
+        Subcommand::Rm(args) => rm::cmd_rm(session, &args),
+        Subcommand::Mv(args) => mv::cmd_mv(session, &args),
+        Subcommand::Cp(args) => cp::cmd_cp(session, &args),
+        Subcommand::Mkdir(args) => mkdir::cmd_mkdir(session, &args),
+        Subcommand::Ln(args) => ln::cmd_ln(session, args),
+        Subcommand::Chmod(args) => chmod::cmd_chmod(session, &args),
+        Subcommand::Chown(args) => chown::cmd_chown(session, &args),
+        Subcommand::Batch(args) => batch::cmd_batch(session, &args),
+        Subcommand::Log(args) => log::cmd_log(session, &args),
+        Subcommand::Show(args) => show::cmd_show(session, &args),
+        Subcommand::Diff(args) => diff::cmd_diff(session, &args),
+        Subcommand::Status(args) => status::cmd_status(session, &args),
+        Subcommand::Undo(args) => undo::cmd_undo(session, &args),
+        Subcommand::Redo(args) => redo::cmd_redo(session, &args),
+        Subcommand::Rollback(args) => rollback::cmd_rollback(session, args),
+        Subcommand::Commit(args) => commit::cmd_commit(session, args),
+        Subcommand::Task(args) => task::cmd_task(session, args),
+        Subcommand::Checkpoint(args) => checkpoint::cmd_checkpoint(session, args),
+        Subcommand::Recover(args) => recover::cmd_recover(session, &args),
+        Subcommand::Verify(args) => verify::cmd_verify(session, &args),
+        Subcommand::Gc(args) => gc::cmd_gc(session, &args),
+        Subcommand::Doctor(args) => doctor::cmd_doctor(session, args),
+        Subcommand::Export(args) => export::cmd_export(session, &args),
+        Subcommand::Completions(args) => completions::cmd_completions(session, &args),
+        Subcommand::Man(args) => man::cmd_man(session, &args),
+    }
+}
+
+/// Makes one request of several: all or nothing.
+fn all_or_nothing(mut requests: Vec<FileRequest>) -> FileRequest {
+    match requests.pop() {
+        Some(only) if requests.is_empty() => only,
+        last => {
+            requests.extend(last);
+            FileRequest::Batch(requests)
+        }
+    }
+}
+
+/// Gives every source its place at the destination: inside it if it is a directory, or else its name.
+fn destinations(sources: &[PathBuf], destination: &Path) -> Result<Vec<(PathBuf, PathBuf)>, Report> {
+    let to = absolute(destination)?;
+    let is_directory = to.is_dir();
+    if sources.len() > 1 && !is_directory {
+        return Err(Report::refused(format!("`{}` is not a directory", destination.display()))
+            .because(format!("{} sources need a directory to go to", sources.len()))
+            .next(format!("make it first with `backout mkdir {}`", destination.display())));
+    }
+    let place = |source: &PathBuf| {
+        let from = absolute(source)?;
+        let to = match from.file_name() {
+            Some(name) if is_directory => to.join(name),
+            _ => to.clone(),
+        };
+        Ok((from, to))
+    };
+    sources.iter().map(place).collect()
+}
+
+/// Reads permission bits in octal.
+fn parse_mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777);
+    mode.ok_or_else(|| "a mode is octal digits, like 0644".to_owned())
+}

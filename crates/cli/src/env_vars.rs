@@ -1,0 +1,25 @@
+//! Every environment variable that the command reads, in one place.
+//!
+//! Beside these, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM` decide about colour as everywhere, and
+//! `TMPDIR` says where standard input is put when it is too large for memory.
+
+/// The state directory; `--state-dir` wins over it.
+pub(crate) const STATE_DIR: &str = "BACKOUT_STATE_DIR";
+
+/// The agent that asks; `--agent` wins over it.
+pub(crate) const AGENT: &str = "BACKOUT_AGENT";
+
+/// The task that writes belong to; `--task` wins over it.
+pub(crate) const TASK: &str = "BACKOUT_TASK";
+
+/// How much the store may hold; `--cap` wins over it.
+pub(crate) const CAP_BYTES: &str = "BACKOUT_CAP_BYTES";
+
+/// Where programs keep their state; the default state directory is `backout` in it.
+pub(crate) const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
+
+/// The home directory; without `XDG_STATE_HOME`, state is in `.local/state` in it.
+pub(crate) const HOME: &str = "HOME";
+
+/// Where temporary files go.
+pub(crate) const TMPDIR: &str = "TMPDIR";

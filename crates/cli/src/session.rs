@@ -1,0 +1,152 @@
+//! One run of the command: who asks, where the state is, and how the answer is shown.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use backout_drivers::file::{FileRequest, Progress};
+use backout_engine::{Command, Context, Engine, EngineError, Reply, Report, Settings};
+use backout_model::Retention;
+use backout_storage::OperationRef;
+
+use crate::args::{GlobalArgs, Typed};
+use crate::failure::Failure;
+use crate::paths::Here;
+use crate::show;
+use crate::state_dir::state_dir;
+use crate::ui::{Bar, Ui};
+
+/// One run.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// Where words go.
+    pub(crate) ui: Ui,
+    /// What every command takes.
+    pub(crate) global: GlobalArgs,
+    /// What of it was typed.
+    pub(crate) typed: Typed,
+    /// Where we are.
+    pub(crate) here: Here,
+    /// How long images are kept.
+    pub(crate) retention: Retention,
+    bar: Option<Arc<Bar>>,
+}
+
+impl Session {
+    /// Begins a run.
+    pub(crate) fn new(global: GlobalArgs, typed: Typed) -> Self {
+        let ui = Ui::new(&global);
+        let mut retention = Retention::standard();
+        if let Some(cap) = global.cap {
+            retention.store_bytes_max = cap;
+        }
+        Self { bar: ui.progress(), ui, global, typed, here: Here::find(), retention }
+    }
+
+    /// Opens the engine.
+    pub(crate) fn engine(&self) -> Result<Engine, Failure> {
+        let mut settings = Settings::new(self.state_dir()?);
+        settings.context = Context {
+            agent: self.global.agent.clone(),
+            task: self.global.task.clone(),
+            depends_on: references(&self.global.depends_on)?,
+        };
+        settings.retention = self.retention.clone();
+        settings.progress = self.bar.clone().map(|bar| bar as Arc<dyn Progress>);
+        Ok(Engine::open(settings)?)
+    }
+
+    fn state_dir(&self) -> Result<PathBuf, Report> {
+        state_dir(self.global.state_dir.as_deref())
+    }
+
+    /// Has a command carried out.
+    pub(crate) fn execute(&self, engine: &Engine, command: Command) -> Result<Reply, Failure> {
+        let result = engine.execute(command);
+        if let Some(bar) = &self.bar {
+            bar.clear();
+        }
+        Ok(result?)
+    }
+
+    /// Has a command carried out and shows the reply.
+    pub(crate) fn run(&mut self, command: Command) -> Result<(), Failure> {
+        let engine = self.engine()?;
+        let reply = self.execute(&engine, command)?;
+        self.show(&engine, &reply)
+    }
+
+    /// Has a write carried out and says so in the past tense.
+    pub(crate) fn write(&mut self, request: FileRequest) -> Result<(), Failure> {
+        let said = show::write::past(&request, &self.here);
+        let engine = self.engine()?;
+        let reply = self.execute(&engine, Command::Write { request })?;
+        match reply {
+            Reply::Finished(finished) if !self.ui.is_json() => {
+                show::write::finished(self, &finished, &said);
+                Ok(())
+            }
+            other => self.show(&engine, &other),
+        }
+    }
+
+    /// Shows a reply.
+    pub(crate) fn show(&mut self, engine: &Engine, reply: &Reply) -> Result<(), Failure> {
+        if self.ui.is_json() {
+            self.ui.print_json(reply);
+        } else {
+            show::reply(self, engine, reply);
+        }
+        show::verdict(reply)
+    }
+
+    /// Ends the run: shows what went wrong, if something did, and gives the exit code.
+    pub(crate) fn end(mut self, result: Result<(), Failure>) -> u8 {
+        let code = match result {
+            Ok(()) => 0,
+            Err(Failure::Shown(code)) => code,
+            // Nobody wants to know how a stream ended that nobody reads.
+            Err(Failure::Engine(_)) if self.ui.is_closed() => 0,
+            Err(Failure::Engine(error)) => self.fail(error),
+            Err(Failure::Report(report)) => self.report(&report),
+        };
+        match self.ui.finish() {
+            Some(error) => {
+                let report = Report::refused("the output could not be written").because(error);
+                self.report(&report).max(code)
+            }
+            None => code,
+        }
+    }
+
+    /// Shows an error of the engine. What was done in part is a reply as well.
+    fn fail(&mut self, error: EngineError) -> u8 {
+        let error = match error {
+            EngineError::Partial(report) => {
+                if self.ui.is_json() {
+                    self.ui.print_json(&Reply::Undone((*report).clone()));
+                } else {
+                    let text = show::undo::steps(&report, &self.here, show::undo::Words::Undo);
+                    self.ui.print(&text);
+                }
+                EngineError::Partial(report)
+            }
+            other => other,
+        };
+        self.report(&Report::from(error))
+    }
+
+    fn report(&mut self, report: &Report) -> u8 {
+        self.ui.report(report, &self.here);
+        report.exit_code()
+    }
+}
+
+/// Reads the names of operations.
+pub(crate) fn references(names: &[String]) -> Result<Vec<OperationRef>, Failure> {
+    names.iter().map(|name| reference(name)).collect()
+}
+
+/// Reads the name of an operation.
+pub(crate) fn reference(name: &str) -> Result<OperationRef, Failure> {
+    name.parse().map_err(|error| Failure::Engine(EngineError::Ref(error)))
+}

@@ -1,0 +1,49 @@
+//! Where the state is when nobody says: `$XDG_STATE_HOME/backout`, or `~/.local/state/backout`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use backout_engine::Report;
+
+use crate::env_vars;
+
+/// The directory's name below the place for everybody's state.
+const NAME: &str = "backout";
+
+/// Gives the state directory that was asked for, or the default one.
+pub(crate) fn state_dir(given: Option<&Path>) -> Result<PathBuf, Report> {
+    match given {
+        Some(path) => Ok(path.to_path_buf()),
+        None => default_in(std::env::var_os(env_vars::XDG_STATE_HOME), std::env::var_os(env_vars::HOME)),
+    }
+}
+
+fn default_in(state_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Report> {
+    // The XDG rules say that a relative path is to be ignored.
+    let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+    if let Some(state_home) = state_home.and_then(absolute) {
+        return Ok(state_home.join(NAME));
+    }
+    if let Some(home) = home.and_then(absolute) {
+        return Ok(home.join(".local/state").join(NAME));
+    }
+    Err(Report::usage("it is not clear where the state is kept")
+        .because(format!("neither {} nor {} is set", env_vars::XDG_STATE_HOME, env_vars::HOME))
+        .next(format!("name a directory with `--state-dir DIR` or {}", env_vars::STATE_DIR)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_follows_the_xdg_rules() {
+        let of = |state_home: Option<&str>, home: Option<&str>| {
+            default_in(state_home.map(OsString::from), home.map(OsString::from)).ok()
+        };
+        assert_eq!(of(Some("/s"), Some("/h")), Some(PathBuf::from("/s/backout")));
+        assert_eq!(of(None, Some("/h")), Some(PathBuf::from("/h/.local/state/backout")));
+        assert_eq!(of(Some("relative"), Some("/h")), Some(PathBuf::from("/h/.local/state/backout")));
+        assert_eq!(of(Some(""), None), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! The one way out: replies to stdout, talk and errors to stderr.
+//!
+//! - With `--json` a reply is one JSON object on stdout and an error one JSON object on stderr; there is no talk.
+//! - `--quiet` leaves out success messages and talk, never what was asked for and never an error.
+//! - A reader that has gone away (`backout log | head`) is no error: what is left to say is dropped.
+//! - Everything is readable without colour; colour follows `--color` and the usual environment variables.
+
+mod progress;
+mod style;
+mod text;
+
+use std::io::{self, IsTerminal as _, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstream::{AutoStream, ColorChoice};
+use backout_engine::Report;
+use serde::Serialize;
+
+use crate::args::{Color, GlobalArgs};
+use crate::paths::Here;
+
+pub(crate) use progress::Bar;
+pub(crate) use style::{ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, WARN, paint};
+pub(crate) use text::{Cell, printable, printable_lines, table};
+
+/// Where a command's words go.
+#[derive(Debug)]
+pub(crate) struct Ui {
+    out: AutoStream<io::Stdout>,
+    err: AutoStream<io::Stderr>,
+    is_json: bool,
+    is_quiet: bool,
+    is_terminal: bool,
+    is_closed: Arc<AtomicBool>,
+    lost: Option<io::Error>,
+}
+
+impl Ui {
+    /// Sets the streams up.
+    pub(crate) fn new(global: &GlobalArgs) -> Self {
+        let choice = match global.color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        };
+        let is_terminal = io::stdout().is_terminal();
+        Self {
+            out: AutoStream::new(io::stdout(), choice),
+            err: AutoStream::new(io::stderr(), choice),
+            is_json: global.json,
+            is_quiet: global.quiet,
+            is_terminal,
+            is_closed: Arc::new(AtomicBool::new(false)),
+            lost: None,
+        }
+    }
+
+    /// Tells whether replies are for programs.
+    pub(crate) const fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Tells whether a person looks at stdout.
+    pub(crate) const fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Gives the width of the terminal; a pipe has none.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|width| self.is_terminal && *width > 0)
+    }
+
+    /// Gives a bar for long work, if somebody could see it.
+    pub(crate) fn progress(&self) -> Option<Arc<Bar>> {
+        let is_seen = io::stderr().is_terminal() && !self.is_json && !self.is_quiet;
+        is_seen.then(|| Arc::new(Bar::new()))
+    }
+
+    /// Prints what was asked for.
+    pub(crate) fn print(&mut self, text: &str) {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = self.out.write_all(text.as_bytes()) {
+            self.fails(error);
+        }
+    }
+
+    /// Prints a reply for programs.
+    pub(crate) fn print_json(&mut self, value: &impl Serialize) {
+        match serde_json::to_string(value) {
+            Ok(json) => self.print(&format!("{json}\n")),
+            Err(error) => self.fails(error.into()),
+        }
+    }
+
+    /// Says that something was done.
+    pub(crate) fn done(&mut self, text: &str) {
+        if !self.is_quiet {
+            self.print(text);
+        }
+    }
+
+    /// Says something worth knowing beside the reply.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.talk(&paint(WARN, "note:"), text);
+    }
+
+    /// Says what to type next.
+    pub(crate) fn hint(&mut self, text: &str) {
+        self.talk(&paint(ACCENT, "hint:"), text);
+    }
+
+    /// Shows what went wrong: what, why, what next.
+    pub(crate) fn report(&mut self, report: &Report, here: &Here) {
+        let text = if self.is_json {
+            serde_json::to_string(report).map(|json| format!("{json}\n")).unwrap_or_default()
+        } else {
+            report_text(report, here)
+        };
+        self.say(&text);
+    }
+
+    /// Gives stdout itself, for what is streamed.
+    pub(crate) fn stream(&self) -> Box<dyn Write + Send> {
+        Box::new(Outlet { out: io::stdout(), is_closed: Arc::clone(&self.is_closed) })
+    }
+
+    /// Tells whether nobody listens any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// Gives the reason why stdout could not be written, if there was one.
+    pub(crate) fn finish(&mut self) -> Option<io::Error> {
+        if let Err(error) = self.out.flush() {
+            self.fails(error);
+        }
+        self.lost.take()
+    }
+
+    fn talk(&mut self, label: &str, text: &str) {
+        if !self.is_json && !self.is_quiet {
+            self.say(&format!("{label} {text}\n"));
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        // The reply comes first, also where both streams end up in one file.
+        if let Err(error) = self.out.flush() {
+            self.fails(error);
+        }
+        // If stderr is gone there is nobody left to tell.
+        let _said = self.err.write_all(text.as_bytes());
+    }
+
+    fn fails(&mut self, error: io::Error) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        if error.kind() != io::ErrorKind::BrokenPipe && self.lost.is_none() {
+            self.lost = Some(error);
+        }
+    }
+}
+
+/// Prints what the parser of the command line has to say: help, version, or how it was asked wrongly.
+pub(crate) fn show_usage(error: &clap::Error) -> ExitCode {
+    // If nobody listens there is nobody to tell.
+    let _printed = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+fn report_text(report: &Report, here: &Here) -> String {
+    let mut text = format!("{} {}\n", paint(BAD, "error:"), line(&report.what, here));
+    for why in &report.why {
+        text.push_str(&format!("  {} {}\n", paint(DIM, "why:"), line(why, here)));
+    }
+    for next in &report.next {
+        text.push_str(&format!("  {} {}\n", paint(ACCENT, "next:"), line(next, here)));
+    }
+    text
+}
+
+fn line(text: &str, here: &Here) -> String {
+    // What a cause says on several lines stays together below its label.
+    let lines: Vec<String> = text.trim_end().lines().map(|line| here.shorten(&printable(line))).collect();
+    lines.join("\n       ")
+}
+
+/// Stdout for streams: remembers when the reader has gone.
+struct Outlet {
+    out: io::Stdout,
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Write for Outlet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.remember(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.remember(flushed)
+    }
+}
+
+impl Outlet {
+    fn remember<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            self.is_closed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+}

@@ -1,0 +1,47 @@
+//! A progress bar for work that takes long enough to wonder about.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use backout_drivers::file::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Work that is done sooner shows no bar.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// A bar on stderr that appears when patience ends, and leaves no trace.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    began: Instant,
+    is_shown: AtomicBool,
+}
+
+impl Bar {
+    /// Makes a bar that is not seen yet.
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::hidden();
+        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {pos}/{len} {elapsed}") {
+            bar.set_style(style.progress_chars("━╸ "));
+        }
+        Self { bar, began: Instant::now(), is_shown: AtomicBool::new(false) }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Progress for Bar {
+    fn total(&self, items: u64) {
+        self.bar.set_length(items);
+    }
+
+    fn advance(&self, items: u64) {
+        if self.began.elapsed() >= PATIENCE && !self.is_shown.swap(true, Ordering::Relaxed) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.inc(items);
+    }
+}

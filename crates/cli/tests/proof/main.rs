@@ -1,0 +1,18 @@
+//! What the product stands for, tried on the real program: real processes, real aborts, real full disks.
+//!
+//! The snapshots of what people read are in the other test binary (`tests/main.rs`); here it is the world that is
+//! compared, bit for bit. Crash points need the feature `testing`, which `cargo xtask test` turns on.
+
+#![cfg(feature = "testing")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod bad_days;
+mod crash;
+mod disk;
+mod processes;
+mod world;

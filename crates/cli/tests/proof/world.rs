@@ -1,0 +1,267 @@
+//! A world of its own for every test: a directory to work in, a state directory beside it, and the real program.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// What one name is, in full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    kind: &'static str,
+    mode: u32,
+    owner: (u32, u32),
+    mtime: (i64, i64),
+    links: u64,
+    content: Vec<u8>,
+}
+
+/// Everything below a directory, by relative path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tree(BTreeMap<Vec<u8>, Entry>);
+
+impl Tree {
+    pub(crate) fn of(root: &Path) -> Self {
+        let mut entries = BTreeMap::new();
+        collect(root, root, &mut entries);
+        Self(entries)
+    }
+
+    /// The same without times, to compare two runs.
+    pub(crate) fn without_times(mut self) -> Self {
+        for entry in self.0.values_mut() {
+            entry.mtime = (0, 0);
+        }
+        self
+    }
+
+    /// Says what differs, for a failing test.
+    pub(crate) fn difference(&self, other: &Self) -> String {
+        let mut lines = Vec::new();
+        for name in self.0.keys().chain(other.0.keys()) {
+            let (a, b) = (self.0.get(name), other.0.get(name));
+            if a != b {
+                lines.push(format!(
+                    "{}:\n  {a:?}\n  {b:?}",
+                    String::from_utf8_lossy(name)
+                ));
+            }
+        }
+        lines.dedup();
+        lines.join("\n")
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0
+            .keys()
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect()
+    }
+}
+
+fn collect(root: &Path, path: &Path, entries: &mut BTreeMap<Vec<u8>, Entry>) {
+    let found = fs::symlink_metadata(path).unwrap();
+    let kind = found.file_type();
+    let (kind, content) = if kind.is_symlink() {
+        (
+            "link",
+            fs::read_link(path).unwrap().as_os_str().as_bytes().to_vec(),
+        )
+    } else if kind.is_dir() {
+        ("directory", Vec::new())
+    } else if kind.is_file() {
+        ("file", fs::read(path).unwrap())
+    } else if kind.is_fifo() {
+        ("fifo", Vec::new())
+    } else {
+        ("special", Vec::new())
+    };
+    let name = path
+        .strip_prefix(root)
+        .unwrap()
+        .as_os_str()
+        .as_bytes()
+        .to_vec();
+    entries.insert(
+        name,
+        Entry {
+            kind,
+            mode: found.mode() & 0o7777,
+            owner: (found.uid(), found.gid()),
+            mtime: (found.mtime(), found.mtime_nsec()),
+            links: if kind == "directory" {
+                0
+            } else {
+                found.nlink()
+            },
+            content,
+        },
+    );
+    if kind == "directory" {
+        for entry in fs::read_dir(path).unwrap() {
+            collect(root, &entry.unwrap().path(), entries);
+        }
+    }
+}
+
+/// A directory to work in and a state directory.
+pub(crate) struct World {
+    root: tempfile::TempDir,
+    work: PathBuf,
+    state: PathBuf,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let (work, state) = (root.path().join("work"), root.path().join("state"));
+        fs::create_dir(&work).unwrap();
+        Self { root, work, state }
+    }
+
+    /// A world whose work happens elsewhere, on a file system of its own.
+    pub(crate) fn at(work: &Path, state: Option<&Path>) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let state = state.map_or_else(|| root.path().join("state"), Path::to_path_buf);
+        Self {
+            root,
+            work: work.to_path_buf(),
+            state,
+        }
+    }
+
+    /// A small project with everything that is easy to lose.
+    pub(crate) fn with_project(self) -> Self {
+        self.file("app.toml", "port = 8080\n");
+        self.file("src/main.rs", "fn main() {}\n");
+        self.file("src/lib.rs", "pub fn f() {}\n");
+        fs::create_dir(self.path("src/empty")).unwrap();
+        symlink("main.rs", self.path("src/link")).unwrap();
+        symlink("nowhere", self.path("dangling")).unwrap();
+        self.file("run.sh", "#!/bin/sh\n");
+        fs::set_permissions(self.path("run.sh"), fs::Permissions::from_mode(0o4755)).unwrap();
+        self.file("large.bin", &"0123456789abcdef".repeat(8 * 1024));
+        self.file("one", "two names\n");
+        fs::hard_link(self.path("one"), self.path("other")).unwrap();
+        self
+    }
+
+    pub(crate) fn file(&self, name: &str, content: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.work.join(name)
+    }
+
+    pub(crate) fn state(&self) -> &Path {
+        &self.state
+    }
+
+    pub(crate) fn scratch(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| format!("<{error}>"))
+    }
+
+    pub(crate) fn tree(&self) -> Tree {
+        Tree::of(&self.work)
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_backout"));
+        command
+            .args(arguments)
+            .current_dir(&self.work)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("BACKOUT_STATE_DIR", &self.state)
+            .env("HOME", self.root.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().unwrap()
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs a command that must succeed, and gives what it said.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs a command that must end with `code`, and gives what it complained of.
+    pub(crate) fn fails(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{arguments:?}: {}",
+            said(&output)
+        );
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let mut all = vec!["--json"];
+        all.extend(arguments);
+        serde_json::from_str(&self.ok(&all)).unwrap()
+    }
+
+    /// The operations of the journal, newest first: (verb, status).
+    pub(crate) fn operations(&self) -> Vec<(String, String)> {
+        let log = self.json(&["log", "-n", "1000"]);
+        let word = |op: &serde_json::Value, key: &str| op[key].as_str().unwrap().to_owned();
+        let operations = log["operations"].as_array().unwrap();
+        operations
+            .iter()
+            .map(|op| (word(op, "verb"), word(op, "status")))
+            .collect()
+    }
+
+    /// Everything that must hold of the store after whatever happened.
+    pub(crate) fn check_store(&self) {
+        let verified = self.json(&["verify"]);
+        assert_eq!(
+            verified["findings"],
+            serde_json::json!([]),
+            "the store is whole"
+        );
+        let status = self.json(&["status"]);
+        assert_eq!(
+            status["unfinished"],
+            serde_json::json!([]),
+            "nothing is unfinished"
+        );
+        assert_eq!(status["summary"]["leases"], 0, "nothing is leased");
+        let names = self.tree().names();
+        assert!(
+            !names.iter().any(|name| name.contains(".backout-")),
+            "left behind: {names:?}"
+        );
+    }
+}
+
+pub(crate) fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!(
+        "{}\n{}{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    )
+}

@@ -1,0 +1,174 @@
+//! In-memory stand-ins for the store and the journal, and a depot in a plain directory, for tests.
+
+use std::collections::HashMap;
+use std::io::{Cursor, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use backout_model::ports::{
+    ContentsError, Depots, Durability, Entry, Journal, NewContent, Prepared, ReadContents,
+    WriteContents,
+};
+use backout_model::{
+    Armed, Decision, Digest, Event, Intent, Lsn, OperationId, Owner, Strategy, TargetPath, Verb,
+};
+
+/// Contents in memory.
+#[derive(Debug, Default)]
+pub struct MemoryContents {
+    stored: Mutex<HashMap<Digest, Vec<u8>>>,
+}
+
+impl MemoryContents {
+    /// Stores contents as the journal would.
+    pub fn put(&self, contents: &[NewContent]) {
+        let mut stored = self.lock();
+        for content in contents {
+            stored.insert(content.digest, content.bytes.clone());
+        }
+    }
+
+    /// Loses a content, to see what then happens.
+    pub fn lose(&self, digest: &Digest) {
+        self.lock().remove(digest);
+    }
+
+    /// Tells how many contents there are, and how many bytes.
+    pub fn size(&self) -> (usize, usize) {
+        let stored = self.lock();
+        (stored.len(), stored.values().map(Vec::len).sum())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Digest, Vec<u8>>> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ReadContents for MemoryContents {
+    fn read(&self, digest: &Digest) -> Result<Vec<u8>, ContentsError> {
+        let missing = || ContentsError::Missing { digest: *digest };
+        self.lock().get(digest).cloned().ok_or_else(missing)
+    }
+
+    fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ContentsError> {
+        Ok(Box::new(Cursor::new(self.read(digest)?)))
+    }
+
+    fn has(&self, digest: &Digest) -> Result<bool, ContentsError> {
+        Ok(self.lock().contains_key(digest))
+    }
+}
+
+impl WriteContents for MemoryContents {
+    fn stash(&self, _by: OperationId, from: &mut dyn Read) -> Result<(Digest, u64), ContentsError> {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes)
+            .map_err(|error| ContentsError::Store(error.into()))?;
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let content = NewContent::of(bytes);
+        let digest = content.digest;
+        self.put(&[content]);
+        Ok((digest, size))
+    }
+}
+
+/// A depot and a staging directory below one directory, for targets on the same file system.
+#[derive(Debug)]
+pub struct DirDepots {
+    home: TargetPath,
+    has_depot: bool,
+}
+
+impl DirDepots {
+    /// Makes the directories below `home`. Without a depot nothing can be kept whole.
+    pub fn new(home: &Path, has_depot: bool) -> std::io::Result<Self> {
+        std::fs::create_dir_all(home.join("depot"))?;
+        std::fs::create_dir_all(home.join("staging"))?;
+        let home = TargetPath::new(home).map_err(std::io::Error::other)?;
+        Ok(Self { home, has_depot })
+    }
+
+    /// Gives the depot's path.
+    pub fn depot(&self) -> TargetPath {
+        self.home.join("depot".as_ref())
+    }
+}
+
+impl Depots for DirDepots {
+    fn depot_for(&self, directory: &TargetPath) -> Option<TargetPath> {
+        use std::os::unix::fs::MetadataExt as _;
+        let device = |path: &TargetPath| Some(std::fs::metadata(path.as_path()).ok()?.dev());
+        let depot = self.depot();
+        let is_same = device(directory) == device(&depot);
+        (self.has_depot && is_same).then_some(depot)
+    }
+
+    fn staging(&self, _by: OperationId) -> std::io::Result<TargetPath> {
+        Ok(self.home.join("staging".as_ref()))
+    }
+
+    fn is_ours(&self, path: &TargetPath) -> bool {
+        *path == self.home || path.is_below(&self.home)
+    }
+}
+
+/// A journal that only remembers, and puts contents into the store.
+#[derive(Debug)]
+pub struct MemoryJournal {
+    contents: Arc<MemoryContents>,
+    events: Mutex<Vec<Event>>,
+}
+
+impl MemoryJournal {
+    /// Makes an empty journal that stores contents in `contents`.
+    pub const fn new(contents: Arc<MemoryContents>) -> Self {
+        Self {
+            contents,
+            events: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Arms a prepared operation.
+    pub fn arm<S>(&self, id: OperationId, verb: Verb, prepared: Prepared<S>) -> Armed<S> {
+        let decision = Decision {
+            strategy: Strategy::Snapshot,
+            fallback: None,
+            reason: "a test".to_owned(),
+        };
+        let intent = Intent {
+            id,
+            verb,
+            summary: String::new(),
+            agent: None,
+            task: None,
+            owner: Owner {
+                pid: 1,
+                started: 1,
+                boot: String::new(),
+                pid_namespace: 1,
+            },
+            decision,
+            targets: prepared.targets,
+            depends_on: Vec::new(),
+            undoes: None,
+            group: None,
+            notes: prepared.notes,
+            recipe: prepared.recipe,
+        };
+        match backout_model::arm(self, intent, prepared.contents, prepared.staged) {
+            Ok(armed) => armed,
+            Err(never) => match never {},
+        }
+    }
+}
+
+impl Journal for MemoryJournal {
+    type Error = std::convert::Infallible;
+
+    fn append(&self, entry: &Entry, _durability: Durability) -> Result<Lsn, Self::Error> {
+        self.contents.put(&entry.contents);
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.extend(entry.events.iter().cloned());
+        Ok(Lsn(u64::try_from(events.len()).unwrap_or(u64::MAX)))
+    }
+}

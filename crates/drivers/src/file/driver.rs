@@ -1,0 +1,149 @@
+//! The file driver: the trait, and what previews and benchmarks ask beside it.
+
+use std::sync::Arc;
+
+use backout_model::ports::{
+    Depots, Driver, OnConflict, Prepared, PreparedUndo, ReadContents, WriteContents,
+};
+use backout_model::{Armed, Completion, Effect, OperationId, Target, TargetOutcome, Traits, Verb};
+
+use super::compare::{State, judge_all};
+use super::error::FileError;
+use super::execute::run;
+use super::plan;
+use super::recipe::{FileCompletion, FileRecipe};
+use super::request::FileRequest;
+use super::stage::Staged;
+use super::tools::{Progress, Tools};
+use super::undo::{prepare_undo, recover};
+use super::view::{Examined, FileVersions, examine, versions};
+
+/// Writes files so that every write can be taken back.
+#[derive(Debug)]
+pub struct FileDriver {
+    tools: Tools,
+}
+
+impl FileDriver {
+    /// Takes the store and the depots.
+    pub fn new(
+        contents: Arc<dyn ReadContents>,
+        stash: Arc<dyn WriteContents>,
+        depots: Arc<dyn Depots>,
+    ) -> Self {
+        Self {
+            tools: Tools::new(contents, stash, depots),
+        }
+    }
+
+    /// Tells somebody how far long work has come.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.tools.progress = progress;
+        self
+    }
+
+    /// Tells where each target of an effect stands now. Looks only.
+    #[expect(
+        clippy::unused_self,
+        reason = "the store may be needed by later versions of recipes"
+    )]
+    pub fn examine(&self, effect: &Effect) -> Result<Vec<Examined>, FileError> {
+        examine(effect)
+    }
+
+    /// Gives what each target was before and after an effect, as far as it is at hand. Looks only.
+    pub fn before_and_after(&self, effect: &Effect) -> Result<Vec<FileVersions>, FileError> {
+        versions(&self.tools, effect)
+    }
+
+    /// Tells how many syncs were made, of files, directories and file systems.
+    pub fn sync_count(&self) -> u64 {
+        self.tools.syncs.count()
+    }
+
+    /// Makes the step number `at` of what follows fail (from 0); with `abandons`, as a crash would, with
+    /// nothing put back. None for no failure.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn fail_at_step(&self, at: Option<usize>, abandons: bool) {
+        self.tools.fault.set(at, abandons);
+    }
+
+    /// Tells how many steps were passed since [`Self::fail_at_step`].
+    #[cfg(any(test, feature = "testing"))]
+    pub fn steps_passed(&self) -> usize {
+        self.tools.fault.passed()
+    }
+}
+
+impl Driver for FileDriver {
+    type Request = FileRequest;
+    type Staged = Staged;
+    type Error = FileError;
+
+    fn verb(&self, request: &FileRequest) -> Verb {
+        request.verb()
+    }
+
+    fn summary(&self, request: &FileRequest) -> String {
+        request.summary()
+    }
+
+    fn targets(&self, request: &FileRequest) -> Result<Vec<Target>, FileError> {
+        plan::targets(&self.tools, request)
+    }
+
+    fn traits(&self, request: &FileRequest) -> Traits {
+        let paths = request.paths();
+        let size = |path: &&std::path::Path| path.metadata().map_or(0, |found| found.len());
+        Traits {
+            size_bytes: paths.iter().map(size).sum(),
+            files: paths.len(),
+            ..Traits::of(request.kind())
+        }
+    }
+
+    fn prepare(
+        &self,
+        id: OperationId,
+        request: &FileRequest,
+    ) -> Result<Prepared<Staged>, FileError> {
+        plan::plan(&self.tools, id, request)
+    }
+
+    fn apply(&self, armed: Armed<Staged>) -> Result<Completion, FileError> {
+        let (id, _, staged) = armed.into_parts();
+        run(
+            &self.tools,
+            id,
+            &staged.steps,
+            &staged.parents,
+            staged.is_undo,
+        )?
+        .encode()
+    }
+
+    fn prepare_undo(
+        &self,
+        id: OperationId,
+        effect: &Effect,
+        on_conflict: OnConflict,
+    ) -> Result<PreparedUndo<Staged>, FileError> {
+        prepare_undo(&self.tools, id, effect, on_conflict)
+    }
+
+    fn is_in_place(&self, effect: &Effect) -> Result<bool, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        let completion = FileCompletion::of(effect)?;
+        let states = judge_all(&recipe, &completion)?;
+        Ok(states.iter().all(|state| *state == State::After))
+    }
+
+    fn revert(&self, effect: &Effect) -> Result<Vec<TargetOutcome>, FileError> {
+        recover::revert(&self.tools, effect)
+    }
+
+    fn finish(&self, effect: &Effect) -> Result<Vec<TargetOutcome>, FileError> {
+        recover::finish(&self.tools, effect)
+    }
+}

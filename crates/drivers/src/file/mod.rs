@@ -1,0 +1,41 @@
+//! Files, directories and links of the local machine.
+//!
+//! What it can undo exactly: content, mode, owner, times, extended attributes and ACLs, symbolic and hard
+//! links, holes, empty directories, pipes, sockets, devices, whole trees, a file where a directory was. What
+//! it cannot: the change time and the inode number of what was kept by its bytes, and, as an ordinary user,
+//! what only root may set. What it relies on: a private depot on the target's file system (without one,
+//! large files are copied), `/proc`, and that nobody writes below its temporary names.
+//!
+//! A write never changes a file in place. The new state is staged beside the target, the old one is
+//! captured, and only an armed operation swaps the two, one name at a time, each in one step. Read `keep.rs`
+//! for how the old state is kept, `execute/` for the swap, `undo/` for the way back, `recipe.rs` for the data.
+
+mod any_bytes;
+mod compare;
+mod driver;
+mod error;
+mod execute;
+mod keep;
+mod mode;
+mod plan;
+mod recipe;
+mod request;
+mod resolve;
+mod stage;
+mod sys;
+mod tools;
+mod undo;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use backout_model::text::Occurrence;
+pub use compare::State;
+pub use driver::FileDriver;
+pub use error::FileError;
+pub use mode::{ModeChange, ModeError};
+pub use request::{Expect, FileRequest, Source};
+pub use stage::{Staged, StagedFile};
+pub use tools::Progress;
+pub use view::{Examined, FileVersions, Version};

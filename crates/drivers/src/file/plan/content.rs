@@ -1,0 +1,322 @@
+//! Planning new content: write, append, edit.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use backout_model::TargetPath;
+use backout_model::text::{Occurrence, replace};
+
+use super::{Planner, View};
+use crate::file::error::{FileError, Naming as _};
+use crate::file::keep::{INLINE_BYTES_MAX, meta_of};
+use crate::file::recipe::{Change, Image, Kind, Meta};
+use crate::file::request::{Expect, Source};
+use crate::file::stage::{Incoming, Material, wait};
+use crate::file::sys::{Dir, Node, inherit, meta};
+
+/// The largest file that is edited or patched, which happens in memory.
+const EDIT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// What a new file shall be besides its bytes.
+pub(super) enum Wanted {
+    /// What the old file was.
+    Like(Meta),
+    /// What a new file gets, or this mode.
+    New(Option<u32>),
+}
+
+impl Planner<'_> {
+    pub(super) fn write(
+        &mut self,
+        path: &TargetPath,
+        source: &Source,
+        expect: Expect,
+        parents: bool,
+        mode: Option<u32>,
+    ) -> Result<(), FileError> {
+        let existing = self.file_meta(path)?;
+        match (&existing, expect) {
+            (Some(_), Expect::New) => {
+                return Err(FileError::AlreadyExists {
+                    path: path.to_string(),
+                });
+            }
+            (None, Expect::Existing) => {
+                return Err(FileError::NotFound {
+                    path: path.to_string(),
+                });
+            }
+            (Some(_), Expect::Anything | Expect::Existing) => {}
+            (None, Expect::Anything | Expect::New) => self.need_parent(path, parents)?,
+        }
+        let wanted = match existing {
+            Some(mut old) => {
+                if let Some(mode) = mode {
+                    old.mode = mode & 0o7777;
+                    inherit::chmod_acl(&mut old);
+                }
+                Wanted::Like(old)
+            }
+            None => Wanted::New(mode),
+        };
+        self.with_source(path, source, |planner, incoming| {
+            planner.put_file(path, incoming, wanted)
+        })
+    }
+
+    pub(super) fn append(&mut self, path: &TargetPath, source: &Source) -> Result<(), FileError> {
+        let Some(old) = self.file_meta(path)? else {
+            return self.write(path, source, Expect::Anything, false, None);
+        };
+        let size = match self.view(path)? {
+            View::Real(_, node) => node.identity.size,
+            View::Absent | View::Planned(_) => 0,
+        };
+        if size <= INLINE_BYTES_MAX {
+            let mut content = self.content(path)?;
+            return self.with_source(path, source, |planner, incoming| {
+                let mut rest = Vec::new();
+                incoming.read_into(&mut rest).naming(path, "read")?;
+                content.append(&mut rest);
+                planner.put_file(path, Incoming::Bytes(content), Wanted::Like(old))
+            });
+        }
+        let file = Dir::of(path)?.read()?;
+        self.with_source(path, source, |planner, incoming| {
+            let mut rest = incoming.reader();
+            planner.put_file(path, Incoming::Grown(file, &mut rest), Wanted::Like(old))
+        })
+    }
+
+    pub(super) fn edit(
+        &mut self,
+        path: &TargetPath,
+        search: &[u8],
+        replacement: &[u8],
+        occurrence: Occurrence,
+    ) -> Result<(), FileError> {
+        let missing = || FileError::NotFound {
+            path: path.to_string(),
+        };
+        let old = self.file_meta(path)?.ok_or_else(missing)?;
+        let content = self.content(path)?;
+        let edited = replace(&content, search, replacement, occurrence).map_err(|cause| {
+            FileError::Edit {
+                path: path.to_string(),
+                cause,
+            }
+        })?;
+        self.put_file(path, Incoming::Bytes(edited.content), Wanted::Like(old))
+    }
+
+    /// Gives the metadata of the file that a name stands for, if it is one; new content has new times.
+    pub(super) fn file_meta(&self, path: &TargetPath) -> Result<Option<Meta>, FileError> {
+        let mut found = self.file_meta_with_times(path)?;
+        if let Some(meta) = &mut found {
+            meta.times = None;
+        }
+        Ok(found)
+    }
+
+    fn file_meta_with_times(&self, path: &TargetPath) -> Result<Option<Meta>, FileError> {
+        let shown = || path.to_string();
+        match self.view(path)? {
+            View::Absent => Ok(None),
+            View::Planned(index) => match self.after(index) {
+                Some(Image::File { meta, .. }) => Ok(Some(meta.clone())),
+                Some(image) if image.is_directory() => {
+                    Err(FileError::IsADirectory { path: shown() })
+                }
+                Some(_) | None => Err(FileError::NotAFile { path: shown() }),
+            },
+            View::Real(place, node) => match node.kind {
+                Kind::File => {
+                    let retouched = self
+                        .retouches
+                        .get(path)
+                        .and_then(|index| self.steps.get(*index));
+                    match retouched.map(|step| &step.change) {
+                        Some(Change::Retouch { after, .. }) => Ok(Some(after.clone())),
+                        Some(Change::Set { .. } | Change::Move { .. }) | None => {
+                            meta_of(&place, &node).map(Some)
+                        }
+                    }
+                }
+                Kind::Directory => Err(FileError::IsADirectory { path: shown() }),
+                Kind::Symlink
+                | Kind::Fifo
+                | Kind::Socket
+                | Kind::BlockDevice
+                | Kind::CharacterDevice => Err(FileError::NotAFile { path: shown() }),
+            },
+        }
+    }
+
+    /// Reads the bytes that a name stands for.
+    pub(super) fn content(&self, path: &TargetPath) -> Result<Vec<u8>, FileError> {
+        let mut content = Vec::new();
+        match self.view(path)? {
+            View::Absent => {
+                return Err(FileError::NotFound {
+                    path: path.to_string(),
+                });
+            }
+            View::Real(place, node) => {
+                if node.identity.size > EDIT_BYTES_MAX {
+                    let source = std::io::Error::new(
+                        std::io::ErrorKind::FileTooLarge,
+                        format!("larger than {EDIT_BYTES_MAX} bytes"),
+                    );
+                    return Err(FileError::Io {
+                        path: path.to_string(),
+                        action: "edit",
+                        source,
+                    });
+                }
+                place
+                    .read()?
+                    .read_to_end(&mut content)
+                    .naming(path, "read")?;
+            }
+            View::Planned(index) => {
+                let material = self.steps.get(index).map(|step| &step.material);
+                let Some(material) = material else {
+                    return Ok(content);
+                };
+                let mut reader = material.open().naming(path, "read")?;
+                reader.read_to_end(&mut content).naming(path, "read")?;
+            }
+        }
+        Ok(content)
+    }
+
+    /// Opens a source and hands it on.
+    fn with_source(
+        &mut self,
+        path: &TargetPath,
+        source: &Source,
+        use_it: impl FnOnce(&mut Self, Incoming<'_>) -> Result<(), FileError>,
+    ) -> Result<(), FileError> {
+        match source {
+            Source::Bytes(content) => use_it(self, Incoming::Bytes(content.clone())),
+            Source::Path(from) => {
+                let failed = |source| FileError::Io {
+                    path: from.display().to_string(),
+                    action: "read",
+                    source,
+                };
+                let mut file = File::open(from).map_err(failed)?;
+                let found = file.metadata().map_err(failed)?;
+                if found.is_file() && found.len() > INLINE_BYTES_MAX {
+                    return use_it(self, Incoming::File(file));
+                }
+                let incoming = Incoming::of(&mut file).map_err(failed)?;
+                use_it(self, incoming)
+            }
+            Source::Opened(file) => {
+                let mut file: &File = file;
+                let incoming = Incoming::of(&mut file).naming(path, "read the source for")?;
+                use_it(self, incoming)
+            }
+        }
+    }
+
+    /// Stages bytes and plans them as the content of a name, unless it has exactly that already.
+    pub(super) fn put_file(
+        &mut self,
+        path: &TargetPath,
+        incoming: Incoming<'_>,
+        wanted: Wanted,
+    ) -> Result<(), FileError> {
+        let (after, material) = self.stage_file(path, incoming, wanted)?;
+        if self.is_already(path, &after)? {
+            return Ok(());
+        }
+        self.set(path, after, material)
+    }
+
+    fn is_already(&self, path: &TargetPath, after: &Image) -> Result<bool, FileError> {
+        if self.sets.contains_key(path) {
+            return Ok(false);
+        }
+        let current = crate::file::compare::Current::at(path)?;
+        Ok(current.differs(after, None)?.is_none())
+    }
+
+    /// Puts bytes where they can wait, and foresees the file they will be.
+    pub(super) fn stage_file(
+        &mut self,
+        path: &TargetPath,
+        incoming: Incoming<'_>,
+        wanted: Wanted,
+    ) -> Result<(Image, Material), FileError> {
+        let small = match &incoming {
+            Incoming::Bytes(content) => Some(content.clone()),
+            Incoming::File(_) | Incoming::Stream(..) | Incoming::Grown(..) => None,
+        };
+        let near = self.near(path)?;
+        let waiting = wait(self.tools, self.id, &near, &mut self.open, incoming)?;
+        let stored = small.is_some_and(|content| self.keeper.inline(waiting.digest, &content));
+        let meta = self.dress(path, &near, &waiting.material, wanted)?;
+        self.tools.reach("file.staged")?;
+        let image = Image::File {
+            digest: waiting.digest,
+            size: waiting.size,
+            stored,
+            meta,
+        };
+        Ok((image, waiting.material))
+    }
+
+    /// Gives a staged file its metadata, or foresees what it will be.
+    fn dress(
+        &mut self,
+        path: &TargetPath,
+        near: &Dir,
+        material: &Material,
+        wanted: Wanted,
+    ) -> Result<Meta, FileError> {
+        let times = match &wanted {
+            Wanted::Like(old) => old.times,
+            Wanted::New(_) => None,
+        };
+        let Material::Nameless(file) = material else {
+            return Ok(match wanted {
+                Wanted::Like(old) => self.permitted(path, old),
+                Wanted::New(mode) => inherit::foresee(&inherit::of_dir(near)?, mode, false),
+            });
+        };
+        match wanted {
+            Wanted::Like(old) => {
+                let old = self.permitted(path, old);
+                let gaps = meta::write(file, Kind::File, &old, path)?;
+                if let Some(gap) = gaps.first() {
+                    self.keeper.notes.push(format!("`{path}` loses its {gap}"));
+                }
+            }
+            Wanted::New(Some(mode)) => {
+                let mode = rustix::fs::Mode::from_raw_mode(mode & 0o7777);
+                rustix::fs::fchmod(file, mode).naming(path, "change the mode of")?;
+            }
+            Wanted::New(None) => {}
+        }
+        let node = Node::of(&rustix::fs::fstat(file).naming(path, "look at")?);
+        let mut meta = meta::read(&node, file, path)?;
+        meta.times = times;
+        Ok(meta)
+    }
+
+    /// Leaves out what this process may not give to a new file.
+    pub(super) fn permitted(&mut self, path: &TargetPath, mut meta: Meta) -> Meta {
+        let euid = rustix::process::geteuid().as_raw();
+        if euid != 0 && meta.uid != euid {
+            self.keeper.notes.push(format!(
+                "`{path}` now belongs to {euid}, not to {}: only root can keep that",
+                meta.uid
+            ));
+            meta.uid = euid;
+            meta.mode &= !0o6000;
+        }
+        meta
+    }
+}

@@ -1,0 +1,484 @@
+//! From a request to a list of steps and the recipe that takes them back. Looks and stages; changes nothing.
+//!
+//! The planner sees the file system through what is already planned, so that a later entry of a batch
+//! builds on earlier ones. Two entries about one name become one step: the recipe knows each name once.
+
+mod content;
+mod copy;
+mod metadata;
+mod patch;
+mod targets;
+mod tree;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use backout_model::ports::Prepared;
+use backout_model::{OperationId, Target, TargetPath};
+
+use super::error::FileError;
+use super::execute::{Seen, Step};
+use super::keep::Keeper;
+use super::recipe::{Change, FileRecipe, Image, Kind, ParentTimes};
+use super::request::FileRequest;
+use super::resolve::{Last, refuse_escape, resolve};
+use super::stage::{Material, Staged};
+use super::sys::{Dir, Node, Place};
+use super::tools::Tools;
+
+pub(crate) use targets::targets;
+
+/// Plans a request.
+pub(crate) fn plan(
+    tools: &Tools,
+    id: OperationId,
+    request: &FileRequest,
+) -> Result<Prepared<Staged>, FileError> {
+    let mut planner = Planner::new(tools, id);
+    planner.add(request, false)?;
+    planner.finish()
+}
+
+/// What a name stands for, given what is planned.
+enum View {
+    /// Nothing.
+    Absent,
+    /// What is there now.
+    Real(Place, Node),
+    /// What step number so and so will put there.
+    Planned(usize),
+}
+
+pub(super) struct Planner<'t> {
+    tools: &'t Tools,
+    id: OperationId,
+    keeper: Keeper<'t>,
+    steps: Vec<Step>,
+    /// Which step sets a name, and which retouches it.
+    sets: HashMap<TargetPath, usize>,
+    retouches: HashMap<TargetPath, usize>,
+    /// The moves, by old and new name.
+    moves: Vec<(TargetPath, TargetPath)>,
+    open: usize,
+}
+
+impl<'t> Planner<'t> {
+    fn new(tools: &'t Tools, id: OperationId) -> Self {
+        Self {
+            tools,
+            id,
+            keeper: Keeper::new(tools, id),
+            steps: Vec::new(),
+            sets: HashMap::new(),
+            retouches: HashMap::new(),
+            moves: Vec::new(),
+            open: 0,
+        }
+    }
+
+    fn add(&mut self, request: &FileRequest, in_batch: bool) -> Result<(), FileError> {
+        if in_batch {
+            request.paths().into_iter().try_for_each(refuse_escape)?;
+        }
+        match request {
+            FileRequest::Write {
+                path,
+                source,
+                expect,
+                parents,
+                mode,
+            } => {
+                let path = self.resolve(path, Last::Followed)?;
+                self.write(&path, source, *expect, *parents, *mode)
+            }
+            FileRequest::Append { path, source } => {
+                let path = self.resolve(path, Last::Followed)?;
+                self.append(&path, source)
+            }
+            FileRequest::Edit {
+                path,
+                search,
+                replacement,
+                occurrence,
+            } => {
+                let path = self.resolve(path, Last::Followed)?;
+                self.edit(&path, search, replacement, *occurrence)
+            }
+            FileRequest::Patch { base, patch } => self.patch(base, patch),
+            FileRequest::Remove { path, recursive } => {
+                let path = self.resolve(path, Last::Itself)?;
+                self.remove(&path, *recursive)
+            }
+            FileRequest::Move { from, to, replace } => {
+                let from = self.resolve(from, Last::Itself)?;
+                let to = self.resolve(to, Last::Itself)?;
+                self.rename(&from, &to, *replace)
+            }
+            FileRequest::Copy {
+                from,
+                to,
+                recursive,
+                replace,
+            } => {
+                let from = self.resolve(from, Last::Itself)?;
+                let to = self.resolve(to, Last::Itself)?;
+                self.copy(&from, &to, *recursive, *replace)
+            }
+            FileRequest::Mkdir {
+                path,
+                parents,
+                mode,
+            } => {
+                let path = self.resolve(path, Last::Itself)?;
+                self.mkdir(&path, *parents, *mode)
+            }
+            FileRequest::Symlink { path, to, replace } => {
+                let path = self.resolve(path, Last::Itself)?;
+                self.symlink(&path, to, *replace)
+            }
+            FileRequest::HardLink { path, to } => {
+                let path = self.resolve(path, Last::Itself)?;
+                let to = self.resolve(to, Last::Itself)?;
+                self.hard_link(&path, &to)
+            }
+            FileRequest::Chmod {
+                path,
+                mode,
+                recursive,
+            } => {
+                let path = self.resolve(path, Last::Followed)?;
+                self.chmod(&path, mode, *recursive)
+            }
+            FileRequest::Chown {
+                path,
+                uid,
+                gid,
+                recursive,
+            } => {
+                let path = self.resolve(path, Last::Itself)?;
+                self.chown(&path, *uid, *gid, *recursive)
+            }
+            FileRequest::Batch(requests) => requests
+                .iter()
+                .try_for_each(|request| self.add(request, true)),
+        }
+    }
+
+    fn resolve(&mut self, given: &std::path::Path, last: Last) -> Result<TargetPath, FileError> {
+        let resolved = resolve(self.tools, given, last)?;
+        if let Some(link) = resolved.link {
+            self.keeper
+                .notes
+                .push(format!("followed the link `{link}` to `{}`", resolved.path));
+        }
+        Ok(resolved.path)
+    }
+
+    /// Looks at a name through what is planned.
+    fn view(&self, path: &TargetPath) -> Result<View, FileError> {
+        if let Some(index) = self.sets.get(path) {
+            let is_absent = self.after(*index).is_none_or(Image::is_absent);
+            return Ok(if is_absent {
+                View::Absent
+            } else {
+                View::Planned(*index)
+            });
+        }
+        let entangled = || {
+            Err(FileError::Entangled {
+                path: path.to_string(),
+            })
+        };
+        for above in std::iter::once(path.clone()).chain(path.ancestors()) {
+            for (from, to) in &self.moves {
+                if *to == above {
+                    return entangled();
+                }
+                if *from == above {
+                    return Ok(View::Absent);
+                }
+            }
+            match self.sets.get(&above).and_then(|index| self.after(*index)) {
+                None => {}
+                Some(Image::Absent) => return Ok(View::Absent),
+                Some(image) if image.is_directory() => return Ok(View::Absent),
+                Some(_) => {
+                    return Err(FileError::NotADirectory {
+                        path: above.to_string(),
+                    });
+                }
+            }
+        }
+        match Dir::of(path) {
+            Ok(place) => Ok(match place.node()? {
+                Some(node) => View::Real(place, node),
+                None => View::Absent,
+            }),
+            Err(FileError::NotFound { .. }) => Ok(View::Absent),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Plans that a name shall stand for something else. The caller has looked at the name.
+    fn set(
+        &mut self,
+        path: &TargetPath,
+        after: Image,
+        material: Material,
+    ) -> Result<(), FileError> {
+        self.drop_retouch(path);
+        if let Some(index) = self.sets.get(path)
+            && let Some(step) = self.steps.get_mut(*index)
+            && let Change::Set { after: planned, .. } = &mut step.change
+        {
+            *planned = after;
+            step.material = material;
+            return Ok(());
+        }
+        let (before, seen) = match self.view(path)? {
+            View::Real(place, _) => {
+                let (image, node) = self.keeper.keep(&place)?;
+                (image, Seen::There(node))
+            }
+            View::Absent | View::Planned(_) => (Image::Absent, Seen::Absent),
+        };
+        self.push_set(path, (before, seen), after, material);
+        Ok(())
+    }
+
+    fn push_set(
+        &mut self,
+        path: &TargetPath,
+        (before, seen): (Image, Seen),
+        after: Image,
+        material: Material,
+    ) {
+        self.sets.insert(path.clone(), self.steps.len());
+        let change = Change::Set {
+            path: path.clone(),
+            before,
+            after,
+        };
+        self.steps.push(Step {
+            seen,
+            ..Step::new(0, change, material)
+        });
+    }
+
+    fn after(&self, index: usize) -> Option<&Image> {
+        match self.steps.get(index).map(|step| &step.change) {
+            Some(Change::Set { after, .. }) => Some(after),
+            Some(Change::Move { .. } | Change::Retouch { .. }) | None => None,
+        }
+    }
+
+    /// Forgets the planned steps about names below `path`.
+    fn drop_below(&mut self, path: &TargetPath) -> Result<(), FileError> {
+        let is_below = |step: &Step| match &step.change {
+            Change::Set { path: other, .. } | Change::Retouch { path: other, .. } => {
+                Ok(other.is_below(path))
+            }
+            Change::Move { from, to, .. } if from.is_below(path) || to.is_below(path) => {
+                Err(FileError::Entangled {
+                    path: path.to_string(),
+                })
+            }
+            Change::Move { .. } => Ok(false),
+        };
+        let mut kept = Vec::new();
+        for step in std::mem::take(&mut self.steps) {
+            if !is_below(&step)? {
+                kept.push(step);
+            }
+        }
+        self.steps = kept;
+        self.index_again();
+        Ok(())
+    }
+
+    fn drop_retouch(&mut self, path: &TargetPath) {
+        if let Some(index) = self.retouches.remove(path)
+            && index < self.steps.len()
+        {
+            self.steps.remove(index);
+            self.index_again();
+        }
+    }
+
+    fn index_again(&mut self) {
+        self.sets.clear();
+        self.retouches.clear();
+        for (index, step) in self.steps.iter().enumerate() {
+            match &step.change {
+                Change::Set { path, .. } => drop(self.sets.insert(path.clone(), index)),
+                Change::Retouch { path, .. } => drop(self.retouches.insert(path.clone(), index)),
+                Change::Move { .. } => {}
+            }
+        }
+    }
+
+    /// Checks that the directory of a name is there or planned, and plans it if wanted.
+    fn need_parent(&mut self, path: &TargetPath, make: bool) -> Result<(), FileError> {
+        let unusable = || FileError::Unusable {
+            path: path.to_string(),
+        };
+        let parent = path.parent().ok_or_else(unusable)?;
+        if parent.parent().is_none() {
+            return Ok(());
+        }
+        match self.view(&parent)? {
+            View::Real(_, node) if node.kind == Kind::Directory => Ok(()),
+            View::Planned(index) if self.after(index).is_some_and(Image::is_directory) => Ok(()),
+            View::Real(..) | View::Planned(_) => Err(FileError::NotADirectory {
+                path: parent.to_string(),
+            }),
+            View::Absent if make => self.mkdir(&parent, true, None),
+            View::Absent => Err(FileError::NotFound {
+                path: parent.to_string(),
+            }),
+        }
+    }
+
+    /// Opens the nearest directory above a name that exists already.
+    fn near(&self, path: &TargetPath) -> Result<Arc<Dir>, FileError> {
+        let mut last = FileError::Unusable {
+            path: path.to_string(),
+        };
+        for above in path.ancestors() {
+            match Dir::open(&above) {
+                Ok(dir) => return Ok(dir),
+                Err(error @ (FileError::NotFound { .. } | FileError::NotADirectory { .. })) => {
+                    last = error;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    fn finish(mut self) -> Result<Prepared<Staged>, FileError> {
+        self.steps.retain(|step| match &step.change {
+            Change::Set { before, after, .. } => !(before.is_absent() && after.is_absent()),
+            Change::Retouch { before, after, .. } => before != after,
+            Change::Move { .. } => true,
+        });
+        for (number, step) in self.steps.iter_mut().enumerate() {
+            step.number = number;
+        }
+        let parents = parents_of(self.steps.iter().map(|step| &step.change))?;
+        self.tools.reach("file.prepared")?;
+        prepared(self.id, self.keeper, self.steps, parents, false)
+    }
+}
+
+/// Wraps steps and what they keep into what the engine arms.
+pub(crate) fn prepared(
+    id: OperationId,
+    keeper: Keeper<'_>,
+    steps: Vec<Step>,
+    parents: Vec<ParentTimes>,
+    is_undo: bool,
+) -> Result<Prepared<Staged>, FileError> {
+    let changes: Vec<Change> = steps.iter().map(|step| step.change.clone()).collect();
+    let recipe = FileRecipe {
+        operation: id,
+        changes,
+        parents: parents.clone(),
+    };
+    let needed: BTreeSet<_> = recipe
+        .changes
+        .iter()
+        .flat_map(Change::images)
+        .filter_map(Image::stored)
+        .collect();
+    let mut contents = keeper.contents;
+    contents.retain(|content| needed.contains(&content.digest));
+    contents.sort_by_key(|content| content.digest);
+    contents.dedup_by_key(|content| content.digest);
+    Ok(Prepared {
+        targets: recipe.changes.iter().flat_map(targets_of).collect(),
+        recipe: recipe.encode()?,
+        contents,
+        is_noop: steps.is_empty(),
+        staged: Staged::new(steps, parents, is_undo),
+        notes: keeper.notes,
+    })
+}
+
+/// Names what a change writes.
+pub(crate) fn targets_of(change: &Change) -> Vec<Target> {
+    let target = |path: &TargetPath, is_tree: bool| {
+        if is_tree {
+            Target::tree(path.clone())
+        } else {
+            Target::node(path.clone())
+        }
+    };
+    match change {
+        Change::Set {
+            path,
+            before,
+            after,
+        } => {
+            let is_whole = |image: &Image| {
+                matches!(
+                    image,
+                    Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    }
+                )
+            };
+            // What comes to be below a new directory stands on it.
+            let comes_or_goes = is_directory(before) != is_directory(after);
+            let is_tree = comes_or_goes || is_whole(before) || is_whole(after);
+            vec![target(path, is_tree)]
+        }
+        Change::Move { from, to, node, .. } => {
+            let is_tree = *node == Kind::Directory;
+            vec![target(from, is_tree), target(to, is_tree)]
+        }
+        Change::Retouch { path, .. } => vec![target(path, false)],
+    }
+}
+
+fn is_directory(image: &Image) -> bool {
+    matches!(image, Image::Directory { .. })
+}
+
+/// Notes the times of the directories that exist and whose entries change.
+pub(crate) fn parents_of<'c>(
+    changes: impl Iterator<Item = &'c Change>,
+) -> Result<Vec<ParentTimes>, FileError> {
+    let mut paths = BTreeSet::new();
+    let mut own = BTreeSet::new();
+    for change in changes {
+        match change {
+            Change::Set { path, .. } => {
+                paths.extend(path.parent());
+                own.insert(path.clone());
+            }
+            Change::Move { from, to, .. } => {
+                paths.extend(from.parent());
+                paths.extend(to.parent());
+            }
+            Change::Retouch { .. } => {}
+        }
+    }
+    let mut parents = Vec::new();
+    for path in paths.into_iter().filter(|path| !own.contains(path)) {
+        match Dir::open(&path) {
+            Ok(dir) => {
+                let before = dir.node()?.times;
+                parents.push(ParentTimes {
+                    path,
+                    before,
+                    after: None,
+                });
+            }
+            Err(FileError::NotFound { .. } | FileError::NotADirectory { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(parents)
+}

@@ -1,0 +1,110 @@
+//! Naming what a request will write, before anything is looked at closely.
+
+use std::path::Path;
+
+use backout_model::text::parse;
+use backout_model::{Target, TargetPath};
+
+use super::patch::{base_of, inside};
+use crate::file::error::FileError;
+use crate::file::request::FileRequest;
+use crate::file::resolve::{Last, refuse_escape, resolve};
+use crate::file::tools::Tools;
+
+/// Names the targets of a request, resolved as the plan will resolve them.
+pub(crate) fn targets(tools: &Tools, request: &FileRequest) -> Result<Vec<Target>, FileError> {
+    let mut found = Vec::new();
+    add(tools, request, &mut found)?;
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<(), FileError> {
+    let at = |path: &Path, last: Last| Ok::<_, FileError>(resolve(tools, path, last)?.path);
+    match request {
+        FileRequest::Write { path, parents, .. } => {
+            let path = at(path, Last::Followed)?;
+            add_missing_parents(&path, *parents, found);
+            found.push(Target::node(path));
+        }
+        FileRequest::Append { path, .. } | FileRequest::Edit { path, .. } => {
+            found.push(Target::node(at(path, Last::Followed)?));
+        }
+        FileRequest::Patch { base, patch } => {
+            let base = base_of(tools, base)?;
+            for file in parse(patch).map_err(FileError::Patch)?.files {
+                for name in file.old.iter().chain(file.new.iter()) {
+                    let path = inside(tools, &base, name)?;
+                    add_missing_parents(&path, file.new.is_some(), found);
+                    found.push(Target::node(path));
+                }
+            }
+        }
+        FileRequest::Remove { path, recursive } => {
+            found.push(target(at(path, Last::Itself)?, *recursive));
+        }
+        FileRequest::Move { from, to, .. } => {
+            let (from, to) = (at(from, Last::Itself)?, at(to, Last::Itself)?);
+            let is_tree = is_directory(&from);
+            found.extend([target(from, is_tree), target(to, is_tree)]);
+        }
+        FileRequest::Copy {
+            from,
+            to,
+            recursive,
+            ..
+        } => {
+            let is_tree = *recursive && is_directory(&at(from, Last::Itself)?);
+            found.push(target(at(to, Last::Itself)?, is_tree));
+        }
+        FileRequest::Mkdir { path, parents, .. } => {
+            let path = at(path, Last::Itself)?;
+            add_missing_parents(&path, *parents, found);
+            found.push(Target::node(path));
+        }
+        FileRequest::Symlink { path, .. } | FileRequest::HardLink { path, .. } => {
+            found.push(Target::node(at(path, Last::Itself)?));
+        }
+        FileRequest::Chmod {
+            path, recursive, ..
+        } => {
+            found.push(target(at(path, Last::Followed)?, *recursive));
+        }
+        FileRequest::Chown {
+            path, recursive, ..
+        } => {
+            found.push(target(at(path, Last::Itself)?, *recursive));
+        }
+        FileRequest::Batch(requests) => {
+            for request in requests {
+                request.paths().into_iter().try_for_each(refuse_escape)?;
+                add(tools, request, found)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add_missing_parents(path: &TargetPath, wanted: bool, found: &mut Vec<Target>) {
+    if wanted {
+        let missing = path
+            .ancestors()
+            .take_while(|above| !above.as_path().exists());
+        found.extend(missing.map(Target::node));
+    }
+}
+
+fn target(path: TargetPath, is_tree: bool) -> Target {
+    if is_tree {
+        Target::tree(path)
+    } else {
+        Target::node(path)
+    }
+}
+
+fn is_directory(path: &TargetPath) -> bool {
+    path.as_path()
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_dir())
+}

@@ -1,0 +1,322 @@
+//! Planning names: remove, move, make directories and links.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use backout_model::TargetPath;
+
+use super::{Planner, View};
+use crate::file::any_bytes::AnyBytes;
+use crate::file::error::FileError;
+use crate::file::execute::{Seen, Step};
+use crate::file::keep::{is_same_mount, meta_of};
+use crate::file::recipe::{Change, Image, Kind, Meta};
+use crate::file::stage::Material;
+use crate::file::sys::{Node, Place, inherit};
+
+impl Planner<'_> {
+    pub(super) fn remove(&mut self, path: &TargetPath, recursive: bool) -> Result<(), FileError> {
+        match self.view(path)? {
+            View::Absent => Err(FileError::NotFound {
+                path: path.to_string(),
+            }),
+            View::Planned(index) => {
+                let is_directory = self.after(index).is_some_and(Image::is_directory);
+                if is_directory && !recursive && self.sets.keys().any(|other| other.is_below(path))
+                {
+                    return Err(FileError::NotEmpty {
+                        path: path.to_string(),
+                    });
+                }
+                self.drop_below(path)?;
+                self.set(path, Image::Absent, Material::Image)
+            }
+            View::Real(place, node) if node.kind == Kind::Directory => {
+                self.remove_directory(path, &place, &node, recursive)
+            }
+            View::Real(..) => self.set(path, Image::Absent, Material::Image),
+        }
+    }
+
+    fn remove_directory(
+        &mut self,
+        path: &TargetPath,
+        place: &Place,
+        node: &Node,
+        recursive: bool,
+    ) -> Result<(), FileError> {
+        let names = place.enter()?.names()?;
+        let is_gone = |name: &std::ffi::OsString| {
+            let index = self.sets.get(&path.join(name));
+            index
+                .and_then(|index| self.after(*index))
+                .is_some_and(Image::is_absent)
+        };
+        let is_planned_empty = names.iter().all(is_gone) && !self.has_planned_below(path);
+        if is_planned_empty {
+            return self.set(path, Image::Absent, Material::Image);
+        }
+        if !recursive {
+            return Err(FileError::NotEmpty {
+                path: path.to_string(),
+            });
+        }
+        self.drop_below(path)?;
+        if names.is_empty() {
+            return self.set(path, Image::Absent, Material::Image);
+        }
+        if let Some(kept) = self.keeper.park(place, node)? {
+            self.drop_retouch(path);
+            self.push_set(
+                path,
+                (kept, Seen::There(*node)),
+                Image::Absent,
+                Material::Image,
+            );
+            return Ok(());
+        }
+        self.remove_each(path, place)
+    }
+
+    /// Plans the removal of a tree entry by entry, where there is no depot for the whole.
+    fn remove_each(&mut self, path: &TargetPath, place: &Place) -> Result<(), FileError> {
+        let dir = place.enter()?;
+        for name in dir.names()? {
+            let (place, path) = (dir.place(&name), path.join(&name));
+            match place.node()? {
+                Some(node) if node.kind == Kind::Directory => self.remove_each(&path, &place)?,
+                Some(_) => self.set(&path, Image::Absent, Material::Image)?,
+                None => {}
+            }
+        }
+        self.set(path, Image::Absent, Material::Image)
+    }
+
+    fn has_planned_below(&self, path: &TargetPath) -> bool {
+        let mut below = self.sets.iter().filter(|(other, _)| other.is_below(path));
+        below.any(|(_, index)| self.after(*index).is_some_and(|after| !after.is_absent()))
+    }
+
+    pub(super) fn rename(
+        &mut self,
+        from: &TargetPath,
+        to: &TargetPath,
+        replace: bool,
+    ) -> Result<(), FileError> {
+        if from == to {
+            return Ok(());
+        }
+        if to.is_below(from) {
+            return Err(FileError::IntoItself {
+                from: from.to_string(),
+                to: to.to_string(),
+            });
+        }
+        let (place, node) = match self.view(from)? {
+            View::Absent => {
+                return Err(FileError::NotFound {
+                    path: from.to_string(),
+                });
+            }
+            View::Planned(index) => return self.rename_planned(index, from, to, replace),
+            View::Real(place, node) => (place, node),
+        };
+        self.refuse_taken(to, replace, node.kind == Kind::Directory)?;
+        self.need_parent(to, false)?;
+        if !is_same_mount(&place.dir, &*self.near(to)?)? {
+            self.keeper
+                .notes
+                .push(format!("`{from}` was copied to another file system"));
+            self.copy(from, to, true, replace)?;
+            return self.remove(from, true);
+        }
+        let is_below = |other: &TargetPath| other.is_below(from);
+        let touched = self.sets.keys().chain(self.retouches.keys());
+        if touched
+            .chain(self.moves.iter().map(|(_, to)| to))
+            .any(is_below)
+        {
+            return Err(FileError::Entangled {
+                path: from.to_string(),
+            });
+        }
+        let (replaced, seen_at_new) = match self.view(to)? {
+            View::Real(place, _) => {
+                let (image, node) = self.keeper.keep(&place)?;
+                (image, Seen::There(node))
+            }
+            View::Absent if self.sets.contains_key(to) => {
+                return Err(FileError::Entangled {
+                    path: to.to_string(),
+                });
+            }
+            View::Absent => (Image::Absent, Seen::Absent),
+            View::Planned(_) => {
+                return Err(FileError::Entangled {
+                    path: to.to_string(),
+                });
+            }
+        };
+        self.drop_retouch(from);
+        self.moves.push((from.clone(), to.clone()));
+        let change = Change::Move {
+            from: from.clone(),
+            to: to.clone(),
+            node: node.kind,
+            identity: node.identity,
+            replaced,
+        };
+        let step = Step::new(0, change, Material::Image);
+        self.steps.push(Step {
+            seen: Seen::There(node),
+            seen_at_new,
+            ..step
+        });
+        Ok(())
+    }
+
+    /// Moves what is only planned: it is planned elsewhere instead.
+    fn rename_planned(
+        &mut self,
+        index: usize,
+        from: &TargetPath,
+        to: &TargetPath,
+        replace: bool,
+    ) -> Result<(), FileError> {
+        let entangled = || FileError::Entangled {
+            path: from.to_string(),
+        };
+        let is_directory = self.after(index).is_some_and(Image::is_directory);
+        if is_directory {
+            return Err(entangled());
+        }
+        self.refuse_taken(to, replace, false)?;
+        self.need_parent(to, false)?;
+        let step = self.steps.get_mut(index).ok_or_else(entangled)?;
+        let material = std::mem::replace(&mut step.material, Material::Image);
+        let Change::Set { after, .. } = &mut step.change else {
+            return Err(entangled());
+        };
+        let after = std::mem::replace(after, Image::Absent);
+        self.set(to, after, material)
+    }
+
+    /// Refuses a new name that is taken, unless a file may replace a file.
+    pub(super) fn refuse_taken(
+        &self,
+        to: &TargetPath,
+        replace: bool,
+        is_directory: bool,
+    ) -> Result<(), FileError> {
+        let is_taken = match self.view(to)? {
+            View::Absent => false,
+            View::Real(_, node) => node.kind == Kind::Directory || is_directory || !replace,
+            View::Planned(index) => {
+                self.after(index).is_some_and(Image::is_directory) || is_directory || !replace
+            }
+        };
+        if is_taken {
+            return Err(FileError::AlreadyExists {
+                path: to.to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn mkdir(
+        &mut self,
+        path: &TargetPath,
+        parents: bool,
+        mode: Option<u32>,
+    ) -> Result<(), FileError> {
+        let is_directory = match self.view(path)? {
+            View::Absent => {
+                self.need_parent(path, parents)?;
+                let meta = inherit::foresee(&self.parent_meta(path)?, mode, true);
+                return self.set(path, Image::Directory { meta }, Material::Image);
+            }
+            View::Real(_, node) => node.kind == Kind::Directory,
+            View::Planned(index) => self.after(index).is_some_and(Image::is_directory),
+        };
+        if is_directory && parents {
+            return Ok(());
+        }
+        Err(FileError::AlreadyExists {
+            path: path.to_string(),
+        })
+    }
+
+    /// Gives the metadata that new entries of a directory inherit from.
+    pub(super) fn parent_meta(&self, path: &TargetPath) -> Result<Meta, FileError> {
+        let planned = path.parent().and_then(|parent| self.sets.get(&parent));
+        if let Some(Image::Directory { meta }) = planned.and_then(|index| self.after(*index)) {
+            return Ok(meta.clone());
+        }
+        inherit::of_dir(&*self.near(path)?)
+    }
+
+    pub(super) fn symlink(
+        &mut self,
+        path: &TargetPath,
+        to: &OsStr,
+        replace: bool,
+    ) -> Result<(), FileError> {
+        self.refuse_taken(path, replace, false)?;
+        self.need_parent(path, false)?;
+        let mut meta = inherit::foresee(&self.parent_meta(path)?, Some(0o777), false);
+        meta.xattrs.clear();
+        let after = Image::Symlink {
+            to: AnyBytes(to.as_bytes().to_vec()),
+            meta,
+        };
+        if let View::Real(place, node) = self.view(path)?
+            && node.kind == Kind::Symlink
+            && crate::file::keep::link_target(&place)?.0 == to.as_bytes()
+        {
+            return Ok(());
+        }
+        self.set(path, after, Material::Image)
+    }
+
+    pub(super) fn hard_link(
+        &mut self,
+        path: &TargetPath,
+        to: &TargetPath,
+    ) -> Result<(), FileError> {
+        self.refuse_taken(path, false, false)?;
+        self.need_parent(path, false)?;
+        let identity = match self.view(to)? {
+            View::Absent => {
+                return Err(FileError::NotFound {
+                    path: to.to_string(),
+                });
+            }
+            View::Real(_, node) if node.kind == Kind::Directory => {
+                return Err(FileError::IsADirectory {
+                    path: to.to_string(),
+                });
+            }
+            View::Real(_, node) => Some(node.identity),
+            View::Planned(_) => None,
+        };
+        self.set(
+            path,
+            Image::Linked {
+                to: to.clone(),
+                identity,
+            },
+            Material::Image,
+        )
+    }
+
+    /// Gives the metadata a copy shall have: that of the first, times included.
+    pub(super) fn meta_for_copy(
+        &mut self,
+        to: &TargetPath,
+        place: &Place,
+        node: &Node,
+    ) -> Result<Meta, FileError> {
+        let meta = meta_of(place, node)?;
+        Ok(self.permitted(to, meta))
+    }
+}

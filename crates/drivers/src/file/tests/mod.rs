@@ -1,0 +1,7 @@
+//! The conformance suite over a table of requests, and the driver's own cases.
+
+mod behaviour;
+mod fidelity;
+mod suite;
+mod undoing;
+mod world;

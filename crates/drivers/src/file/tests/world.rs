@@ -1,0 +1,270 @@
+//! A small real directory with a driver, and a way to see everything in it.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use backout_model::ports::{Driver as _, OnConflict, Prepared, PreparedUndo};
+use backout_model::{Armed, Digest, Effect, OperationId, TargetOutcome, TargetPath, Verb};
+
+use crate::conformance::Harness;
+use crate::fakes::{DirDepots, MemoryContents, MemoryJournal};
+use crate::file::{FileDriver, FileError, FileRequest, Staged};
+
+/// What can be seen of one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    kind: String,
+    mode: u32,
+    owner: (u32, u32),
+    links: u64,
+    mtime: Option<(i64, i64)>,
+    content: String,
+    xattrs: Vec<(String, Vec<u8>)>,
+}
+
+pub(super) type Snapshot = BTreeMap<PathBuf, Seen>;
+
+pub(super) struct World {
+    _home: tempfile::TempDir,
+    pub(super) root: PathBuf,
+    pub(super) driver: FileDriver,
+    pub(super) contents: Arc<MemoryContents>,
+    pub(super) depots: Arc<DirDepots>,
+    pub(super) journal: MemoryJournal,
+    ids: AtomicU64,
+    pub(super) request: Option<Box<dyn Fn(&Path) -> FileRequest>>,
+    pub(super) drift: Option<Box<dyn Fn(&Path)>>,
+}
+
+impl World {
+    /// In memory where possible: the suite crashes thousands of operations, each with its syncs.
+    pub(super) fn new() -> Self {
+        Self::at(in_memory(), true)
+    }
+
+    pub(super) fn without_depot() -> Self {
+        Self::at(in_memory(), false)
+    }
+
+    pub(super) fn on_disk() -> Self {
+        Self::at(tempfile::tempdir().unwrap(), true)
+    }
+
+    pub(super) fn at(home: tempfile::TempDir, has_depot: bool) -> Self {
+        let base = home.path().canonicalize().unwrap();
+        let root = base.join("world");
+        std::fs::create_dir(&root).unwrap();
+        let contents = Arc::new(MemoryContents::default());
+        let depots = Arc::new(DirDepots::new(&base.join("state"), has_depot).unwrap());
+        let driver = FileDriver::new(contents.clone(), contents.clone(), depots.clone());
+        let journal = MemoryJournal::new(contents.clone());
+        let ids = AtomicU64::new(0x1000);
+        let (request, drift) = (None, None);
+        Self {
+            _home: home,
+            root,
+            driver,
+            contents,
+            depots,
+            journal,
+            ids,
+            request,
+            drift,
+        }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    pub(super) fn target(&self, name: &str) -> TargetPath {
+        TargetPath::new(self.path(name)).unwrap()
+    }
+
+    pub(super) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+
+    pub(super) fn dir(self, name: &str) -> Self {
+        std::fs::create_dir_all(self.path(name)).unwrap();
+        self
+    }
+
+    pub(super) fn mode(self, name: &str, mode: u32) -> Self {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(self.path(name), permissions).unwrap();
+        self
+    }
+
+    pub(super) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    pub(super) fn id(&self) -> OperationId {
+        OperationId::from_bits(self.ids.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(super) fn prepare(&self, request: &FileRequest) -> Result<Prepared<Staged>, FileError> {
+        self.driver.prepare(self.id(), request)
+    }
+
+    pub(super) fn apply(&self, request: &FileRequest) -> Result<Effect, FileError> {
+        let id = self.id();
+        let prepared = self.driver.prepare(id, request)?;
+        let recipe = prepared.recipe.clone();
+        let armed = self.journal.arm(id, request.verb(), prepared);
+        let completion = self.driver.apply(armed)?;
+        Ok(Effect {
+            recipe,
+            completion: Some(completion),
+        })
+    }
+
+    pub(super) fn plan_undo(
+        &self,
+        effect: &Effect,
+        on_conflict: OnConflict,
+    ) -> PreparedUndo<Staged> {
+        self.driver
+            .prepare_undo(self.id(), effect, on_conflict)
+            .unwrap()
+    }
+
+    pub(super) fn undo(
+        &self,
+        effect: &Effect,
+        on_conflict: OnConflict,
+    ) -> (Effect, Vec<TargetOutcome>) {
+        let id = self.id();
+        let undo = self.driver.prepare_undo(id, effect, on_conflict).unwrap();
+        let recipe = undo.prepared.recipe.clone();
+        let armed = self.journal.arm(id, Verb::Undo, undo.prepared);
+        let completion = self.driver.apply(armed).unwrap();
+        (
+            Effect {
+                recipe,
+                completion: Some(completion),
+            },
+            undo.outcomes,
+        )
+    }
+
+    pub(super) fn see(&self) -> Snapshot {
+        snapshot(&self.root, true)
+    }
+
+    /// Lists what is in the depot.
+    pub(super) fn kept(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.depots.depot().as_path()).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+impl Harness for World {
+    type Driver = FileDriver;
+    type Snapshot = Snapshot;
+
+    fn driver(&self) -> &FileDriver {
+        &self.driver
+    }
+
+    fn request(&self) -> FileRequest {
+        (self.request.as_ref().unwrap())(&self.root)
+    }
+
+    fn snapshot(&self, exactly: bool) -> Snapshot {
+        snapshot(&self.root, exactly)
+    }
+
+    fn arm(&self, id: OperationId, prepared: Prepared<Staged>) -> Armed<Staged> {
+        self.journal.arm(id, Verb::Write, prepared)
+    }
+
+    fn drift(&self) -> bool {
+        self.drift.as_ref().map(|drift| drift(&self.root)).is_some()
+    }
+
+    fn fail_at_step(&self, at: Option<usize>, abandons: bool) {
+        self.driver.fail_at_step(at, abandons);
+    }
+
+    fn steps_passed(&self) -> usize {
+        self.driver.steps_passed()
+    }
+}
+
+fn in_memory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
+/// Looks at everything below a directory. The times of directories are only exact where asked.
+pub(super) fn snapshot(root: &Path, exactly: bool) -> Snapshot {
+    let mut found = BTreeMap::new();
+    look(root, root, exactly, &mut found);
+    found
+}
+
+fn look(root: &Path, path: &Path, exactly: bool, found: &mut Snapshot) {
+    let stat = path.symlink_metadata().unwrap();
+    let kind = stat.file_type();
+    let (kind, content) = if kind.is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            look(root, &entry.unwrap().path(), exactly, found);
+        }
+        ("directory", String::new())
+    } else if kind.is_symlink() {
+        ("link", format!("{:?}", std::fs::read_link(path).unwrap()))
+    } else if kind.is_fifo() {
+        ("fifo", String::new())
+    } else if kind.is_socket() {
+        ("socket", String::new())
+    } else if kind.is_file() {
+        let bytes = std::fs::read(path).unwrap();
+        (
+            "file",
+            format!("{} bytes {:?}", bytes.len(), Digest::of(&bytes)),
+        )
+    } else {
+        ("device", stat.rdev().to_string())
+    };
+    let is_time_seen = exactly || !stat.is_dir();
+    let seen = Seen {
+        kind: kind.to_owned(),
+        mode: stat.mode(),
+        owner: (stat.uid(), stat.gid()),
+        links: if stat.is_dir() { 0 } else { stat.nlink() },
+        mtime: is_time_seen.then(|| (stat.mtime(), stat.mtime_nsec())),
+        content,
+        xattrs: xattrs(path),
+    };
+    found.insert(path.strip_prefix(root).unwrap().to_owned(), seen);
+}
+
+fn xattrs(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut list = vec![0_u8; 4096];
+    let length = rustix::fs::llistxattr(path, list.as_mut_slice()).unwrap_or(0);
+    list.truncate(length);
+    let names = list
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    let mut all: Vec<_> = names
+        .map(|name| {
+            let mut value = vec![0_u8; 4096];
+            let name = std::ffi::OsStr::from_bytes(name);
+            let length = rustix::fs::lgetxattr(path, name, value.as_mut_slice()).unwrap();
+            value.truncate(length);
+            (name.display().to_string(), value)
+        })
+        .collect();
+    all.sort();
+    all
+}

@@ -1,0 +1,94 @@
+//! Taking one change out of a text and keeping everybody else's.
+
+use std::io::Read as _;
+
+use backout_model::text::{Merge, merge3};
+
+use crate::file::compare::Current;
+use crate::file::error::{FileError, Naming as _};
+use crate::file::recipe::{Image, Kind};
+use crate::file::sys::Dir;
+use crate::file::tools::Tools;
+
+/// The largest text that is merged.
+const MERGE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Merges the undo of a change into what is there now. The inner error says why it cannot be done.
+pub(super) fn merge(
+    tools: &Tools,
+    current: &Current,
+    before: &Image,
+    after: &Image,
+) -> Result<Result<Vec<u8>, String>, FileError> {
+    let (Some(place), Some(node)) = (&current.place, &current.node) else {
+        return Ok(Err("it is gone".to_owned()));
+    };
+    if node.kind != Kind::File || node.identity.size > MERGE_BYTES_MAX {
+        return Ok(Err(
+            "what is there now is not a text that could be merged".to_owned()
+        ));
+    }
+    let (Some(base), Some(theirs)) = (text(tools, after)?, text(tools, before)?) else {
+        return Ok(Err(
+            "the texts before and after are not both at hand".to_owned()
+        ));
+    };
+    let mut ours = Vec::new();
+    place
+        .read()?
+        .read_to_end(&mut ours)
+        .naming(&current.path, "read")?;
+    Ok(match merge3(&base, &ours, &theirs) {
+        Merge::Clean(merged) => Ok(merged),
+        Merge::Conflicting(places) => {
+            let count = places.len();
+            let lines = places.first().map_or(1, |place| place.base_lines.start + 1);
+            Err(format!(
+                "{count} changed places overlap, the first at line {lines}"
+            ))
+        }
+        Merge::NotText => Err("it is not text".to_owned()),
+    })
+}
+
+fn text(tools: &Tools, image: &Image) -> Result<Option<Vec<u8>>, FileError> {
+    match image {
+        Image::File {
+            digest,
+            size,
+            stored: true,
+            ..
+        } if *size <= MERGE_BYTES_MAX => Ok(Some(tools.contents.read(digest)?)),
+        Image::Kept {
+            copy: Some(digest),
+            identity,
+            ..
+        } if identity.size <= MERGE_BYTES_MAX => Ok(Some(tools.contents.read(digest)?)),
+        Image::Kept {
+            slot,
+            node: Kind::File,
+            identity,
+            ..
+        } if identity.size <= MERGE_BYTES_MAX => {
+            let place = Dir::of(&slot.path())?;
+            let mut content = Vec::new();
+            match place.node()? {
+                Some(node) if node.is_kept(Kind::File, identity) => {
+                    place
+                        .read()?
+                        .read_to_end(&mut content)
+                        .naming(&slot.path(), "read")?;
+                    Ok(Some(content))
+                }
+                Some(_) | None => Ok(None),
+            }
+        }
+        Image::Absent
+        | Image::File { .. }
+        | Image::Symlink { .. }
+        | Image::Directory { .. }
+        | Image::Special { .. }
+        | Image::Linked { .. }
+        | Image::Kept { .. } => Ok(None),
+    }
+}

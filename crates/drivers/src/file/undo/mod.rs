@@ -1,0 +1,39 @@
+//! Taking an effect back: as a new operation with its own recipe, or, for one that never finished, at once.
+//!
+//! One rule decides for every name: is it as *after* → put it back; as *before* → nothing to do; anything
+//! else → a conflict, which is refused, merged or forced as the caller says. An undo with a conflict that
+//! stands does nothing at all, so no operation is ever half taken back.
+
+mod merge;
+mod obtain;
+mod prepare;
+pub(crate) mod recover;
+mod restore;
+
+use backout_model::{OutcomeKind, Target, TargetOutcome};
+
+use super::plan::targets_of;
+use super::recipe::{Change, Meta};
+
+pub(crate) use prepare::prepare_undo;
+
+/// Gives every target of a change the same outcome.
+fn outcomes_of(change: &Change, kind: &OutcomeKind) -> Vec<TargetOutcome> {
+    let with = |target: Target| TargetOutcome::new(target, kind.clone());
+    targets_of(change).into_iter().map(with).collect()
+}
+
+/// Takes the fields that a change changed back to what they were, and leaves the others as they are.
+fn put_back_changed(now: &Meta, before: &Meta, after: &Meta) -> Meta {
+    let mut wanted = now.clone();
+    if before.mode != after.mode {
+        wanted.mode = before.mode;
+    }
+    if (before.uid, before.gid) != (after.uid, after.gid) {
+        (wanted.uid, wanted.gid) = (before.uid, before.gid);
+    }
+    if before.xattrs != after.xattrs {
+        wanted.xattrs.clone_from(&before.xattrs);
+    }
+    wanted
+}

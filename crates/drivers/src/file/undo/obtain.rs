@@ -1,0 +1,142 @@
+//! Finding what an image needs to be made again, before anything is touched.
+
+use backout_model::TargetPath;
+
+use crate::file::compare::Current;
+use crate::file::error::FileError;
+use crate::file::keep::digest_of;
+use crate::file::recipe::{Image, Kind};
+use crate::file::stage::Material;
+use crate::file::sys::Dir;
+use crate::file::tools::Tools;
+
+/// An image that can be made, with what it is made from.
+pub(super) struct Obtained {
+    pub(super) image: Image,
+    pub(super) material: Material,
+    pub(super) note: Option<String>,
+}
+
+impl Obtained {
+    fn plain(image: &Image, material: Material) -> Self {
+        Self {
+            image: image.clone(),
+            material,
+            note: None,
+        }
+    }
+}
+
+/// Checks that an image can be made. The inner error says why it cannot. With `anyway`, a kept inode that
+/// changed since is taken as it is.
+pub(super) fn obtain(
+    tools: &Tools,
+    path: &TargetPath,
+    image: &Image,
+    anyway: bool,
+) -> Result<Result<Obtained, String>, FileError> {
+    match image {
+        Image::Absent | Image::Symlink { .. } | Image::Directory { .. } | Image::Special { .. } => {
+            Ok(Ok(Obtained::plain(image, Material::Image)))
+        }
+        Image::Linked { to, identity } => {
+            let ino = Current::at(to)?.node.map(|node| node.identity.ino);
+            let is_there = match identity {
+                Some(identity) => ino == Some(identity.ino),
+                None => true,
+            };
+            let missing = || format!("`{to}` is not the file any more that had both names");
+            Ok(if is_there {
+                Ok(Obtained::plain(image, Material::Image))
+            } else {
+                Err(missing())
+            })
+        }
+        Image::File { stored: false, .. } => Ok(Err("its bytes were never stored".to_owned())),
+        Image::File { digest, .. } => Ok(match tools.contents.has(digest) {
+            Ok(true) => Ok(Obtained::plain(image, Material::Stored)),
+            Ok(false) => Err(format!(
+                "its content {} is missing from the store",
+                digest.short()
+            )),
+            Err(error) => Err(error.to_string()),
+        }),
+        Image::Kept { .. } => obtain_kept(tools, path, image, anyway),
+    }
+}
+
+fn obtain_kept(
+    tools: &Tools,
+    path: &TargetPath,
+    image: &Image,
+    anyway: bool,
+) -> Result<Result<Obtained, String>, FileError> {
+    let Image::Kept {
+        slot,
+        node: kind,
+        identity,
+        meta,
+        copy,
+    } = image
+    else {
+        return Ok(Err("it was not kept".to_owned()));
+    };
+    let place = match Dir::of(&slot.path()) {
+        Ok(place) => Some(place),
+        Err(FileError::NotFound { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let node = place
+        .as_ref()
+        .map(|place| place.node())
+        .transpose()?
+        .flatten();
+    if let (Some(place), Some(node)) = (&place, node) {
+        // A copy exists where other names could change the bytes: then stamps are not proof enough.
+        let is_same = match copy {
+            Some(digest) if node.kind == Kind::File => digest_of(place)?.0 == *digest,
+            Some(_) | None => node.is_kept(*kind, identity),
+        };
+        if is_same || (anyway && copy.is_none()) {
+            let image = Image::Kept {
+                slot: slot.clone(),
+                node: node.kind,
+                identity: node.identity,
+                meta: if is_same {
+                    meta.clone()
+                } else {
+                    crate::file::keep::meta_of(place, &node)?
+                },
+                copy: *copy,
+            };
+            let note = (!is_same)
+                .then(|| format!("`{path}` was changed by another process after it was kept"));
+            return Ok(Ok(Obtained {
+                image,
+                material: Material::Image,
+                note,
+            }));
+        }
+    }
+    let Some(digest) = copy else {
+        return Ok(Err(if node.is_some() {
+            "what was kept was changed since by a process that had it open".to_owned()
+        } else {
+            "what was kept is not in its depot any more".to_owned()
+        }));
+    };
+    let (digest, size, meta) = (*digest, identity.size, meta.clone());
+    let file = Image::File {
+        digest,
+        size,
+        stored: true,
+        meta,
+    };
+    let note = format!("`{path}` comes back as a file of its own: its other names changed since");
+    Ok(
+        obtain(tools, path, &file, anyway)?.map(|obtained| Obtained {
+            note: Some(note),
+            ..obtained
+        }),
+    )
+}

@@ -1,0 +1,214 @@
+//! Preparing an undo: every target is judged and its way back staged before anything is touched.
+
+use std::collections::{HashMap, HashSet};
+
+use backout_model::ports::{OnConflict, PreparedUndo};
+use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
+
+use super::outcomes_of;
+use crate::file::compare::{Current, State, judge_all};
+use crate::file::error::FileError;
+use crate::file::execute::Step;
+use crate::file::keep::Keeper;
+use crate::file::plan::{parents_of, prepared};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, ParentTimes};
+use crate::file::stage::Staged;
+use crate::file::sys::Dir;
+use crate::file::tools::Tools;
+
+/// Prepares the operation that takes `effect` back.
+pub(crate) fn prepare_undo(
+    tools: &Tools,
+    id: OperationId,
+    effect: &Effect,
+    on_conflict: OnConflict,
+) -> Result<PreparedUndo<Staged>, FileError> {
+    let recipe = FileRecipe::decode(&effect.recipe)?;
+    let completion = FileCompletion::of(effect)?;
+    let states = judge_all(&recipe, &completion)?;
+    let mut undo = Undo {
+        tools,
+        id,
+        on_conflict,
+        keeper: Keeper::new(tools, id),
+        steps: Vec::new(),
+        open: 0,
+        whole: whole_trees(&recipe),
+        listed: recipe
+            .changes
+            .iter()
+            .map(|change| change.path().clone())
+            .collect(),
+    };
+    undo.forget_trees_without_depot()?;
+    let mut outcomes = Vec::new();
+    for (change, state) in std::iter::zip(&recipe.changes, states).rev() {
+        let kind = undo.take_back(change, state)?;
+        outcomes.extend(outcomes_of(change, &kind).into_iter().rev());
+        tools.reach("file.judged")?;
+    }
+    outcomes.reverse();
+    undo.finish(&recipe, &completion, outcomes)
+}
+
+/// An undo in the making.
+pub(super) struct Undo<'t> {
+    pub(super) tools: &'t Tools,
+    pub(super) id: OperationId,
+    pub(super) on_conflict: OnConflict,
+    pub(super) keeper: Keeper<'t>,
+    pub(super) steps: Vec<Step>,
+    pub(super) open: usize,
+    /// New directories of the effect that can be taken away whole.
+    pub(super) whole: HashMap<TargetPath, bool>,
+    /// Every name that the effect changed.
+    pub(super) listed: HashSet<TargetPath>,
+}
+
+impl Undo<'_> {
+    fn take_back(&mut self, change: &Change, state: State) -> Result<OutcomeKind, FileError> {
+        if let Some(kind) = self.part_of_whole(change, &state) {
+            return Ok(kind);
+        }
+        match change {
+            Change::Set {
+                path,
+                before,
+                after,
+            } => self.take_back_set(path, before, after, state),
+            Change::Move {
+                from,
+                to,
+                node,
+                replaced,
+                ..
+            } => self.take_back_move((from, to), *node, replaced, state),
+            Change::Retouch {
+                path,
+                before,
+                after,
+            } => self.take_back_retouch(path, before, after, state),
+        }
+    }
+
+    /// Where there is no depot, new directories are taken away entry by entry.
+    fn forget_trees_without_depot(&mut self) -> Result<(), FileError> {
+        for path in self.whole.keys().cloned().collect::<Vec<_>>() {
+            let can_park = match Dir::of(&path) {
+                Ok(place) => self.keeper.can_park(&place.dir)?,
+                Err(FileError::NotFound { .. }) => false,
+                Err(error) => return Err(error),
+            };
+            if !can_park {
+                self.whole.remove(&path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether a name's directory is there, or is brought back by a step of this very undo.
+    pub(super) fn has_directory(&self, current: &Current) -> bool {
+        let parent = current.path.parent();
+        let is_parent = |step: &Step| match &step.change {
+            Change::Set { path, after, .. } => {
+                Some(path) == parent.as_ref() && after.is_directory()
+            }
+            Change::Move { to, .. } => Some(to) == parent.as_ref(),
+            Change::Retouch { .. } => false,
+        };
+        current.place.is_some() || self.steps.iter().any(is_parent)
+    }
+
+    /// Judges an entry of a new directory that will be taken away whole.
+    fn part_of_whole(&mut self, change: &Change, state: &State) -> Option<OutcomeKind> {
+        let root = change
+            .path()
+            .ancestors()
+            .find(|above| self.whole.contains_key(above))?;
+        Some(match (state, self.on_conflict) {
+            (State::Before, _) => OutcomeKind::AlreadyGone,
+            (State::After, _) | (State::Other { .. }, OnConflict::Force) => OutcomeKind::Restored,
+            (State::Other { why }, OnConflict::Refuse | OnConflict::Merge) => {
+                self.whole.insert(root, false);
+                OutcomeKind::Conflict { why: why.clone() }
+            }
+        })
+    }
+
+    fn finish(
+        mut self,
+        recipe: &FileRecipe,
+        completion: &FileCompletion,
+        mut outcomes: Vec<TargetOutcome>,
+    ) -> Result<PreparedUndo<Staged>, FileError> {
+        let has_conflict = outcomes
+            .iter()
+            .any(|outcome| matches!(outcome.kind, OutcomeKind::Conflict { .. }));
+        let is_left = |outcome: &TargetOutcome| {
+            matches!(
+                outcome.kind,
+                OutcomeKind::Conflict { .. } | OutcomeKind::Failed { .. }
+            )
+        };
+        let has_hole = outcomes.iter().any(is_left);
+        if has_conflict && self.on_conflict != OnConflict::Force {
+            self.steps.clear();
+            let why = "another target of the operation is in conflict".to_owned();
+            let is_planned =
+                |kind: &OutcomeKind| matches!(kind, OutcomeKind::Restored | OutcomeKind::Merged);
+            for outcome in outcomes
+                .iter_mut()
+                .filter(|outcome| is_planned(&outcome.kind))
+            {
+                outcome.kind = OutcomeKind::Skipped { why: why.clone() };
+            }
+        }
+        for (number, step) in self.steps.iter_mut().enumerate() {
+            step.number = number;
+        }
+        let mut parents = parents_of(self.steps.iter().map(|step| &step.change))?;
+        if !has_hole {
+            put_back_times(&mut parents, recipe, completion);
+        }
+        self.tools.reach("file.undo-prepared")?;
+        let prepared = prepared(self.id, self.keeper, self.steps, parents, true)?;
+        Ok(PreparedUndo { prepared, outcomes })
+    }
+}
+
+/// Plans to give directories the times they had, where nobody else has written to them since.
+fn put_back_times(parents: &mut [ParentTimes], recipe: &FileRecipe, completion: &FileCompletion) {
+    for parent in parents {
+        let recorded = std::iter::zip(&recipe.parents, &completion.parents);
+        let ours = recorded.filter(|(other, _)| other.path == parent.path);
+        for (other, left) in ours {
+            if *left == Some(parent.before.mtime) {
+                parent.after = Some(other.before);
+            }
+        }
+    }
+}
+
+/// Finds the new directories whose entries came with them and with nothing else.
+fn whole_trees(recipe: &FileRecipe) -> HashMap<TargetPath, bool> {
+    let mut roots: HashMap<TargetPath, bool> = HashMap::new();
+    let mut filled = HashSet::new();
+    for change in &recipe.changes {
+        let path = change.path();
+        let root = path
+            .ancestors()
+            .filter(|above| roots.contains_key(above))
+            .last();
+        match (root, change) {
+            (Some(root), Change::Set { .. }) => drop(filled.insert(root)),
+            (Some(root), Change::Move { .. } | Change::Retouch { .. }) => drop(roots.remove(&root)),
+            (None, change) if change.is_new_directory() => drop(roots.insert(path.clone(), true)),
+            (None, _) => {}
+        }
+        if let Change::Move { from, .. } = change {
+            roots.retain(|root, _| !from.is_below(root));
+        }
+    }
+    roots.retain(|root, _| filled.contains(root));
+    roots
+}

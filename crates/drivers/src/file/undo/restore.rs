@@ -1,0 +1,431 @@
+//! The way back of one change: what will be put there, and how what is there now is kept.
+
+use std::ffi::OsString;
+
+use backout_model::ports::OnConflict;
+use backout_model::{OutcomeKind, TargetPath};
+
+use super::merge::merge;
+use super::obtain::{Obtained, obtain};
+use super::prepare::Undo;
+use super::put_back_changed;
+use crate::file::compare::{Current, State};
+use crate::file::error::{FileError, Naming as _};
+use crate::file::execute::{Seen, Step};
+use crate::file::keep::meta_of;
+use crate::file::recipe::{Change, Image, Kind, Meta};
+use crate::file::stage::{Incoming, Material, wait};
+use crate::file::sys::{Dir, Node, Place, meta};
+
+/// How many names a message lists.
+const NAMES_SHOWN_MAX: usize = 3;
+
+impl Undo<'_> {
+    pub(super) fn take_back_set(
+        &mut self,
+        path: &TargetPath,
+        before: &Image,
+        after: &Image,
+        state: State,
+    ) -> Result<OutcomeKind, FileError> {
+        let current = Current::at(path)?;
+        match (state, self.on_conflict) {
+            (State::Before, _) => Ok(OutcomeKind::AlreadyGone),
+            (State::After, _) => self.restore(&current, before, after),
+            (State::Other { why }, OnConflict::Refuse) => Ok(OutcomeKind::Conflict { why }),
+            (State::Other { why }, OnConflict::Merge) => {
+                match merge(self.tools, &current, before, after)? {
+                    Ok(merged) => self.put_merged(&current, merged),
+                    Err(cannot) => Ok(OutcomeKind::Conflict {
+                        why: format!("{why}; {cannot}"),
+                    }),
+                }
+            }
+            (State::Other { why }, OnConflict::Force) => {
+                if !self.has_directory(&current) && !before.is_absent() {
+                    return Ok(OutcomeKind::Conflict { why });
+                }
+                self.restore(&current, before, after)
+            }
+        }
+    }
+
+    fn restore(
+        &mut self,
+        current: &Current,
+        before: &Image,
+        after: &Image,
+    ) -> Result<OutcomeKind, FileError> {
+        let is_forced = self.on_conflict == OnConflict::Force;
+        let obtained = match obtain(self.tools, &current.path, before, is_forced)? {
+            Ok(obtained) => obtained,
+            Err(why) => return Ok(OutcomeKind::Failed { why }),
+        };
+        let now = match self.keep_current(current, after)? {
+            Ok(now) => now,
+            Err(why) => return Ok(OutcomeKind::Conflict { why }),
+        };
+        self.put(current, now, obtained)
+    }
+
+    /// Plans a step that puts an obtained image in place.
+    fn put(
+        &mut self,
+        current: &Current,
+        (now, seen): (Image, Seen),
+        obtained: Obtained,
+    ) -> Result<OutcomeKind, FileError> {
+        let path = &current.path;
+        self.keeper.notes.extend(obtained.note);
+        let (image, material, gaps) = self.stage(path, obtained.image, obtained.material)?;
+        let change = Change::Set {
+            path: path.clone(),
+            before: now,
+            after: image,
+        };
+        self.steps.push(Step {
+            seen,
+            ..Step::new(0, change, material)
+        });
+        Ok(match gaps.first() {
+            None => OutcomeKind::Restored,
+            Some(gap) => OutcomeKind::Failed {
+                why: format!("content is restored, but {gap} can only be restored by root"),
+            },
+        })
+    }
+
+    /// Stages stored bytes as a file without a name, and gives the image as it can really be made.
+    fn stage(
+        &mut self,
+        path: &TargetPath,
+        image: Image,
+        material: Material,
+    ) -> Result<(Image, Material, Vec<String>), FileError> {
+        let (
+            Image::File {
+                digest,
+                size,
+                stored,
+                meta: wanted,
+            },
+            Material::Stored,
+        ) = (&image, &material)
+        else {
+            return Ok((image, material, Vec::new()));
+        };
+        // A directory that this undo brings back itself is made when it is time.
+        let Ok(place) = Dir::of(path) else {
+            return Ok((image, material, Vec::new()));
+        };
+        let mut reader = self.tools.contents.open(digest)?;
+        let incoming = Incoming::of(&mut reader).naming(path, "read the kept content of")?;
+        let waiting = wait(self.tools, self.id, &place.dir, &mut self.open, incoming)?;
+        if waiting.digest != *digest {
+            return Err(FileError::WrongContent {
+                path: path.to_string(),
+                digest: *digest,
+            });
+        }
+        let Material::Nameless(file) = &waiting.material else {
+            return Ok((image, waiting.material, Vec::new()));
+        };
+        let gaps = meta::write(file, Kind::File, wanted, path)?;
+        let node = Node::of(&rustix::fs::fstat(file).naming(path, "look at")?);
+        let mut real = meta::read(&node, file, path)?;
+        real.times = wanted.times;
+        let image = Image::File {
+            digest: *digest,
+            size: *size,
+            stored: *stored,
+            meta: real,
+        };
+        Ok((image, waiting.material, gaps))
+    }
+
+    /// Keeps what is there now, so that the undo can itself be undone. The inner error is a conflict.
+    fn keep_current(
+        &mut self,
+        current: &Current,
+        after: &Image,
+    ) -> Result<Result<(Image, Seen), String>, FileError> {
+        let (Some(place), Some(node)) = (&current.place, &current.node) else {
+            return Ok(Ok((Image::Absent, Seen::Absent)));
+        };
+        let seen = Seen::There(*node);
+        match after {
+            // It came out of this slot: back it goes, where the first recipe looks for it.
+            Image::Kept {
+                slot,
+                node: kind,
+                identity,
+                ..
+            } if node.is_kept(*kind, identity) => {
+                let is_free = Dir::of(&slot.path())?.node()?.is_none();
+                if is_free {
+                    return Ok(Ok((after.clone(), seen)));
+                }
+            }
+            Image::Linked { to, .. } => {
+                let image = Image::Linked {
+                    to: to.clone(),
+                    identity: Some(node.identity),
+                };
+                return Ok(Ok((image, seen)));
+            }
+            Image::Absent
+            | Image::File { .. }
+            | Image::Symlink { .. }
+            | Image::Directory { .. }
+            | Image::Special { .. }
+            | Image::Kept { .. } => {}
+        }
+        if node.kind == Kind::Directory {
+            return self.keep_directory(&current.path, place, node);
+        }
+        let (image, node) = self.keeper.keep(place)?;
+        Ok(Ok((image, Seen::There(node))))
+    }
+
+    fn keep_directory(
+        &mut self,
+        path: &TargetPath,
+        place: &Place,
+        node: &Node,
+    ) -> Result<Result<(Image, Seen), String>, FileError> {
+        let is_whole = self.whole.contains_key(path);
+        let foreign = if is_whole {
+            self.unlisted(path, place)?
+        } else {
+            self.left(path, place)?
+        };
+        let is_forced = self.on_conflict == OnConflict::Force;
+        if !foreign.is_empty() && !is_forced {
+            return Ok(Err(format!(
+                "the directory is not empty: {}",
+                shown(&foreign)
+            )));
+        }
+        if !is_whole && foreign.is_empty() {
+            let (image, node) = self.keeper.keep(place)?;
+            return Ok(Ok((image, Seen::There(node))));
+        }
+        match self.keeper.park(place, node)? {
+            Some(image) => {
+                self.steps.retain(|step| !step.change.path().is_below(path));
+                Ok(Ok((image, Seen::There(*node))))
+            }
+            None => Ok(Err(
+                "the directory is not empty, and there is no depot for it".to_owned(),
+            )),
+        }
+    }
+
+    /// Lists what a directory will still hold when the steps so far are done.
+    fn left(&self, path: &TargetPath, place: &Place) -> Result<Vec<OsString>, FileError> {
+        let mut names = place.enter()?.names()?;
+        names.retain(|name| {
+            let entry = path.join(name);
+            !self.steps.iter().any(|step| match &step.change {
+                Change::Set { path, after, .. } => *path == entry && after.is_absent(),
+                Change::Move { from, .. } => *from == entry,
+                Change::Retouch { .. } => false,
+            })
+        });
+        Ok(names)
+    }
+
+    /// Lists what a tree holds that the effect did not put there.
+    fn unlisted(&self, path: &TargetPath, place: &Place) -> Result<Vec<OsString>, FileError> {
+        let mut found = Vec::new();
+        let dir = place.enter()?;
+        for name in dir.names()? {
+            let (entry, place) = (path.join(&name), dir.place(&name));
+            if !self.listed.contains(&entry) {
+                found.push(name);
+            } else if place
+                .node()?
+                .is_some_and(|node| node.kind == Kind::Directory)
+            {
+                found.extend(self.unlisted(&entry, &place)?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn put_merged(&mut self, current: &Current, merged: Vec<u8>) -> Result<OutcomeKind, FileError> {
+        let (Some(place), Some(node)) = (&current.place, &current.node) else {
+            return Ok(OutcomeKind::Conflict {
+                why: "it is gone".to_owned(),
+            });
+        };
+        let path = &current.path;
+        let mut wanted = meta_of(place, node)?;
+        wanted.times = None;
+        let digest = backout_model::Digest::of(&merged);
+        let size = u64::try_from(merged.len()).unwrap_or(u64::MAX);
+        if !self.keeper.inline(digest, &merged) {
+            self.tools.stash.stash(self.id, &mut merged.as_slice())?;
+        }
+        let (now, seen) = self.keeper.keep(place)?;
+        let incoming = Incoming::Bytes(merged);
+        let waiting = wait(self.tools, self.id, &place.dir, &mut self.open, incoming)?;
+        if let Material::Nameless(file) = &waiting.material {
+            meta::write(file, Kind::File, &wanted, path)?;
+        }
+        let after = Image::File {
+            digest,
+            size,
+            stored: true,
+            meta: wanted,
+        };
+        let change = Change::Set {
+            path: path.clone(),
+            before: now,
+            after,
+        };
+        let step = Step::new(0, change, waiting.material);
+        self.steps.push(Step {
+            seen: Seen::There(seen),
+            ..step
+        });
+        Ok(OutcomeKind::Merged)
+    }
+
+    pub(super) fn take_back_retouch(
+        &mut self,
+        path: &TargetPath,
+        before: &Meta,
+        after: &Meta,
+        state: State,
+    ) -> Result<OutcomeKind, FileError> {
+        match (state, self.on_conflict) {
+            (State::Before, _) => return Ok(OutcomeKind::AlreadyGone),
+            (State::Other { why }, OnConflict::Refuse | OnConflict::Merge) => {
+                return Ok(OutcomeKind::Conflict { why });
+            }
+            (State::After, _) | (State::Other { .. }, OnConflict::Force) => {}
+        }
+        let current = Current::at(path)?;
+        let (Some(place), Some(node)) = (&current.place, &current.node) else {
+            return Ok(OutcomeKind::Conflict {
+                why: "it is gone".to_owned(),
+            });
+        };
+        let mut now = meta_of(place, node)?;
+        now.times = None;
+        let wanted = put_back_changed(&now, before, after);
+        let euid = rustix::process::geteuid().as_raw();
+        if euid != 0 && wanted.uid != now.uid {
+            let (uid, gid) = (wanted.uid, wanted.gid);
+            let why = format!("owner {uid}:{gid} can only be restored by root");
+            return Ok(OutcomeKind::Failed { why });
+        }
+        let change = Change::Retouch {
+            path: path.clone(),
+            before: now,
+            after: wanted,
+        };
+        let step = Step::new(0, change, Material::Image);
+        self.steps.push(Step {
+            seen: Seen::There(*node),
+            ..step
+        });
+        Ok(OutcomeKind::Restored)
+    }
+
+    pub(super) fn take_back_move(
+        &mut self,
+        (from, to): (&TargetPath, &TargetPath),
+        kind: Kind,
+        replaced: &Image,
+        state: State,
+    ) -> Result<OutcomeKind, FileError> {
+        let (old, new) = (Current::at(from)?, Current::at(to)?);
+        let outcome = match (state, self.on_conflict) {
+            (State::Before, _) => return Ok(OutcomeKind::AlreadyGone),
+            (State::Other { why }, OnConflict::Refuse) => return Ok(OutcomeKind::Conflict { why }),
+            (State::Other { why }, OnConflict::Merge) if old.node.is_some() => {
+                return Ok(OutcomeKind::Conflict { why });
+            }
+            // Only the name was ours to change: with the name taken back, everybody's changes stay.
+            (State::Other { .. }, OnConflict::Merge) => OutcomeKind::Merged,
+            (State::After, _) | (State::Other { .. }, OnConflict::Force) => OutcomeKind::Restored,
+        };
+        let moved = new
+            .node
+            .filter(|node| node.kind == kind && self.has_directory(&old));
+        let Some(node) = moved else {
+            return Ok(OutcomeKind::Conflict {
+                why: format!("`{to}` is gone or something else"),
+            });
+        };
+        let obtained = match obtain(self.tools, to, replaced, false)? {
+            Ok(obtained) => obtained,
+            Err(why) => return Ok(OutcomeKind::Failed { why }),
+        };
+        let (there, seen_at_new) = match (&old.place, &old.node) {
+            (Some(_), Some(node)) if node.kind == Kind::Directory => {
+                return Ok(OutcomeKind::Conflict {
+                    why: format!("`{from}` is a directory now"),
+                });
+            }
+            (Some(place), Some(_)) => {
+                let (image, node) = self.keeper.keep(place)?;
+                (image, Seen::There(node))
+            }
+            (_, _) => (Image::Absent, Seen::Absent),
+        };
+        let change = Change::Move {
+            from: to.clone(),
+            to: from.clone(),
+            node: node.kind,
+            identity: node.identity,
+            replaced: there,
+        };
+        let step = Step::new(0, change, Material::Image);
+        self.steps.push(Step {
+            seen: Seen::There(node),
+            seen_at_new,
+            ..step
+        });
+        if !obtained.image.is_absent() {
+            self.put(&new, (Image::Absent, Seen::Absent), obtained)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Takes out the step that only makes room under a name, so that a move can replace what is there in
+    /// one step.
+    fn withdrawn(&mut self, path: &TargetPath) -> Option<(Image, Seen)> {
+        let makes_room = |step: &Step| match &step.change {
+            Change::Set {
+                path: other,
+                after,
+                before,
+            } => other == path && after.is_absent() && !before.is_directory(),
+            Change::Move { .. } | Change::Retouch { .. } => false,
+        };
+        let index = self.steps.iter().position(makes_room)?;
+        let step = self.steps.remove(index);
+        match step.change {
+            Change::Set { before, .. } => Some((before, step.seen)),
+            Change::Move { .. } | Change::Retouch { .. } => None,
+        }
+    }
+}
+
+fn shown(names: &[OsString]) -> String {
+    let mut text = names
+        .iter()
+        .take(NAMES_SHOWN_MAX)
+        .map(|name| name.display().to_string());
+    let first: Vec<String> = text.by_ref().collect();
+    let more = names.len().saturating_sub(NAMES_SHOWN_MAX);
+    let rest = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!("{}{rest}", first.join(", "))
+}

@@ -1,0 +1,88 @@
+//! How many audit records are past their retention.
+
+use std::collections::HashSet;
+
+use backout_model::{Event, OperationId, Retention, Timestamp};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use crate::journal::id_from_sql;
+use crate::{StorageError, Store};
+
+impl Store {
+    /// Counts the records at the beginning of the journal that nothing needs any more: each is older than the audit
+    /// window, and so is the record that let the images of its operation go.
+    pub(super) fn audit_records(
+        &self,
+        retention: &Retention,
+        now: Timestamp,
+    ) -> Result<u64, StorageError> {
+        let before = now.0.saturating_sub(retention.audit_ms);
+        self.read(|transaction| self.audit_records_before(transaction, before))
+    }
+
+    fn audit_records_before(
+        &self,
+        transaction: &Transaction<'_>,
+        before: i64,
+    ) -> Result<u64, StorageError> {
+        let named = |error| self.named(error);
+        let first_young: i64 = transaction
+            .query_row(
+                "SELECT min(lsn) FROM record WHERE at > ?1",
+                [before],
+                |row| Ok(row.get::<_, Option<i64>>(0)?.unwrap_or(i64::MAX)),
+            )
+            .map_err(named)?;
+        let expired = self.expired_before(transaction, first_young)?;
+        let mut operations = transaction
+            .prepare("SELECT id, lsn, retained, status = 'refused' FROM operation ORDER BY lsn")
+            .map_err(named)?;
+        let mut rows = operations.query([]).map_err(named)?;
+        let mut first_needed = first_young;
+        while let Some(row) = rows.next().map_err(named)? {
+            let id = id_from_sql(row.get(0).map_err(named)?);
+            let lsn: i64 = row.get(1).map_err(named)?;
+            let is_retained: bool = row.get(2).map_err(named)?;
+            let is_refused: bool = row.get(3).map_err(named)?;
+            // What was refused never had images.
+            if lsn >= first_needed || is_retained || !(is_refused || expired.contains(&id)) {
+                first_needed = first_needed.min(lsn);
+                break;
+            }
+        }
+        let count: Option<i64> = transaction
+            .query_row(
+                "SELECT count(*) FROM record WHERE lsn < ?1",
+                [first_needed],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(named)?;
+        Ok(count
+            .and_then(|count| u64::try_from(count).ok())
+            .unwrap_or(0))
+    }
+
+    /// Lists the operations whose images were let go by a record before `lsn`.
+    fn expired_before(
+        &self,
+        transaction: &Transaction<'_>,
+        lsn: i64,
+    ) -> Result<HashSet<OperationId>, StorageError> {
+        let named = |error| self.named(error);
+        let mut statement = transaction
+            .prepare("SELECT body FROM record WHERE kind = 'expired' AND lsn < ?1")
+            .map_err(named)?;
+        let rows = statement
+            .query_map([lsn], |row| row.get::<_, Vec<u8>>(0))
+            .map_err(named)?;
+        let mut expired = HashSet::new();
+        for body in rows {
+            // A body that cannot be read only keeps its operations' records longer; `verify` reports it.
+            if let Ok(Event::Expired { ids, .. }) = serde_json::from_slice(&body.map_err(named)?) {
+                expired.extend(ids);
+            }
+        }
+        Ok(expired)
+    }
+}

@@ -1,0 +1,356 @@
+//! Choosing the operations whose images go, and letting them go with a record of it.
+//!
+//! An operation and the redo that brought it back are one: undoing it again takes the redo's recipe. They go
+//! together, when the younger of them is due.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use backout_crashpoint::crash_point;
+use backout_model::ports::{Durability, Entry};
+use backout_model::{
+    Candidate, Event, OperationId, Reach, Retention, Status, Target, TargetPath, Timestamp,
+    Verdict, select_expired,
+};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use super::GcReport;
+use super::protect::Leases;
+use crate::journal::id_from_sql;
+use crate::{StorageError, Store};
+
+/// So many operations expire in one transaction, so that others get their turn.
+const EXPIRED_AT_ONCE_MAX: usize = 500;
+
+/// A finished operation, as it was when the plan was made.
+#[derive(Debug, Clone, Copy)]
+struct Finished {
+    id: i64,
+    status: Status,
+    at: i64,
+    redone_by: Option<i64>,
+}
+
+/// Operations that go together.
+#[derive(Debug)]
+pub(super) struct Group {
+    members: Vec<Finished>,
+    pub(super) candidate: Candidate,
+    verdict: Option<Verdict>,
+}
+
+impl Group {
+    /// Lists its operations.
+    pub(super) fn ids(&self) -> impl Iterator<Item = i64> {
+        self.members.iter().map(|member| member.id)
+    }
+
+    /// Orders groups as they go: the least goes first.
+    pub(super) fn place(&self) -> (Timestamp, Reverse<OperationId>) {
+        (self.candidate.at, Reverse(self.candidate.id))
+    }
+}
+
+/// What would expire now.
+#[derive(Debug)]
+pub(super) struct Plan {
+    groups: Vec<Group>,
+}
+
+impl Plan {
+    /// Lists the operations that go, oldest first.
+    pub(super) fn expired(&self) -> Vec<(OperationId, Verdict)> {
+        let each = |group: &Group| {
+            let verdict = group.verdict?;
+            Some(
+                group
+                    .members
+                    .iter()
+                    .map(move |member| (id_from_sql(member.id), verdict))
+                    .collect(),
+            )
+        };
+        self.groups
+            .iter()
+            .filter_map(each)
+            .flat_map(|members: Vec<_>| members)
+            .collect()
+    }
+
+    /// Estimates how many bytes go with them.
+    pub(super) fn bytes(&self) -> u64 {
+        let chosen = self.groups.iter().filter(|group| group.verdict.is_some());
+        chosen.map(|group| group.candidate.bytes).sum()
+    }
+}
+
+impl Store {
+    /// Lets the images of operations go that are past their retention.
+    pub(super) fn expire(
+        &self,
+        retention: &Retention,
+        now: Timestamp,
+        report: &mut GcReport,
+    ) -> Result<(), StorageError> {
+        let plan = self.read(|transaction| self.plan_expiry(transaction, retention, now))?;
+        let chosen: Vec<&Group> = plan.groups.iter().filter(|g| g.verdict.is_some()).collect();
+        for groups in chosen.chunks(EXPIRED_AT_ONCE_MAX) {
+            let expired = self.write(Durability::Power, |transaction| {
+                let leases = self.live_leases(transaction)?;
+                let mut expired = Vec::new();
+                for group in groups {
+                    if let Some(verdict) = group.verdict
+                        && self.is_as_planned(transaction, group, &leases)?
+                    {
+                        expired.extend(group.members.iter().map(|m| (id_from_sql(m.id), verdict)));
+                    }
+                }
+                if !expired.is_empty() {
+                    let entry = Entry::of(events(&expired));
+                    self.append_in(transaction, &entry, self.clock.now())?;
+                }
+                Ok(expired)
+            })?;
+            report.expired.extend(expired);
+            crash_point("gc.expired");
+        }
+        Ok(())
+    }
+
+    /// Chooses what goes, in the moment that the transaction sees.
+    pub(super) fn plan_expiry(
+        &self,
+        transaction: &Transaction<'_>,
+        retention: &Retention,
+        now: Timestamp,
+    ) -> Result<Plan, StorageError> {
+        let leases = self.live_leases(transaction)?;
+        let mut groups = self.groups(transaction, &leases)?;
+        self.weigh(transaction, &mut groups)?;
+        let candidates: Vec<Candidate> = groups.iter().map(|g| g.candidate.clone()).collect();
+        let stored: i64 = transaction
+            .query_row(
+                "SELECT coalesce(sum(value), 0) FROM meta WHERE key LIKE 'stored-bytes-%'",
+                [],
+                |row| row.get(0),
+            )
+            .map_err(|error| self.named(error))?;
+        let stored = u64::try_from(stored).unwrap_or(0);
+        let chosen: HashMap<OperationId, Verdict> =
+            select_expired(retention, &candidates, stored, now)
+                .into_iter()
+                .collect();
+        for group in &mut groups {
+            group.verdict = chosen.get(&group.candidate.id).copied();
+        }
+        groups.sort_by_key(|group| (group.candidate.at, group.candidate.id));
+        Ok(Plan { groups })
+    }
+
+    /// Puts the finished operations together that go together. Those that may not go are not among them.
+    fn groups(
+        &self,
+        transaction: &Transaction<'_>,
+        leases: &Leases,
+    ) -> Result<Vec<Group>, StorageError> {
+        let all = self.retained(transaction)?;
+        let ids: HashSet<i64> = all.iter().map(|operation| operation.id).collect();
+        let mut sets = Sets::default();
+        for operation in &all {
+            if let Some(redo) = operation.redone_by.filter(|redo| ids.contains(redo)) {
+                sets.join(operation.id, redo);
+            }
+        }
+        let mut grouped: HashMap<i64, Vec<Finished>> = HashMap::new();
+        for operation in all {
+            grouped
+                .entry(sets.root(operation.id))
+                .or_default()
+                .push(operation);
+        }
+        let mut groups = Vec::new();
+        for mut members in grouped.into_values() {
+            members.sort_by_key(|member| (member.at, member.id));
+            if self.is_protected(transaction, &members, leases)? {
+                continue;
+            }
+            let Some(last) = members.last() else { continue };
+            let mut paths: Vec<TargetPath> = Vec::new();
+            for member in &members {
+                let targets = self.gc_targets(transaction, member.id)?;
+                paths.extend(targets.iter().map(|target| target.path().clone()));
+            }
+            paths.sort();
+            paths.dedup();
+            let (id, at) = (id_from_sql(last.id), Timestamp(last.at));
+            let candidate = Candidate {
+                id,
+                at,
+                paths,
+                bytes: 0,
+            };
+            groups.push(Group {
+                members,
+                candidate,
+                verdict: None,
+            });
+        }
+        Ok(groups)
+    }
+
+    fn is_protected(
+        &self,
+        transaction: &Transaction<'_>,
+        members: &[Finished],
+        leases: &Leases,
+    ) -> Result<bool, StorageError> {
+        for member in members {
+            if !is_finished(member.status)
+                || leases.operations.contains(&member.id)
+                || leases.touch(&self.gc_targets(transaction, member.id)?)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tells whether nothing happened to a group since the plan was made. Every change of status changes
+    /// the moment an operation finished.
+    fn is_as_planned(
+        &self,
+        transaction: &Transaction<'_>,
+        group: &Group,
+        leases: &Leases,
+    ) -> Result<bool, StorageError> {
+        let mut statement = transaction
+            .prepare_cached(
+                "SELECT status, finished, redone_by FROM operation WHERE id = ?1 AND retained = 1",
+            )
+            .map_err(|error| self.named(error))?;
+        for member in &group.members {
+            let now = statement
+                .query_row([member.id], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?))
+                })
+                .optional()
+                .map_err(|error| self.named(error))?;
+            if now
+                != Some((
+                    member.status.as_str().to_owned(),
+                    member.at,
+                    member.redone_by,
+                ))
+            {
+                return Ok(false);
+            }
+        }
+        Ok(!self.is_protected(transaction, &group.members, leases)?)
+    }
+
+    fn retained(&self, transaction: &Transaction<'_>) -> Result<Vec<Finished>, StorageError> {
+        let named = |error| self.named(error);
+        let mut statement = transaction
+            .prepare("SELECT id, status, finished, redone_by FROM operation WHERE retained = 1")
+            .map_err(named)?;
+        let rows = statement
+            .query_map([], |row| {
+                let status: String = row.get(1)?;
+                // A word that nobody knows is not finished: it stays.
+                let known = Status::ALL
+                    .into_iter()
+                    .find(|known| known.as_str() == status);
+                let status = known.unwrap_or(Status::InDoubt);
+                Ok(Finished {
+                    id: row.get(0)?,
+                    status,
+                    at: row.get(2)?,
+                    redone_by: row.get(3)?,
+                })
+            })
+            .map_err(named)?;
+        rows.map(|row| row.map_err(named)).collect()
+    }
+
+    fn gc_targets(
+        &self,
+        transaction: &Transaction<'_>,
+        operation: i64,
+    ) -> Result<Vec<Target>, StorageError> {
+        let named = |error| self.named(error);
+        let mut statement = transaction
+            .prepare_cached("SELECT path, reach FROM target WHERE operation = ?1")
+            .map_err(named)?;
+        let rows = statement
+            .query_map([operation], |row| {
+                Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?))
+            })
+            .map_err(named)?;
+        let mut targets = Vec::new();
+        for row in rows {
+            let (path, reach) = row.map_err(named)?;
+            let path =
+                TargetPath::from_bytes(&path).map_err(|cause| StorageError::Inconsistent {
+                    at: format!("a target of operation {}", id_from_sql(operation)),
+                    detail: cause.to_string(),
+                })?;
+            let reach = if reach == "tree" {
+                Reach::Tree
+            } else {
+                Reach::Node
+            };
+            targets.push(Target::Path { path, reach });
+        }
+        Ok(targets)
+    }
+}
+
+/// Tells whether an operation's images may go at all.
+const fn is_finished(status: Status) -> bool {
+    match status {
+        Status::Committed | Status::Aborted | Status::Undone | Status::Refused => true,
+        Status::Staged | Status::Armed | Status::Applied | Status::InDoubt | Status::Failed => {
+            false
+        }
+    }
+}
+
+/// Makes one event for each rule that let operations go.
+fn events(expired: &[(OperationId, Verdict)]) -> Vec<Event> {
+    [Verdict::TooOld, Verdict::TooManyVersions, Verdict::OverCap]
+        .into_iter()
+        .filter_map(|verdict| {
+            let ids: Vec<OperationId> = expired
+                .iter()
+                .filter(|(_, v)| *v == verdict)
+                .map(|(id, _)| *id)
+                .collect();
+            (!ids.is_empty()).then(|| Event::Expired {
+                ids,
+                why: verdict.as_str().to_owned(),
+            })
+        })
+        .collect()
+}
+
+/// Sets of operations that belong together.
+#[derive(Debug, Default)]
+struct Sets {
+    parent: HashMap<i64, i64>,
+}
+
+impl Sets {
+    fn root(&self, mut of: i64) -> i64 {
+        while let Some(parent) = self.parent.get(&of) {
+            of = *parent;
+        }
+        of
+    }
+
+    fn join(&mut self, a: i64, b: i64) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a != b {
+            self.parent.insert(a, b);
+        }
+    }
+}

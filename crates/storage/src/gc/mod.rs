@@ -1,0 +1,250 @@
+//! Letting go: images past their retention, and everything on the disk that nobody needs any more.
+//!
+//! In this order, each step in short transactions, each repeatable, so that a killed `gc` leaves only what the
+//! next one removes:
+//!
+//! 1. *expire*: finished operations that `model::select_expired` chooses lose their images. Recorded, durably.
+//! 2. *sweep*: contents that no operation refers to; chunks that no content needs; packs without chunks, and
+//!    packs that are mostly dead are written anew.
+//! 3. *tidy*: kept inodes that no row knows, staging directories and leases of processes that died.
+//!
+//! What an uncommitted operation needs is never touched, nor what a living process has put aside for an operation
+//! that is not armed yet: its lease says so. A candidate that shares a target with a living lease waits.
+//!
+//! Not here: which operations go (`model::retention`), cutting off audit records (`journal`).
+
+mod audit;
+mod expire;
+mod packs;
+mod protect;
+mod remove;
+mod sweep;
+mod tidy;
+mod weigh;
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use backout_model::ports::Durability;
+use backout_model::{OperationId, Retention, Timestamp, Verdict};
+use rustix::fs::FlockOperation;
+use serde::Serialize;
+
+use crate::contents::{StoredBytes, pack};
+use crate::state_dir::DEPOT;
+use crate::{StorageError, Store};
+
+/// A pack is written anew when less than this part of it is needed,
+const LIVE_PERCENT_MIN: u64 = 50;
+/// or less than this when the store is over its cap.
+const LIVE_PERCENT_MIN_OVER_CAP: u64 = 90;
+
+/// When room must be made, it is made down to this part of the cap, so that not every write has to.
+const ROOM_PERCENT: u64 = 90;
+
+/// So many pages are given back to the file system in one transaction.
+const VACUUM_PAGES: u32 = 1000;
+
+/// What progress is told: the steps, and how many there are.
+const STEPS: u64 = 6;
+
+/// What `gc` is asked to do.
+#[derive(Debug, Clone)]
+pub struct GcRequest {
+    /// How long images are kept.
+    pub retention: Retention,
+    /// Whether to say only what would be done.
+    pub is_dry_run: bool,
+    /// The present moment.
+    pub now: Timestamp,
+}
+
+/// Something that should be gone and is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftBehind {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it is still there.
+    pub why: String,
+}
+
+/// What `gc` did, or in a dry run would do as far as can be told without doing it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct GcReport {
+    /// Whether nothing was done.
+    pub is_dry_run: bool,
+    /// Operations whose images were let go, and which rule did it.
+    pub expired: Vec<(OperationId, Verdict)>,
+    /// Contents removed.
+    pub contents: u64,
+    /// Contents stored in another way because the version they were stored against went.
+    pub rewritten: u64,
+    /// Chunks removed.
+    pub chunks: u64,
+    /// Packs removed, leftovers of dead processes among them.
+    pub packs: u64,
+    /// Packs written anew without their dead chunks.
+    pub repacked: u64,
+    /// Kept inodes removed.
+    pub slots: u64,
+    /// Staging directories removed.
+    pub staging: u64,
+    /// What the store held before.
+    pub before: StoredBytes,
+    /// What it holds now; in a dry run an estimate of the total.
+    pub after: StoredBytes,
+    /// Audit records that are past their retention and could be exported and cut off.
+    pub audit_records: u64,
+    /// Whether packs were left as they are because somebody reads or writes them without end.
+    pub is_busy: bool,
+    /// What could not be removed.
+    pub left: Vec<LeftBehind>,
+}
+
+impl Store {
+    /// Lets go of what is past its retention and removes what nobody needs. `progress` is told how many of how
+    /// many steps are done. One process at a time does this; another one waits.
+    pub fn gc(
+        &self,
+        request: &GcRequest,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<GcReport, StorageError> {
+        if request.is_dry_run {
+            return self.gc_dry_run(request);
+        }
+        let _turn = self.gc_turn()?;
+        let mut report = GcReport {
+            before: self.stored_bytes()?,
+            ..GcReport::default()
+        };
+        progress(0, STEPS);
+        self.measure_slots()?;
+        progress(1, STEPS);
+        self.let_go(
+            &request.retention,
+            request.now,
+            LIVE_PERCENT_MIN,
+            &mut report,
+            &mut |step| {
+                progress(1 + step, STEPS);
+            },
+        )?;
+        self.tidy_slots(&mut report)?;
+        self.tidy_staging(&mut report)?;
+        progress(5, STEPS);
+        report.audit_records = self.audit_records(&request.retention, request.now)?;
+        report.after = self.write(Durability::Process, |tx| self.recount_stored(tx))?;
+        self.vacuum()?;
+        progress(STEPS, STEPS);
+        Ok(report)
+    }
+
+    /// Makes sure that the store is under its cap before the next write adds to it. Costs nothing if it is.
+    /// If images that may not go fill it, the write must not happen: [`StorageError::OverCap`].
+    pub fn make_room(&self, retention: &Retention, now: Timestamp) -> Result<(), StorageError> {
+        let cap = retention.store_bytes_max;
+        if self.stored_bytes()?.total <= cap {
+            return Ok(());
+        }
+        let _turn = self.gc_turn()?;
+        // Whoever had the turn before may have made room already.
+        if self.stored_bytes()?.total > cap {
+            let room = Retention {
+                store_bytes_max: cap / 100 * ROOM_PERCENT,
+                ..retention.clone()
+            };
+            let mut report = GcReport::default();
+            self.let_go(
+                &room,
+                now,
+                LIVE_PERCENT_MIN_OVER_CAP,
+                &mut report,
+                &mut |_| {},
+            )?;
+            // The rows of kept inodes are gone; without this the disk would still be full.
+            self.tidy_slots(&mut report)?;
+        }
+        let stored = self.stored_bytes()?.total;
+        if stored > cap {
+            Err(StorageError::OverCap { stored, cap })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Expires and sweeps.
+    fn let_go(
+        &self,
+        retention: &Retention,
+        now: Timestamp,
+        live_percent_min: u64,
+        report: &mut GcReport,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), StorageError> {
+        self.expire(retention, now, report)?;
+        progress(1);
+        self.sweep_contents(report)?;
+        progress(2);
+        self.sweep_packs(live_percent_min, report)?;
+        progress(3);
+        Ok(())
+    }
+
+    fn gc_dry_run(&self, request: &GcRequest) -> Result<GcReport, StorageError> {
+        let before = self.stored_bytes()?;
+        let plan = self.read(|tx| self.plan_expiry(tx, &request.retention, request.now))?;
+        let (slots, staging) = self.strays()?;
+        Ok(GcReport {
+            is_dry_run: true,
+            after: StoredBytes {
+                total: before.total.saturating_sub(plan.bytes()),
+                ..before
+            },
+            before,
+            expired: plan.expired(),
+            contents: self.read(|transaction| self.count_dead_contents(transaction))?,
+            slots: slots.len() as u64,
+            staging: staging.len() as u64,
+            audit_records: self.audit_records(&request.retention, request.now)?,
+            ..GcReport::default()
+        })
+    }
+
+    /// Waits until no other process collects. Dropping the file ends the turn.
+    fn gc_turn(&self) -> Result<File, StorageError> {
+        let path = self.directory.path().join(DEPOT);
+        let failed = |source| pack::failed(&path, "lock", source);
+        let file = File::open(&path).map_err(failed)?;
+        rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))
+            .map_err(|errno| failed(errno.into()))?;
+        Ok(file)
+    }
+
+    /// Gives free pages of the database back, a few at a time.
+    fn vacuum(&self) -> Result<(), StorageError> {
+        let named = |error| self.named(error);
+        let free = |transaction: &rusqlite::Transaction<'_>| {
+            transaction
+                .query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0))
+                .map_err(named)
+        };
+        let mut left = self.read(free)?;
+        while left > 0 {
+            let now = self.write(Durability::Process, |transaction| {
+                let sql = format!("PRAGMA incremental_vacuum({VACUUM_PAGES})");
+                let mut vacuum = transaction.prepare(&sql).map_err(named)?;
+                let mut pages = vacuum.query([]).map_err(named)?;
+                while pages.next().map_err(named)?.is_some() {}
+                free(transaction)
+            })?;
+            if now >= left {
+                break;
+            }
+            left = now;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

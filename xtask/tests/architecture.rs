@@ -1,0 +1,129 @@
+//! The dependency rule of ARCHITECTURE.md, compared with what cargo says, so that it cannot rot.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+/// Who may depend on whom, among our own crates. Development dependencies do not count.
+const ALLOWED: [(&str, &[&str]); 9] = [
+    ("backout-crashpoint", &[]),
+    ("backout-model", &[]),
+    ("backout-storage", &["backout-crashpoint", "backout-model"]),
+    ("backout-drivers", &["backout-crashpoint", "backout-model"]),
+    (
+        "backout-engine",
+        &[
+            "backout-crashpoint",
+            "backout-drivers",
+            "backout-model",
+            "backout-storage",
+        ],
+    ),
+    (
+        "backout",
+        &["backout-drivers", "backout-engine", "backout-model"],
+    ),
+    (
+        "backout-cli",
+        &[
+            "backout-drivers",
+            "backout-engine",
+            "backout-model",
+            "backout-storage",
+        ],
+    ),
+    (
+        "backout-bench",
+        &[
+            "backout",
+            "backout-drivers",
+            "backout-engine",
+            "backout-model",
+            "backout-storage",
+        ],
+    ),
+    ("xtask", &[]),
+];
+
+/// What the core may never bring in: it is synchronous, and it builds everywhere.
+const BANNED: [&str; 4] = ["tokio", "async-std", "reqwest", "openssl-sys"];
+
+#[test]
+fn dependencies_point_one_way() {
+    let allowed: BTreeMap<&str, BTreeSet<&str>> = ALLOWED
+        .iter()
+        .map(|(name, on)| (*name, on.iter().copied().collect()))
+        .collect();
+    for (name, dependencies) in workspace() {
+        let allowed = allowed
+            .get(name.as_str())
+            .unwrap_or_else(|| panic!("{name} is not in the table"));
+        for dependency in dependencies {
+            assert!(
+                allowed.contains(dependency.as_str()),
+                "{name} must not depend on {dependency}"
+            );
+        }
+    }
+}
+
+#[test]
+fn folders_have_the_names_of_their_crates() {
+    let metadata = metadata(&["--no-deps"]);
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"]
+            .as_str()
+            .unwrap()
+            .trim_start_matches("backout-");
+        let manifest = package["manifest_path"].as_str().unwrap();
+        assert!(
+            manifest.ends_with(&format!("/{name}/Cargo.toml")),
+            "{manifest}"
+        );
+    }
+}
+
+#[test]
+fn the_core_brings_no_runtime_and_no_network() {
+    let metadata = metadata(&[]);
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        assert!(!BANNED.contains(&name), "{name} has crept in");
+    }
+}
+
+/// Our crates with what they depend on among themselves.
+fn workspace() -> Vec<(String, Vec<String>)> {
+    let metadata = metadata(&["--no-deps"]);
+    let packages = metadata["packages"].as_array().unwrap();
+    let ours: BTreeSet<&str> = packages
+        .iter()
+        .map(|p| p["name"].as_str().unwrap())
+        .collect();
+    let of = |package: &serde_json::Value| {
+        let dependencies = package["dependencies"].as_array().unwrap();
+        let normal = dependencies
+            .iter()
+            .filter(|d| d["kind"].as_str() != Some("dev"));
+        let names = normal.map(|d| d["name"].as_str().unwrap().to_owned());
+        let names = names.filter(|name| ours.contains(name.as_str())).collect();
+        (package["name"].as_str().unwrap().to_owned(), names)
+    };
+    packages.iter().map(of).collect()
+}
+
+fn metadata(arguments: &[&str]) -> serde_json::Value {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1"])
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
