@@ -4,14 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use backout_drivers::file::{FileRequest, Progress};
-use backout_engine::{Command, Context, Engine, EngineError, Reply, Report, Settings};
-use backout_model::Retention;
+use backout_engine::{
+    Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock,
+};
+use backout_model::ports::Clock as _;
+use backout_model::{Retention, Timestamp};
 use backout_storage::OperationRef;
 
 use crate::args::{GlobalArgs, Typed};
 use crate::failure::Failure;
 use crate::paths::Here;
 use crate::show;
+use crate::show::undo::{Asked, Words};
 use crate::state_dir::state_dir;
 use crate::ui::{Bar, Ui};
 
@@ -28,6 +32,7 @@ pub(crate) struct Session {
     pub(crate) here: Here,
     /// How long images are kept.
     pub(crate) retention: Retention,
+    words: Words,
     bar: Option<Arc<Bar>>,
 }
 
@@ -39,7 +44,8 @@ impl Session {
         if let Some(cap) = global.cap {
             retention.store_bytes_max = cap;
         }
-        Self { bar: ui.progress(), ui, global, typed, here: Here::find(), retention }
+        let (bar, here, words) = (ui.progress(), Here::find(), Words::Undo);
+        Self { ui, global, typed, here, retention, words, bar }
     }
 
     /// Opens the engine.
@@ -89,6 +95,31 @@ impl Session {
         }
     }
 
+    /// Has an undo, a redo or a rollback carried out or previewed, and shows it in its own words.
+    pub(crate) fn take_back(&mut self, command: Command, asked: &Asked) -> Result<(), Failure> {
+        self.words = asked.words;
+        let engine = self.engine()?;
+        let reply = self.execute(&engine, command)?;
+        match &reply {
+            Reply::Plan(plan) if !self.ui.is_json() => show::undo::plan(self, &engine, plan, asked),
+            Reply::Undone(report) if !self.ui.is_json() => {
+                show::undo::undone(self, &engine, report, asked.words);
+            }
+            other => return self.show(&engine, other),
+        }
+        Ok(())
+    }
+
+    /// Tells the time, as the engine does.
+    #[cfg_attr(not(feature = "testing"), expect(clippy::unused_self, reason = "only tests fix the time"))]
+    pub(crate) fn now(&self) -> Timestamp {
+        #[cfg(feature = "testing")]
+        if let Some(fixed) = fixed_now() {
+            return fixed;
+        }
+        SystemClock.now()
+    }
+
     /// Shows a reply.
     pub(crate) fn show(&mut self, engine: &Engine, reply: &Reply) -> Result<(), Failure> {
         if self.ui.is_json() {
@@ -125,7 +156,7 @@ impl Session {
                 if self.ui.is_json() {
                     self.ui.print_json(&Reply::Undone((*report).clone()));
                 } else {
-                    let text = show::undo::steps(&report, &self.here, show::undo::Words::Undo);
+                    let text = show::undo::steps(&report, &self.here, self.words);
                     self.ui.print(&text);
                 }
                 EngineError::Partial(report)
@@ -149,4 +180,12 @@ pub(crate) fn references(names: &[String]) -> Result<Vec<OperationRef>, Failure>
 /// Reads the name of an operation.
 pub(crate) fn reference(name: &str) -> Result<OperationRef, Failure> {
     name.parse().map_err(|error| Failure::Engine(EngineError::Ref(error)))
+}
+
+/// The fixed clock of hermetic tests, where the engine has it from.
+#[cfg(feature = "testing")]
+fn fixed_now() -> Option<Timestamp> {
+    let directory = PathBuf::from(std::env::var_os("BACKOUT_TEST_SEED")?);
+    let fixed = std::fs::read_to_string(directory.join("now")).ok();
+    Some(Timestamp(fixed.and_then(|text| text.trim().parse().ok()).unwrap_or(1_800_000_000_000)))
 }

@@ -15,7 +15,7 @@ use backout_drivers::file::{FileError, FileRequest, Staged};
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, Prepared};
 use backout_model::{
     Armed, Completion, Decision, Dependency, DependencyReason, Effect, Event, Intent, OperationId,
-    OutcomeKind, Status, Target, TargetOutcome, TaskStatus, Timestamp, Verb, arm, choose,
+    OutcomeKind, Refusal, Status, Target, TargetOutcome, TaskStatus, Timestamp, Verb, arm, choose,
 };
 use backout_storage::{Lease, this_process};
 
@@ -305,7 +305,7 @@ impl StagedOperation<'_> {
     /// Refuses the write and records why. Nothing was touched.
     pub fn refuse(mut self, why: &str) -> EngineError {
         let id = self.lease.id;
-        let event = Event::Refused {
+        let refusal = Refusal {
             id,
             verb: self.verb,
             summary: self.summary.clone(),
@@ -314,6 +314,7 @@ impl StagedOperation<'_> {
             owner: this_process(),
             why: why.to_owned(),
         };
+        let event = Event::Refused(Box::new(refusal));
         match self
             .engine
             .store

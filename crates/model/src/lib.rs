@@ -33,7 +33,7 @@ pub use outcome::{OutcomeKind, TargetOutcome};
 pub use path::{PathError, TargetPath};
 pub use plan::{Chosen, Goal, LeftAlone, Permission, PlanError, UndoPlan, UndoStep, plan_undo};
 pub use recipe::{Completion, DriverKind, Effect, Recipe, Slot};
-pub use record::{Event, GENESIS, Intent, Lsn, Record, RecordError};
+pub use record::{Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};
 pub use retention::{Candidate, Retention, Verdict, select_expired};
 pub use status::{Status, StatusError};
 pub use strategy::{Decision, Fallback, OperationKind, Strategy, Traits, choose};

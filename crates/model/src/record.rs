@@ -74,6 +74,26 @@ pub struct Intent {
     pub recipe: Recipe,
 }
 
+/// A write that a gate turned away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The operation.
+    pub id: OperationId,
+    /// What kind of write it would have been.
+    pub verb: Verb,
+    /// One line for people.
+    pub summary: String,
+    /// Who asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// What it would have written.
+    pub targets: Vec<Target>,
+    /// Who would have answered for it.
+    pub owner: Owner,
+    /// Why not.
+    pub why: String,
+}
+
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -81,23 +101,7 @@ pub enum Event {
     /// An operation is armed: from here on it may have happened.
     Intent(Box<Intent>),
     /// A gate said no; nothing was touched.
-    Refused {
-        /// The operation.
-        id: OperationId,
-        /// What kind of write it would have been.
-        verb: Verb,
-        /// One line for people.
-        summary: String,
-        /// Who asked for it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        agent: Option<AgentId>,
-        /// What it would have written.
-        targets: Vec<Target>,
-        /// Who would have answered for it.
-        owner: Owner,
-        /// Why not.
-        why: String,
-    },
+    Refused(Box<Refusal>),
     /// The effect happened and was verified.
     Applied {
         /// The operation.
@@ -188,7 +192,7 @@ impl Event {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Intent(_) => "intent",
-            Self::Refused { .. } => "refused",
+            Self::Refused(_) => "refused",
             Self::Applied { .. } => "applied",
             Self::Commit { .. } => "commit",
             Self::Abort { .. } => "abort",
@@ -208,8 +212,8 @@ impl Event {
     pub fn operation(&self) -> Option<OperationId> {
         match self {
             Self::Intent(intent) => Some(intent.id),
-            Self::Refused { id, .. }
-            | Self::Applied { id, .. }
+            Self::Refused(refusal) => Some(refusal.id),
+            Self::Applied { id, .. }
             | Self::Commit { id }
             | Self::Abort { id, .. }
             | Self::Undone { id, .. }

@@ -78,10 +78,11 @@ fn mount_root(path: &Path, device: u64) -> Option<PathBuf> {
         .map(Path::to_path_buf)
 }
 
-/// Tells whether a depot is really ours: a directory (no link), our own, closed to others.
+/// Tells whether a depot is really ours: a directory (no link), our own, closed to others (the low six bits of its
+/// mode are zero).
 fn is_private(depot: &Path, device: u64) -> bool {
     let ours = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(depot).is_ok_and(|found| {
-        found.is_dir() && found.dev() == device && found.uid() == ours && found.mode() & 0o077 == 0
+        found.is_dir() && found.dev() == device && found.uid() == ours && found.mode().trailing_zeros() >= 6
     })
 }

@@ -15,7 +15,7 @@ use crate::schema::{CREATE, FORMAT};
 use crate::{StateDir, StorageError};
 
 /// How long a writer waits for the others before it gives up.
-const BUSY_WAIT: Duration = Duration::from_secs(60);
+const BUSY_WAIT: Duration = Duration::from_mins(1);
 
 /// The write-ahead log is folded into the database when it has this many pages: opening the store as the
 /// only process reads the whole log, so it is kept short.

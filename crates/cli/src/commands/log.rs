@@ -46,6 +46,7 @@ pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failu
         path,
         after: None,
         limit: Some(args.limit).filter(|limit| *limit > 0),
+        ..Filter::default()
     };
     let engine = session.engine()?;
     let reply = session.execute(&engine, Command::Log(filter))?;

@@ -63,6 +63,10 @@ pub(crate) fn examine(effect: &Effect) -> Result<Vec<Examined>, FileError> {
     let mut examined = Vec::new();
     let states = judge_all(&recipe, &completion)?;
     for (change, state) in std::iter::zip(&recipe.changes, states) {
+        let state = match state {
+            State::After => filled(change, &recipe)?.map_or(State::After, |why| State::Other { why }),
+            state => state,
+        };
         let of = |target| Examined {
             target,
             state: state.clone(),

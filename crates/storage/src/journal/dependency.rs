@@ -62,7 +62,7 @@ impl Finder<'_, '_> {
         if target.reach() == Reach::Tree {
             names.extend(self.below(target.path())?);
         }
-        for name in names {
+        for name in &names {
             for (id, earlier) in self.newest_on(name)? {
                 found
                     .extend(DependencyReason::between(target, earlier).map(|reason| (*id, reason)));
@@ -71,12 +71,12 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    fn newest_on(&mut self, path: TargetPath) -> Result<&[(OperationId, Target)], StorageError> {
-        if !self.seen.contains_key(&path) {
-            let newest = self.query(&path)?;
+    fn newest_on(&mut self, path: &TargetPath) -> Result<&[(OperationId, Target)], StorageError> {
+        if !self.seen.contains_key(path) {
+            let newest = self.query(path)?;
             self.seen.insert(path.clone(), newest);
         }
-        Ok(self.seen.get(&path).map_or(&[], Vec::as_slice))
+        Ok(self.seen.get(path).map_or(&[], Vec::as_slice))
     }
 
     fn query(&self, path: &TargetPath) -> Result<Vec<(OperationId, Target)>, StorageError> {

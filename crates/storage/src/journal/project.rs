@@ -4,8 +4,8 @@
 //! the journal never holds a history that cannot have happened.
 
 use backout_model::{
-    Checkpoint, Event, Intent, Lsn, Operation, OperationId, Owner, Reach, Status, TargetOutcome,
-    TaskStatus, Timestamp,
+    AgentId, Checkpoint, Decision, Event, Intent, Lsn, Operation, OperationId, Refusal, Status,
+    Strategy, TargetOutcome, TaskId, TaskStatus, Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -27,18 +27,10 @@ pub(super) fn project(
     };
     match event {
         Event::Intent(intent) => projection.intent(lsn, intent),
-        Event::Refused {
-            id,
-            verb,
-            summary,
-            agent,
-            targets,
-            owner,
-            why,
-        } => projection.refused(
-            lsn,
-            &refused_operation(*id, *verb, summary, agent, targets, owner, why),
-        ),
+        Event::Refused(refusal) => {
+            projection.insert(lsn, &refused(refusal, now))?;
+            projection.release(refusal.id)
+        }
         Event::Applied { id, completion } => {
             let bytes = serde_json::to_vec(completion)
                 .map_err(|cause| contradiction("a completion", &cause))?;
@@ -135,11 +127,6 @@ impl Projection<'_, '_> {
         Ok(())
     }
 
-    fn refused(&self, lsn: Lsn, operation: &Operation) -> Result<(), StorageError> {
-        self.insert(lsn, operation)?;
-        self.release(operation.id)
-    }
-
     fn insert(&self, lsn: Lsn, operation: &Operation) -> Result<(), StorageError> {
         let id = id_to_sql(operation.id);
         let values = params![
@@ -149,8 +136,8 @@ impl Projection<'_, '_> {
             operation.verb.as_str(),
             operation.summary,
             operation.status.as_str(),
-            operation.agent.as_ref().map(backout_model::AgentId::as_str),
-            operation.task.as_ref().map(backout_model::TaskId::as_str),
+            operation.agent.as_ref().map(AgentId::as_str),
+            operation.task.as_ref().map(TaskId::as_str),
             to_json(&operation.owner)?,
             to_json(&operation.decision)?,
             to_json(&operation.notes)?,
@@ -294,35 +281,23 @@ fn all_settled(outcomes: &[TargetOutcome]) -> bool {
 }
 
 /// A refused write as an operation: it has a place and a reason, and nothing to undo.
-fn refused_operation(
-    id: OperationId,
-    verb: backout_model::Verb,
-    summary: &str,
-    agent: &Option<backout_model::AgentId>,
-    targets: &[backout_model::Target],
-    owner: &Owner,
-    why: &str,
-) -> Operation {
+fn refused(refusal: &Refusal, now: Timestamp) -> Operation {
     Operation {
-        id,
+        id: refusal.id,
         lsn: Lsn(0),
-        at: Timestamp(0),
-        verb,
-        summary: summary.to_owned(),
+        at: now,
+        verb: refusal.verb,
+        summary: refusal.summary.clone(),
         status: Status::Refused,
-        agent: agent.clone(),
+        agent: refusal.agent.clone(),
         task: None,
-        owner: owner.clone(),
-        decision: backout_model::Decision {
-            strategy: backout_model::Strategy::Irreversible,
+        owner: refusal.owner.clone(),
+        decision: Decision {
+            strategy: Strategy::Irreversible,
             fallback: None,
-            reason: why.to_owned(),
+            reason: refusal.why.clone(),
         },
-        targets: targets
-            .iter()
-            .filter(|target| target.reach() == Reach::Node)
-            .cloned()
-            .collect(),
+        targets: refusal.targets.clone(),
         depends_on: vec![],
         undoes: None,
         group: None,

@@ -70,7 +70,7 @@ impl Store {
                 .query_row("SELECT count(*) FROM record", [], |row| row.get(0))
                 .map_err(|error| self.named(error))?;
             self.verify_chain(transaction, &mut report, &mut |done| {
-                progress(done, records)
+                progress(done, records);
             })?;
             self.verify_slots(transaction, &mut report)?;
             self.needed_contents(transaction)

@@ -1,0 +1,96 @@
+//! What replies look like to people.
+//!
+//! One renderer per kind of reply; each makes a text from plain data. Somebody else's text (paths, summaries, contents)
+//! is shown with its control characters escaped, and paths are shown as seen from the current directory.
+
+mod diff;
+mod gc;
+pub(crate) mod log;
+mod operation;
+mod recover;
+mod status;
+mod tasks;
+mod time;
+pub(crate) mod undo;
+mod upkeep;
+pub(crate) mod write;
+
+use backout_engine::{Engine, Reply};
+use backout_model::OperationId;
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::ui::{ACCENT, paint};
+
+/// Shows a reply to people.
+pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
+    let now = session.now();
+    match reply {
+        Reply::Finished(finished) => write::finished(session, finished, &finished.summary),
+        Reply::Plan(plan) => undo::plan(session, engine, plan, &undo::Asked::undo()),
+        Reply::Undone(report) => undo::undone(session, engine, report, undo::Words::Undo),
+        Reply::Task(task) => tasks::begun(session, task),
+        Reply::Tasks { tasks } => tasks::list(session, tasks, now),
+        Reply::Committed { task, operations } => tasks::committed(session, task, operations),
+        Reply::Checkpoint(checkpoint) => tasks::marked(session, checkpoint),
+        Reply::Checkpoints { checkpoints } => tasks::checkpoints(session, checkpoints, now),
+        Reply::Log { operations } => log::list(session, operations, now, true),
+        Reply::Shown(shown) => operation::shown(session, shown, now),
+        Reply::Diff { files, .. } => diff::files(session, files),
+        Reply::Status(status) => status::status(session, status),
+        Reply::Recovered(report) => recover::recovered(session, report),
+        Reply::Verified(report) => upkeep::verified(session, report),
+        Reply::Collected(outcome) => gc::collected(session, outcome),
+        Reply::Doctor(report) => upkeep::doctor(session, report),
+        Reply::Exported { records } => {
+            session.ui.done(&format!("exported {}\n", counted(*records, "record")));
+        }
+    }
+}
+
+/// Tells whether a reply is bad news: then the exit code says so too.
+pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
+    let code = match reply {
+        Reply::Verified(report) if !report.findings.is_empty() => 3,
+        Reply::Doctor(report) if report.findings.iter().any(|finding| !finding.is_good) => 1,
+        Reply::Recovered(report) if report.operations.iter().any(recover::is_stuck) => 1,
+        Reply::Finished(_)
+        | Reply::Plan(_)
+        | Reply::Undone(_)
+        | Reply::Task(_)
+        | Reply::Tasks { .. }
+        | Reply::Committed { .. }
+        | Reply::Checkpoint(_)
+        | Reply::Checkpoints { .. }
+        | Reply::Log { .. }
+        | Reply::Shown(_)
+        | Reply::Diff { .. }
+        | Reply::Status(_)
+        | Reply::Recovered(_)
+        | Reply::Verified(_)
+        | Reply::Collected(_)
+        | Reply::Doctor(_)
+        | Reply::Exported { .. } => return Ok(()),
+    };
+    Err(Failure::Shown(code))
+}
+
+/// Says a number of things.
+fn counted(number: u64, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+/// Says how many there are of a list.
+fn counted_of<T>(things: &[T], thing: &str) -> String {
+    counted(things.len() as u64, thing)
+}
+
+/// Shows an id that can be typed.
+fn id(id: OperationId) -> String {
+    paint(ACCENT, &id.short())
+}
+
+/// Shows something that can be typed.
+fn typed(command: &str) -> String {
+    format!("`{}`", paint(ACCENT, &format!("backout {command}")))
+}

@@ -1,0 +1,105 @@
+//! One operation with all that is known of it.
+
+use backout_engine::{Shown, TargetState};
+use backout_model::{Operation, Timestamp};
+
+use super::log::status_style;
+use super::time::{ago, exactly};
+use super::{id, typed};
+use crate::paths::Here;
+use crate::session::Session;
+use crate::ui::{BAD, BOLD, Cell, DIM, GOOD, PLAIN, paint, printable, table};
+
+/// Shows an operation.
+pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
+    let operation = &shown.operation;
+    let summary = session.here.shorten(&printable(&operation.summary));
+    let mut text = format!("{}  {}\n", id(operation.id), paint(BOLD, &summary));
+    let mut rows = head(operation, now);
+    rows.extend(targets(shown, &session.here));
+    rows.extend(relations(shown));
+    rows.push(row("strategy", decision(operation)));
+    let records = shown.records.iter().map(|record| format!("{} {}", record.lsn, record.event.kind()));
+    rows.push(row("journal", Cell::plain(records.collect::<Vec<_>>().join(", "))));
+    for note in &operation.notes {
+        rows.push(row("note", Cell::plain(session.here.shorten(&printable(note)))));
+    }
+    text.push_str(&table(rows, None));
+    session.ui.print(&text);
+    hints(session, operation);
+}
+
+fn row(label: &str, cell: Cell) -> Vec<Cell> {
+    vec![Cell::new(DIM, format!("  {label}")), cell]
+}
+
+fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
+    let mut status = Cell::new(status_style(operation.status), operation.status.as_str());
+    if let Some(by) = operation.undone_by {
+        status = status.and(PLAIN, format!(" by {}", by.short()));
+    }
+    if let Some(by) = operation.redone_by {
+        status = status.and(PLAIN, format!(", brought back by {}", by.short()));
+    }
+    if operation.status.is_in_effect() && !operation.retained {
+        status = status.and(BAD, ", no longer undoable: its images are past their retention");
+    }
+    let when = format!("{} ({})", exactly(operation.at), ago(now, operation.at));
+    let mut rows = vec![
+        row("id", Cell::plain(operation.id.to_string())),
+        row("status", status),
+        row("when", Cell::plain(when)),
+    ];
+    rows.extend(operation.agent.as_ref().map(|agent| row("agent", Cell::plain(agent.as_str()))));
+    rows.extend(operation.task.as_ref().map(|task| row("task", Cell::plain(task.as_str()))));
+    rows.extend(operation.undoes.map(|undone| row("takes back", Cell::plain(undone.short()))));
+    rows
+}
+
+fn targets(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {
+    let planned = |path: &backout_model::TargetPath| {
+        shown.targets.iter().find(|planned| planned.target.path() == path)
+    };
+    let targets = shown.operation.targets.iter().map(|target| {
+        let path = here.show(target.path().as_path());
+        let cell = Cell::plain(path);
+        let said = planned(target.path()).map(|planned| match &planned.state {
+            TargetState::ComesBack | TargetState::AfterNewerStep => {
+                (GOOD, "  as this operation left it".to_owned())
+            }
+            TargetState::AlreadyBefore => (DIM, "  as before this operation".to_owned()),
+            TargetState::Merges => (DIM, "  changed since".to_owned()),
+            TargetState::Conflict { why } | TargetState::Overwritten { why } => {
+                (BAD, format!("  changed since: {}", printable(why)))
+            }
+        });
+        match said {
+            Some((style, said)) => row("target", cell.and(style, said)),
+            None => row("target", cell),
+        }
+    });
+    targets.collect()
+}
+
+fn relations(shown: &Shown) -> Vec<Vec<Cell>> {
+    let on = shown.operation.depends_on.iter().map(|dependency| {
+        let reason = format!("  {}", dependency.reason);
+        row("built on", Cell::plain(dependency.on.short()).and(DIM, reason))
+    });
+    let under = shown.dependents.iter().map(|dependent| row("base of", Cell::plain(dependent.short())));
+    on.chain(under).collect()
+}
+
+fn decision(operation: &Operation) -> Cell {
+    let decision = &operation.decision;
+    Cell::plain(decision.strategy.to_string()).and(DIM, format!("  {}", printable(&decision.reason)))
+}
+
+fn hints(session: &mut Session, operation: &Operation) {
+    let short = operation.id.short();
+    if operation.status.is_in_effect() && operation.retained {
+        let diff = typed(&format!("diff {short}"));
+        let undo = typed(&format!("undo {short} --dry-run"));
+        session.ui.hint(&format!("see what it changed with {diff}, what an undo would do with {undo}"));
+    }
+}
