@@ -67,7 +67,8 @@ fn login_group(user: &str, passwd: &str) -> Option<u32> {
 }
 
 fn line_of<'f>(name: &str, file: &'f str) -> Option<&'f str> {
-    file.lines().find(|line| line.split(':').next() == Some(name))
+    file.lines()
+        .find(|line| line.split(':').next() == Some(name))
 }
 
 #[cfg(test)]
@@ -78,7 +79,9 @@ mod tests {
     const GROUP: &str = "root:x:0:\nada:x:1001:\nstaff:x:50:ada\n";
 
     fn owner(text: &str) -> Option<(Option<u32>, Option<u32>)> {
-        find(text, PASSWD, GROUP).ok().map(|found| (found.uid, found.gid))
+        find(text, PASSWD, GROUP)
+            .ok()
+            .map(|found| (found.uid, found.gid))
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct GlobalArgs {
-    /// Where the state is kept; by default $XDG_STATE_HOME/backout, or ~/.local/state/backout.
+    /// Where the state is kept; by default `$XDG_STATE_HOME/backout`, or `~/.local/state/backout`.
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(env = env_vars::STATE_DIR, hide_env_values = true)]
     pub(crate) state_dir: Option<PathBuf>,
@@ -113,7 +113,10 @@ pub(crate) fn parse(
         let below = matches.subcommand().and_then(|(_, below)| source(below));
         [source(&matches), below].contains(&Some(ValueSource::CommandLine))
     };
-    let typed = Typed { agent: is_typed("agent"), task: is_typed("task") };
+    let typed = Typed {
+        agent: is_typed("agent"),
+        task: is_typed("task"),
+    };
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
     Ok((cli, typed))
 }

@@ -58,7 +58,9 @@ mod tests {
 
     #[test]
     fn what_is_not_base64_is_refused() {
-        for text in ["Z", "Zg=", "Zg===", "Zh==", "Zm 9", "Zm9-", "=", "====", "ü"] {
+        for text in [
+            "Z", "Zg=", "Zg===", "Zh==", "Zm 9", "Zm9-", "=", "====", "ü",
+        ] {
             assert_eq!(decode(text), None, "{text}");
         }
     }

@@ -26,7 +26,10 @@ pub(crate) fn parse(json: &[u8], base: &Path) -> Result<Vec<FileRequest>, Report
     let numbered = batch.changes.into_iter().zip(1..);
     let request = |(change, number): (Change, usize)| {
         change.request(base).map_err(|report| Report {
-            what: format!("change {number} of the batch cannot be made: {}", report.what),
+            what: format!(
+                "change {number} of the batch cannot be made: {}",
+                report.what
+            ),
             ..report
         })
     };
@@ -181,27 +184,45 @@ impl Change {
             },
             Self::Edit(edit) => edit.request(base)?,
             Self::Patch(patch) => FileRequest::Patch {
-                base: patch.base.map_or(Ok(base.to_path_buf()), |path| at(&path))?,
+                base: patch
+                    .base
+                    .map_or(Ok(base.to_path_buf()), |path| at(&path))?,
                 patch: patch.patch.into_bytes(),
             },
-            Self::Remove(remove) => {
-                FileRequest::Remove { path: at(&remove.path)?, recursive: remove.recursive }
-            }
-            Self::Move(Move { from, to, replace }) => {
-                FileRequest::Move { from: at(&from)?, to: at(&to)?, replace }
-            }
-            Self::Copy(Copy { from, to, recursive, replace }) => {
-                FileRequest::Copy { from: at(&from)?, to: at(&to)?, recursive, replace }
-            }
+            Self::Remove(remove) => FileRequest::Remove {
+                path: at(&remove.path)?,
+                recursive: remove.recursive,
+            },
+            Self::Move(Move { from, to, replace }) => FileRequest::Move {
+                from: at(&from)?,
+                to: at(&to)?,
+                replace,
+            },
+            Self::Copy(Copy {
+                from,
+                to,
+                recursive,
+                replace,
+            }) => FileRequest::Copy {
+                from: at(&from)?,
+                to: at(&to)?,
+                recursive,
+                replace,
+            },
             Self::Mkdir(mkdir) => FileRequest::Mkdir {
                 path: at(&mkdir.path)?,
                 parents: mkdir.parents,
                 mode: mkdir.mode.as_deref().map(bits).transpose()?,
             },
-            Self::Symlink(Symlink { path, to, replace }) => {
-                FileRequest::Symlink { path: at(&path)?, to: to.into(), replace }
-            }
-            Self::Link(link) => FileRequest::HardLink { path: at(&link.path)?, to: at(&link.to)? },
+            Self::Symlink(Symlink { path, to, replace }) => FileRequest::Symlink {
+                path: at(&path)?,
+                to: to.into(),
+                replace,
+            },
+            Self::Link(link) => FileRequest::HardLink {
+                path: at(&link.path)?,
+                to: at(&link.to)?,
+            },
             Self::Chmod(chmod) => FileRequest::Chmod {
                 path: at(&chmod.path)?,
                 mode: chmod.mode.parse().map_err(not_a_mode)?,
@@ -210,7 +231,12 @@ impl Change {
             Self::Chown(chown) => {
                 let owner = ownership(&chown.owner)?;
                 let path = at(&chown.path)?;
-                FileRequest::Chown { path, uid: owner.uid, gid: owner.gid, recursive: chown.recursive }
+                FileRequest::Chown {
+                    path,
+                    uid: owner.uid,
+                    gid: owner.gid,
+                    recursive: chown.recursive,
+                }
             }
         })
     }
@@ -223,8 +249,10 @@ impl Write {
             (true, false) => Expect::New,
             (false, true) => Expect::Existing,
             (true, true) => {
-                return Err(Report::usage("`create` and `existing` contradict each other")
-                    .next("leave one of them out"));
+                return Err(
+                    Report::usage("`create` and `existing` contradict each other")
+                        .next("leave one of them out"),
+                );
             }
         };
         Ok(FileRequest::Write {
@@ -261,9 +289,12 @@ impl Edit {
 fn below(base: &Path, path: &Path) -> Result<PathBuf, Report> {
     let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if path.as_os_str().is_empty() || !path.components().all(is_plain) {
-        return Err(Report::usage(format!("`{}` is not a path below this directory", path.display()))
-            .because("paths in a batch are relative and have no `..`")
-            .next("run it in the directory that holds everything it writes"));
+        return Err(Report::usage(format!(
+            "`{}` is not a path below this directory",
+            path.display()
+        ))
+        .because("paths in a batch are relative and have no `..`")
+        .next("run it in the directory that holds everything it writes"));
     }
     Ok(base.join(path))
 }
@@ -287,8 +318,12 @@ fn source(
 }
 
 fn bits(text: &str) -> Result<u32, Report> {
-    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777);
-    mode.ok_or_else(|| Report::usage(format!("`{text}` is not a mode")).next("give octal digits, like \"0644\""))
+    let mode = u32::from_str_radix(text, 8)
+        .ok()
+        .filter(|mode| *mode <= 0o7777);
+    mode.ok_or_else(|| {
+        Report::usage(format!("`{text}` is not a mode")).next("give octal digits, like \"0644\"")
+    })
 }
 
 fn not_a_mode(error: impl std::fmt::Display) -> Report {
@@ -302,7 +337,11 @@ mod tests {
     fn read(json: &str) -> Result<String, String> {
         let requests = parse(json.as_bytes(), Path::new("/base"));
         let summaries = requests.map(|requests| {
-            requests.iter().map(FileRequest::summary).collect::<Vec<_>>().join("; ")
+            requests
+                .iter()
+                .map(FileRequest::summary)
+                .collect::<Vec<_>>()
+                .join("; ")
         });
         summaries.map_err(|report| [vec![report.what], report.why].concat().join(": "))
     }
@@ -315,20 +354,59 @@ mod tests {
     fn every_kind_of_change_is_read() {
         for (change, summary) in [
             (r#"{"write": {"path": "a", "text": "x"}}"#, "write /base/a"),
-            (r#"{"write": {"path": "a/b", "base64": "AAEC", "create": true, "parents": true, "mode": "0600"}}"#, "write /base/a/b"),
-            (r#"{"write": {"path": "a", "from": "b", "existing": true}}"#, "write /base/a"),
-            (r#"{"append": {"path": "a", "text": "x"}}"#, "append to /base/a"),
-            (r#"{"edit": {"path": "a", "search": "x", "replace": "y", "nth": 2}}"#, "edit /base/a"),
+            (
+                r#"{"write": {"path": "a/b", "base64": "AAEC", "create": true, "parents": true, "mode": "0600"}}"#,
+                "write /base/a/b",
+            ),
+            (
+                r#"{"write": {"path": "a", "from": "b", "existing": true}}"#,
+                "write /base/a",
+            ),
+            (
+                r#"{"append": {"path": "a", "text": "x"}}"#,
+                "append to /base/a",
+            ),
+            (
+                r#"{"edit": {"path": "a", "search": "x", "replace": "y", "nth": 2}}"#,
+                "edit /base/a",
+            ),
             (r#"{"patch": {"patch": "--- a/f"}}"#, "patch /base"),
-            (r#"{"patch": {"patch": "--- a/f", "base": "d"}}"#, "patch /base/d"),
-            (r#"{"remove": {"path": "a", "recursive": true}}"#, "remove /base/a and all below"),
-            (r#"{"move": {"from": "a", "to": "b"}}"#, "move /base/a to /base/b"),
-            (r#"{"copy": {"from": "a", "to": "b", "recursive": true}}"#, "copy /base/a to /base/b"),
-            (r#"{"mkdir": {"path": "a", "mode": "755"}}"#, "make directory /base/a"),
-            (r#"{"symlink": {"path": "a", "to": "../b"}}"#, "link /base/a to ../b"),
-            (r#"{"link": {"path": "a", "to": "b"}}"#, "name /base/b also /base/a"),
-            (r#"{"chmod": {"path": "a", "mode": "u+x"}}"#, "change mode of /base/a to u+x"),
-            (r#"{"chown": {"path": "a", "owner": "7:8"}}"#, "change owner of /base/a to 7:8"),
+            (
+                r#"{"patch": {"patch": "--- a/f", "base": "d"}}"#,
+                "patch /base/d",
+            ),
+            (
+                r#"{"remove": {"path": "a", "recursive": true}}"#,
+                "remove /base/a and all below",
+            ),
+            (
+                r#"{"move": {"from": "a", "to": "b"}}"#,
+                "move /base/a to /base/b",
+            ),
+            (
+                r#"{"copy": {"from": "a", "to": "b", "recursive": true}}"#,
+                "copy /base/a to /base/b",
+            ),
+            (
+                r#"{"mkdir": {"path": "a", "mode": "755"}}"#,
+                "make directory /base/a",
+            ),
+            (
+                r#"{"symlink": {"path": "a", "to": "../b"}}"#,
+                "link /base/a to ../b",
+            ),
+            (
+                r#"{"link": {"path": "a", "to": "b"}}"#,
+                "name /base/b also /base/a",
+            ),
+            (
+                r#"{"chmod": {"path": "a", "mode": "u+x"}}"#,
+                "change mode of /base/a to u+x",
+            ),
+            (
+                r#"{"chown": {"path": "a", "owner": "7:8"}}"#,
+                "change owner of /base/a to 7:8",
+            ),
         ] {
             assert_eq!(one(change).as_deref(), Ok(summary), "{change}");
         }
@@ -337,26 +415,66 @@ mod tests {
     #[test]
     fn what_is_wrong_is_refused_with_its_place() {
         for (change, word) in [
-            (r#"{"write": {"path": "a", "txt": "x"}}"#, "unknown field `txt`, expected one of `path`, `text`"),
-            (r#"{"write": {"path": "a", "txt": "x"}}"#, "at line 1 column 41"),
+            (
+                r#"{"write": {"path": "a", "txt": "x"}}"#,
+                "unknown field `txt`, expected one of `path`, `text`",
+            ),
+            (
+                r#"{"write": {"path": "a", "txt": "x"}}"#,
+                "at line 1 column 41",
+            ),
             (r#"{"wriet": {}}"#, "unknown variant `wriet`"),
-            (r#"{"write": {"path": "/etc/passwd", "text": ""}}"#, "`/etc/passwd` is not a path below"),
-            (r#"{"write": {"path": "a/../../b", "text": ""}}"#, "change 1 of the batch"),
-            (r#"{"write": {"path": "", "text": ""}}"#, "is not a path below"),
+            (
+                r#"{"write": {"path": "/etc/passwd", "text": ""}}"#,
+                "`/etc/passwd` is not a path below",
+            ),
+            (
+                r#"{"write": {"path": "a/../../b", "text": ""}}"#,
+                "change 1 of the batch",
+            ),
+            (
+                r#"{"write": {"path": "", "text": ""}}"#,
+                "is not a path below",
+            ),
             (r#"{"write": {"path": "a"}}"#, "not clear what to write"),
-            (r#"{"write": {"path": "a", "text": "", "base64": ""}}"#, "not clear what to write"),
-            (r#"{"write": {"path": "a", "base64": "?"}}"#, "does not hold base64"),
-            (r#"{"write": {"path": "a", "from": "../b"}}"#, "`../b` is not a path below"),
-            (r#"{"write": {"path": "a", "text": "", "mode": "888"}}"#, "`888` is not a mode"),
-            (r#"{"write": {"path": "a", "text": "", "create": true, "existing": true}}"#, "contradict"),
-            (r#"{"edit": {"path": "a", "search": "", "replace": "", "all": true, "nth": 1}}"#, "contradict"),
-            (r#"{"chmod": {"path": "a", "mode": "q"}}"#, "`q` is not a mode"),
+            (
+                r#"{"write": {"path": "a", "text": "", "base64": ""}}"#,
+                "not clear what to write",
+            ),
+            (
+                r#"{"write": {"path": "a", "base64": "?"}}"#,
+                "does not hold base64",
+            ),
+            (
+                r#"{"write": {"path": "a", "from": "../b"}}"#,
+                "`../b` is not a path below",
+            ),
+            (
+                r#"{"write": {"path": "a", "text": "", "mode": "888"}}"#,
+                "`888` is not a mode",
+            ),
+            (
+                r#"{"write": {"path": "a", "text": "", "create": true, "existing": true}}"#,
+                "contradict",
+            ),
+            (
+                r#"{"edit": {"path": "a", "search": "", "replace": "", "all": true, "nth": 1}}"#,
+                "contradict",
+            ),
+            (
+                r#"{"chmod": {"path": "a", "mode": "q"}}"#,
+                "`q` is not a mode",
+            ),
         ] {
             let error = one(change).unwrap_err();
             assert!(error.contains(word), "{change}: {error}");
         }
         assert!(read("{\"changes\": []}").unwrap_err().contains("empty"));
         assert!(read("{}").unwrap_err().contains("missing field `changes`"));
-        assert!(read("{\"changes\": [], \"more\": 1}").unwrap_err().contains("unknown field `more`"));
+        assert!(
+            read("{\"changes\": [], \"more\": 1}")
+                .unwrap_err()
+                .contains("unknown field `more`")
+        );
     }
 }

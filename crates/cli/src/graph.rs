@@ -37,7 +37,13 @@ pub(crate) struct Gutter {
 /// downwards are ignored. When there would be too many lanes, there are none.
 pub(crate) fn draw(edges: &[Vec<usize>]) -> Vec<Gutter> {
     lanes(edges).unwrap_or_else(|| {
-        vec![Gutter { before: String::new(), after: String::new() }; edges.len()]
+        vec![
+            Gutter {
+                before: String::new(),
+                after: String::new()
+            };
+            edges.len()
+        ]
     })
 }
 
@@ -69,8 +75,11 @@ fn reduce(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut reach: Vec<Vec<u64>> = vec![Vec::new(); edges.len()];
     let mut reduced = vec![Vec::new(); edges.len()];
     for (row, targets) in edges.iter().enumerate().rev() {
-        let mut targets: Vec<usize> =
-            targets.iter().copied().filter(|&to| to > row && to < edges.len()).collect();
+        let mut targets: Vec<usize> = targets
+            .iter()
+            .copied()
+            .filter(|&to| to > row && to < edges.len())
+            .collect();
         targets.sort_unstable();
         targets.dedup();
         let mut beyond = vec![0_u64; words];
@@ -79,8 +88,16 @@ fn reduce(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
                 *word |= more;
             }
         }
-        let is_beyond = |to: usize| beyond.get(to / 64).is_some_and(|word| word >> (to % 64) & 1 == 1);
-        let direct: Vec<usize> = targets.iter().copied().filter(|&to| !is_beyond(to)).collect();
+        let is_beyond = |to: usize| {
+            beyond
+                .get(to / 64)
+                .is_some_and(|word| word >> (to % 64) & 1 == 1)
+        };
+        let direct: Vec<usize> = targets
+            .iter()
+            .copied()
+            .filter(|&to| !is_beyond(to))
+            .collect();
         for &to in &direct {
             if let Some(word) = beyond.get_mut(to / 64) {
                 *word |= 1 << (to % 64);
@@ -117,13 +134,17 @@ impl Lanes {
             self.put(column, Some(target));
             touched.push(column);
         }
-        let has = |lanes: &[Option<usize>], column: usize| lanes.get(column).is_some_and(Option::is_some);
+        let has =
+            |lanes: &[Option<usize>], column: usize| lanes.get(column).is_some_and(Option::is_some);
         let lanes = (0..self.waiting.len()).map(|column| Lane {
             from_above: has(&above, column),
             goes_on: has(&self.waiting, column),
             is_touched: touched.contains(&column),
         });
-        let row = Row { own, lanes: lanes.collect() };
+        let row = Row {
+            own,
+            lanes: lanes.collect(),
+        };
         while self.waiting.last() == Some(&None) {
             self.waiting.pop();
         }
@@ -131,7 +152,9 @@ impl Lanes {
     }
 
     fn column_of(&self, row: usize) -> Option<usize> {
-        self.waiting.iter().position(|waiting| *waiting == Some(row))
+        self.waiting
+            .iter()
+            .position(|waiting| *waiting == Some(row))
     }
 
     fn free(&self, besides: Option<usize>) -> usize {
@@ -168,13 +191,28 @@ struct Row {
 impl Row {
     /// A column is three characters wide: its lane, its node, and a gap.
     fn render(&self) -> Gutter {
-        let touched = self.lanes.iter().enumerate().filter(|(_, lane)| lane.is_touched);
+        let touched = self
+            .lanes
+            .iter()
+            .enumerate()
+            .filter(|(_, lane)| lane.is_touched);
         let touched: Vec<usize> = touched.map(|(column, _)| column).collect();
-        let first = touched.first().map_or(self.own, |&column| column.min(self.own));
-        let last = touched.last().map_or(self.own, |&column| column.max(self.own));
-        let mut gutter = Gutter { before: String::new(), after: String::new() };
+        let first = touched
+            .first()
+            .map_or(self.own, |&column| column.min(self.own));
+        let last = touched
+            .last()
+            .map_or(self.own, |&column| column.max(self.own));
+        let mut gutter = Gutter {
+            before: String::new(),
+            after: String::new(),
+        };
         for (column, lane) in self.lanes.iter().enumerate() {
-            let side = if column <= self.own { &mut gutter.before } else { &mut gutter.after };
+            let side = if column <= self.own {
+                &mut gutter.before
+            } else {
+                &mut gutter.after
+            };
             let (from_left, to_right) = (first < column && column <= last, column < last);
             let rail = if column == self.own {
                 lane.of_node(from_left)
@@ -231,7 +269,9 @@ mod tests {
 
     fn drawn(edges: &[&[usize]]) -> String {
         let edges: Vec<Vec<usize>> = edges.iter().map(|targets| targets.to_vec()).collect();
-        let lines = draw(&edges).into_iter().map(|row| format!("{}●{}", row.before, row.after));
+        let lines = draw(&edges)
+            .into_iter()
+            .map(|row| format!("{}●{}", row.before, row.after));
         lines.map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
@@ -298,17 +338,44 @@ mod tests {
     #[test]
     fn twenty_operations_stay_readable() {
         let edges: &[&[usize]] = &[
-            &[3], &[5], &[], &[6, 7], &[9], &[8], &[10], &[10], &[11, 12], &[14], &[13], &[15], &[],
-            &[16], &[], &[18], &[17], &[19], &[], &[], &[],
+            &[3],
+            &[5],
+            &[],
+            &[6, 7],
+            &[9],
+            &[8],
+            &[10],
+            &[10],
+            &[11, 12],
+            &[14],
+            &[13],
+            &[15],
+            &[],
+            &[16],
+            &[],
+            &[18],
+            &[17],
+            &[19],
+            &[],
+            &[],
+            &[],
         ];
         insta::assert_snapshot!(drawn(edges), @"");
     }
 
     #[test]
     fn too_many_lanes_fall_back_to_a_plain_list() {
-        let edges: Vec<Vec<usize>> = (0..18).map(|row| if row < 9 { vec![row + 9] } else { vec![] }).collect();
-        assert!(draw(&edges).iter().all(|row| row.before.is_empty() && row.after.is_empty()));
-        let edges: Vec<Vec<usize>> = (0..16).map(|row| if row < 8 { vec![row + 8] } else { vec![] }).collect();
+        let edges: Vec<Vec<usize>> = (0..18)
+            .map(|row| if row < 9 { vec![row + 9] } else { vec![] })
+            .collect();
+        assert!(
+            draw(&edges)
+                .iter()
+                .all(|row| row.before.is_empty() && row.after.is_empty())
+        );
+        let edges: Vec<Vec<usize>> = (0..16)
+            .map(|row| if row < 8 { vec![row + 8] } else { vec![] })
+            .collect();
         assert!(draw(&edges).iter().any(|row| !row.before.is_empty()));
     }
 }

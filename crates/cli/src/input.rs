@@ -21,7 +21,8 @@ pub(crate) fn content_from_stdin(instead: &str) -> Result<Source, Report> {
     if stdin.is_terminal() {
         return Err(nothing_to_read(instead));
     }
-    spool(&mut stdin.lock(), MEMORY_BYTES_MAX, &temporary_directory()).map_err(|error| unread("standard input", &error))
+    spool(&mut stdin.lock(), MEMORY_BYTES_MAX, &temporary_directory())
+        .map_err(|error| unread("standard input", &error))
 }
 
 /// Reads a file whole, or standard input for `-`.
@@ -34,7 +35,10 @@ pub(crate) fn read_file_or_stdin(path: &Path, instead: &str) -> Result<Vec<u8>, 
         return Err(nothing_to_read(instead));
     }
     let mut bytes = Vec::new();
-    stdin.lock().read_to_end(&mut bytes).map_err(|error| unread("standard input", &error))?;
+    stdin
+        .lock()
+        .read_to_end(&mut bytes)
+        .map_err(|error| unread("standard input", &error))?;
     Ok(bytes)
 }
 

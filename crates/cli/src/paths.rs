@@ -17,11 +17,13 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Report> {
         return Err(Report::usage("a path is empty").next("give the path of a file"));
     }
     let absolute = std::path::absolute(path).map_err(failed)?;
-    let climbs = absolute.components().any(|component| component == Component::ParentDir);
+    let climbs = absolute
+        .components()
+        .any(|component| component == Component::ParentDir);
     match (climbs, absolute.parent(), absolute.file_name()) {
-        (true, Some(parent), Some(name)) => {
-            Ok(parent.canonicalize().map_or(absolute.clone(), |parent| parent.join(name)))
-        }
+        (true, Some(parent), Some(name)) => Ok(parent
+            .canonicalize()
+            .map_or(absolute.clone(), |parent| parent.join(name))),
         _ => Ok(absolute),
     }
 }
@@ -35,9 +37,13 @@ pub(crate) struct Here {
 impl Here {
     /// Looks where we are; nowhere, if the directory is gone or its name is not text.
     pub(crate) fn find() -> Self {
-        let directory = std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok());
+        let directory = std::env::current_dir()
+            .ok()
+            .and_then(|path| path.into_os_string().into_string().ok());
         // Below the root everything would be shortened, to no gain.
-        Self { directory: directory.filter(|path| path != "/").unwrap_or_default() }
+        Self {
+            directory: directory.filter(|path| path != "/").unwrap_or_default(),
+        }
     }
 
     /// Leaves the directory out wherever a path in `text` begins with it.
@@ -49,9 +55,14 @@ impl Here {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once(self.directory.as_str()) {
             shown.push_str(before);
-            let begins = shown.chars().next_back().is_none_or(|c| c.is_whitespace() || "`'\"(=:".contains(c));
+            let begins = shown
+                .chars()
+                .next_back()
+                .is_none_or(|c| c.is_whitespace() || "`'\"(=:".contains(c));
             match after.strip_prefix('/') {
-                Some(below) if begins && !below.starts_with(is_end) && !below.is_empty() => rest = below,
+                Some(below) if begins && !below.starts_with(is_end) && !below.is_empty() => {
+                    rest = below;
+                }
                 None if begins && (after.is_empty() || after.starts_with(is_end)) => {
                     shown.push('.');
                     rest = after;
@@ -82,15 +93,23 @@ mod tests {
 
     #[test]
     fn paths_below_the_directory_are_shown_relative_to_it() {
-        let here = Here { directory: "/home/ada/project".to_owned() };
+        let here = Here {
+            directory: "/home/ada/project".to_owned(),
+        };
         for (long, short) in [
             ("write /home/ada/project/src/a.rs", "write src/a.rs"),
             ("`/home/ada/project/a` does not exist", "`a` does not exist"),
-            ("move /home/ada/project/a to /home/ada/project/b", "move a to b"),
+            (
+                "move /home/ada/project/a to /home/ada/project/b",
+                "move a to b",
+            ),
             ("patch /home/ada/project", "patch ."),
             ("`/home/ada/project` is a directory", "`.` is a directory"),
             ("write /home/ada/projects/x", "write /home/ada/projects/x"),
-            ("write /mnt/home/ada/project/x", "write /mnt/home/ada/project/x"),
+            (
+                "write /mnt/home/ada/project/x",
+                "write /mnt/home/ada/project/x",
+            ),
             ("write /home/ada/other", "write /home/ada/other"),
         ] {
             assert_eq!(here.shorten(long), short);
@@ -101,6 +120,9 @@ mod tests {
     #[test]
     fn an_empty_path_is_refused() {
         assert!(absolute(Path::new("")).is_err());
-        assert_eq!(absolute(Path::new("/a//b/./c")).ok(), Some(PathBuf::from("/a/b/c")));
+        assert_eq!(
+            absolute(Path::new("/a//b/./c")).ok(),
+            Some(PathBuf::from("/a/b/c"))
+        );
     }
 }

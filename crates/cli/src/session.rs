@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use backout_drivers::file::{FileRequest, Progress};
-use backout_engine::{
-    Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock,
-};
+use backout_engine::{Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock};
 use backout_model::ports::Clock as _;
 use backout_model::{Retention, Timestamp};
 use backout_storage::OperationRef;
@@ -45,7 +43,15 @@ impl Session {
             retention.store_bytes_max = cap;
         }
         let (bar, here, words) = (ui.progress(), Here::find(), Words::Undo);
-        Self { ui, global, typed, here, retention, words, bar }
+        Self {
+            ui,
+            global,
+            typed,
+            here,
+            retention,
+            words,
+            bar,
+        }
     }
 
     /// Opens the engine.
@@ -110,16 +116,6 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the time, as the engine does.
-    #[cfg_attr(not(feature = "testing"), expect(clippy::unused_self, reason = "only tests fix the time"))]
-    pub(crate) fn now(&self) -> Timestamp {
-        #[cfg(feature = "testing")]
-        if let Some(fixed) = fixed_now() {
-            return fixed;
-        }
-        SystemClock.now()
-    }
-
     /// Shows a reply.
     pub(crate) fn show(&mut self, engine: &Engine, reply: &Reply) -> Result<(), Failure> {
         if self.ui.is_json() {
@@ -179,7 +175,17 @@ pub(crate) fn references(names: &[String]) -> Result<Vec<OperationRef>, Failure>
 
 /// Reads the name of an operation.
 pub(crate) fn reference(name: &str) -> Result<OperationRef, Failure> {
-    name.parse().map_err(|error| Failure::Engine(EngineError::Ref(error)))
+    name.parse()
+        .map_err(|error| Failure::Engine(EngineError::Ref(error)))
+}
+
+/// Tells the time, as the engine does.
+pub(crate) fn now() -> Timestamp {
+    #[cfg(feature = "testing")]
+    if let Some(fixed) = fixed_now() {
+        return fixed;
+    }
+    SystemClock.now()
 }
 
 /// The fixed clock of hermetic tests, where the engine has it from.
@@ -187,5 +193,9 @@ pub(crate) fn reference(name: &str) -> Result<OperationRef, Failure> {
 fn fixed_now() -> Option<Timestamp> {
     let directory = PathBuf::from(std::env::var_os("BACKOUT_TEST_SEED")?);
     let fixed = std::fs::read_to_string(directory.join("now")).ok();
-    Some(Timestamp(fixed.and_then(|text| text.trim().parse().ok()).unwrap_or(1_800_000_000_000)))
+    Some(Timestamp(
+        fixed
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or(1_800_000_000_000),
+    ))
 }

@@ -14,7 +14,10 @@ const NAME: &str = "backout";
 pub(crate) fn state_dir(given: Option<&Path>) -> Result<PathBuf, Report> {
     match given {
         Some(path) => Ok(path.to_path_buf()),
-        None => default_in(std::env::var_os(env_vars::XDG_STATE_HOME), std::env::var_os(env_vars::HOME)),
+        None => default_in(
+            std::env::var_os(env_vars::XDG_STATE_HOME),
+            std::env::var_os(env_vars::HOME),
+        ),
     }
 }
 
@@ -28,8 +31,15 @@ fn default_in(state_home: Option<OsString>, home: Option<OsString>) -> Result<Pa
         return Ok(home.join(".local/state").join(NAME));
     }
     Err(Report::usage("it is not clear where the state is kept")
-        .because(format!("neither {} nor {} is set", env_vars::XDG_STATE_HOME, env_vars::HOME))
-        .next(format!("name a directory with `--state-dir DIR` or {}", env_vars::STATE_DIR)))
+        .because(format!(
+            "neither {} nor {} is set",
+            env_vars::XDG_STATE_HOME,
+            env_vars::HOME
+        ))
+        .next(format!(
+            "name a directory with `--state-dir DIR` or {}",
+            env_vars::STATE_DIR
+        )))
 }
 
 #[cfg(test)]
@@ -41,9 +51,18 @@ mod tests {
         let of = |state_home: Option<&str>, home: Option<&str>| {
             default_in(state_home.map(OsString::from), home.map(OsString::from)).ok()
         };
-        assert_eq!(of(Some("/s"), Some("/h")), Some(PathBuf::from("/s/backout")));
-        assert_eq!(of(None, Some("/h")), Some(PathBuf::from("/h/.local/state/backout")));
-        assert_eq!(of(Some("relative"), Some("/h")), Some(PathBuf::from("/h/.local/state/backout")));
+        assert_eq!(
+            of(Some("/s"), Some("/h")),
+            Some(PathBuf::from("/s/backout"))
+        );
+        assert_eq!(
+            of(None, Some("/h")),
+            Some(PathBuf::from("/h/.local/state/backout"))
+        );
+        assert_eq!(
+            of(Some("relative"), Some("/h")),
+            Some(PathBuf::from("/h/.local/state/backout"))
+        );
         assert_eq!(of(Some(""), None), None);
     }
 }

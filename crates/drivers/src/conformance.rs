@@ -338,6 +338,9 @@ fn assert_settled(name: &str, outcomes: &[TargetOutcome]) {
         "{name}: nothing was said about any target"
     );
     for outcome in outcomes {
-        assert!(outcome.kind.is_settled(), "{name}: {outcome:?}");
+        assert!(
+            outcome.kind.is_settled(),
+            "{name}: {outcome:?} of {outcomes:?}"
+        );
     }
 }

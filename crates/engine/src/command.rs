@@ -312,6 +312,17 @@ pub struct UndoneStep {
     pub outcomes: Vec<TargetOutcome>,
 }
 
+impl UndoneStep {
+    /// Tells whether every target came back.
+    pub fn is_complete(&self) -> bool {
+        self.by.is_some()
+            && self
+                .outcomes
+                .iter()
+                .all(|outcome| outcome.kind.is_settled())
+    }
+}
+
 /// What an undo did.
 #[derive(Debug, Clone, Serialize)]
 pub struct UndoReport {
@@ -324,7 +335,7 @@ pub struct UndoReport {
 impl UndoReport {
     /// Tells whether everything came back.
     pub fn is_complete(&self) -> bool {
-        self.steps.iter().all(|step| step.by.is_some())
+        self.steps.iter().all(UndoneStep::is_complete)
     }
 }
 

@@ -31,6 +31,7 @@ impl Engine {
                 None => report.running.push(operation.id),
             }
         }
+        self.store.release_dead()?;
         self.recover_tasks(&mut report)?;
         Ok(report)
     }

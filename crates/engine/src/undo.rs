@@ -417,9 +417,11 @@ impl Engine {
             let Some(operation) = history.get(step.id) else {
                 continue;
             };
-            let stands_on_failed = history
-                .dependents(step.id)
-                .any(|(dependent, _)| steps.iter().any(|s| s.id == dependent.id && s.by.is_none()));
+            let stands_on_failed = history.dependents(step.id).any(|(dependent, _)| {
+                steps
+                    .iter()
+                    .any(|s| s.id == dependent.id && !s.is_complete())
+            });
             let undone = if stands_on_failed {
                 skipped(operation)
             } else {
@@ -508,11 +510,11 @@ impl Engine {
         }
         let ready = self.files.prepare_undo(id, &effect, on_conflict)?;
         crash_point("engine.undo-prepared");
-        if ready
+        let is_foreseen_whole = ready
             .outcomes
             .iter()
-            .any(|outcome| matches!(outcome.kind, OutcomeKind::Conflict { .. }))
-        {
+            .all(|outcome| outcome.kind.is_settled());
+        if !is_foreseen_whole && on_conflict != OnConflict::Force {
             return Ok(undone(None, ready.outcomes));
         }
         let verb = if operation.verb.is_reversal() {

@@ -28,10 +28,10 @@ impl Engine {
             });
         }
         let compacted = if compact {
-            Some(
-                self.store
-                    .compact(backout_storage::CompactBudget::unlimited(), &mut self.tell())?,
-            )
+            Some(self.store.compact(
+                backout_storage::CompactBudget::unlimited(),
+                &mut self.tell(),
+            )?)
         } else {
             None
         };

@@ -83,6 +83,9 @@ fn mount_root(path: &Path, device: u64) -> Option<PathBuf> {
 fn is_private(depot: &Path, device: u64) -> bool {
     let ours = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(depot).is_ok_and(|found| {
-        found.is_dir() && found.dev() == device && found.uid() == ours && found.mode().trailing_zeros() >= 6
+        found.is_dir()
+            && found.dev() == device
+            && found.uid() == ours
+            && found.mode().trailing_zeros() >= 6
     })
 }

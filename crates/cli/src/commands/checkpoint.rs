@@ -35,7 +35,10 @@ pub(crate) fn cmd_checkpoint(session: &mut Session, args: CheckpointArgs) -> Res
         Some(text) => read_state(&text)?,
         None => serde_json::Value::Null,
     };
-    session.run(Command::Checkpoint(CheckpointCommand::Mark { name: args.name, state }))
+    session.run(Command::Checkpoint(CheckpointCommand::Mark {
+        name: args.name,
+        state,
+    }))
 }
 
 fn read_state(text: &str) -> Result<serde_json::Value, Report> {

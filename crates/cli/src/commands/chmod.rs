@@ -33,7 +33,11 @@ pub(crate) fn cmd_chmod(session: &mut Session, args: &ChmodArgs) -> Result<(), F
     let mut requests = Vec::with_capacity(args.paths.len());
     for path in &args.paths {
         let (path, mode) = (absolute(path)?, args.mode.clone());
-        requests.push(FileRequest::Chmod { path, mode, recursive: args.recursive });
+        requests.push(FileRequest::Chmod {
+            path,
+            mode,
+            recursive: args.recursive,
+        });
     }
     session.write(all_or_nothing(requests))
 }

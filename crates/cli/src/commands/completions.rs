@@ -17,7 +17,10 @@ pub(crate) struct CompletionsArgs {
 
 /// Prints completions.
 #[expect(clippy::unnecessary_wraps, reason = "every command has this shape")]
-pub(crate) fn cmd_completions(session: &mut Session, args: &CompletionsArgs) -> Result<(), Failure> {
+pub(crate) fn cmd_completions(
+    session: &mut Session,
+    args: &CompletionsArgs,
+) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::command(), "backout", &mut script);
     session.ui.print(&String::from_utf8_lossy(&script));

@@ -22,5 +22,8 @@ pub(crate) struct DoctorArgs {
 
 /// Checks.
 pub(crate) fn cmd_doctor(session: &mut Session, args: DoctorArgs) -> Result<(), Failure> {
-    session.run(Command::Doctor { directory: args.directory, repair: args.repair })
+    session.run(Command::Doctor {
+        directory: args.directory,
+        repair: args.repair,
+    })
 }

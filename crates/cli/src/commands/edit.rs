@@ -75,7 +75,12 @@ pub(crate) fn cmd_edit(session: &mut Session, args: EditArgs) -> Result<(), Fail
         (false, Some(nth)) => Occurrence::Nth(nth),
         (false, None) => Occurrence::Unique,
     };
-    session.write(FileRequest::Edit { path, search, replacement, occurrence })
+    session.write(FileRequest::Edit {
+        path,
+        search,
+        replacement,
+        occurrence,
+    })
 }
 
 fn text(option: &str, given: Option<String>, file: Option<PathBuf>) -> Result<Vec<u8>, Report> {

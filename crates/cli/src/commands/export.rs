@@ -34,7 +34,10 @@ pub(crate) fn cmd_export(session: &mut Session, args: &ExportArgs) -> Result<(),
         Some(path) => Box::new(create(path)?),
         None => Box::new(BufWriter::new(session.ui.stream())),
     };
-    let command = Command::Export { to: ExportTarget::Stream(out), from: Lsn(args.from) };
+    let command = Command::Export {
+        to: ExportTarget::Stream(out),
+        from: Lsn(args.from),
+    };
     let reply = session.execute(&engine, command)?;
     if args.output.is_some() {
         return session.show(&engine, &reply);
@@ -44,7 +47,11 @@ pub(crate) fn cmd_export(session: &mut Session, args: &ExportArgs) -> Result<(),
 
 /// What is exported names files and says who did what: it is for nobody else.
 fn create(path: &Path) -> Result<impl Write + Send + use<>, Report> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
     file.map(BufWriter::new).map_err(|error| {
         Report::refused(format!("`{}` could not be made", path.display()))
             .because(error)

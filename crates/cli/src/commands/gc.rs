@@ -55,7 +55,10 @@ enum Preset {
 /// Collects.
 pub(crate) fn cmd_gc(session: &mut Session, args: &GcArgs) -> Result<(), Failure> {
     session.retention = retention(args, session.global.cap);
-    session.run(Command::Gc { is_dry_run: args.dry_run, compact: !args.no_compact })
+    session.run(Command::Gc {
+        is_dry_run: args.dry_run,
+        compact: !args.no_compact,
+    })
 }
 
 fn retention(args: &GcArgs, cap: Option<u64>) -> Retention {
@@ -86,20 +89,29 @@ fn parse_duration(text: &str) -> Result<i64, String> {
 /// Reads a number of bytes: 500, 64K, 500MB, 2GiB. K, M, G and T count in 1024, with a B in 1000.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || "a size is like 500MB or 2GiB".to_owned();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| wrong())?;
     let power = |base: u64, letter: char| {
-        "KMGT".find(letter.to_ascii_uppercase()).and_then(|at| base.checked_pow(u32::try_from(at).ok()? + 1))
+        "KMGT"
+            .find(letter.to_ascii_uppercase())
+            .and_then(|at| base.checked_pow(u32::try_from(at).ok()? + 1))
     };
     let mut letters = unit.trim().chars();
-    let factor = match (letters.next(), letters.as_str().to_ascii_lowercase().as_str()) {
+    let factor = match (
+        letters.next(),
+        letters.as_str().to_ascii_lowercase().as_str(),
+    ) {
         (None, _) | (Some('b' | 'B'), "") => Some(1),
         (Some(letter), "" | "i" | "ib") => power(1024, letter),
         (Some(letter), "b") => power(1000, letter),
         _ => None,
     };
-    factor.and_then(|factor| number.checked_mul(factor)).ok_or_else(wrong)
+    factor
+        .and_then(|factor| number.checked_mul(factor))
+        .ok_or_else(wrong)
 }
 
 #[cfg(test)]

@@ -40,8 +40,15 @@ pub(crate) fn cmd_ln(session: &mut Session, args: LnArgs) -> Result<(), Failure>
         path.push(name);
     }
     session.write(if args.symbolic {
-        FileRequest::Symlink { path, to: args.target, replace: args.replace }
+        FileRequest::Symlink {
+            path,
+            to: args.target,
+            replace: args.replace,
+        }
     } else {
-        FileRequest::HardLink { path, to: absolute(Path::new(&args.target))? }
+        FileRequest::HardLink {
+            path,
+            to: absolute(Path::new(&args.target))?,
+        }
     })
 }

@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 
 use crate::failure::Failure;
 use crate::paths::absolute;
-use crate::session::Session;
+use crate::session::{Session, now};
 use crate::show;
 
 /// How many operations are listed when nobody says.
@@ -53,10 +53,11 @@ pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failu
     match &reply {
         Reply::Log { operations } if !session.ui.is_json() => {
             let is_cut = operations.len() == args.limit;
-            let now = session.now();
-            show::log::list(session, operations, now, !args.no_graph);
+            show::log::list(session, operations, now(), !args.no_graph);
             if is_cut {
-                session.ui.hint("there may be more: list all with `backout log -n 0`");
+                session
+                    .ui
+                    .hint("there may be more: list all with `backout log -n 0`");
             }
             Ok(())
         }

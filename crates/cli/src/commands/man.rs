@@ -28,11 +28,16 @@ pub(crate) fn cmd_man(session: &mut Session, args: &ManArgs) -> Result<(), Failu
         return Ok(());
     };
     clap_mangen::generate_to(command, directory).map_err(|error| {
-        Report::refused(format!("the manual pages could not be written into `{}`", directory.display()))
-            .because(error)
-            .next("name a directory that exists and that you may write")
+        Report::refused(format!(
+            "the manual pages could not be written into `{}`",
+            directory.display()
+        ))
+        .because(error)
+        .next("name a directory that exists and that you may write")
     })?;
     let place = session.here.show(directory);
-    session.ui.done(&format!("wrote the manual pages into {place}\n"));
+    session
+        .ui
+        .done(&format!("wrote the manual pages into {place}\n"));
     Ok(())
 }

@@ -31,7 +31,11 @@ pub(crate) fn cmd_mkdir(session: &mut Session, args: &MkdirArgs) -> Result<(), F
     let mut requests = Vec::with_capacity(args.paths.len());
     for path in &args.paths {
         let path = absolute(path)?;
-        requests.push(FileRequest::Mkdir { path, parents: args.parents, mode: args.mode });
+        requests.push(FileRequest::Mkdir {
+            path,
+            parents: args.parents,
+            mode: args.mode,
+        });
     }
     session.write(all_or_nothing(requests))
 }

@@ -114,13 +114,24 @@ fn all_or_nothing(mut requests: Vec<FileRequest>) -> FileRequest {
 }
 
 /// Gives every source its place at the destination: inside it if it is a directory, or else its name.
-fn destinations(sources: &[PathBuf], destination: &Path) -> Result<Vec<(PathBuf, PathBuf)>, Report> {
+fn destinations(
+    sources: &[PathBuf],
+    destination: &Path,
+) -> Result<Vec<(PathBuf, PathBuf)>, Report> {
     let to = absolute(destination)?;
     let is_directory = to.is_dir();
     if sources.len() > 1 && !is_directory {
-        return Err(Report::refused(format!("`{}` is not a directory", destination.display()))
-            .because(format!("{} sources need a directory to go to", sources.len()))
-            .next(format!("make it first with `backout mkdir {}`", destination.display())));
+        return Err(
+            Report::refused(format!("`{}` is not a directory", destination.display()))
+                .because(format!(
+                    "{} sources need a directory to go to",
+                    sources.len()
+                ))
+                .next(format!(
+                    "make it first with `backout mkdir {}`",
+                    destination.display()
+                )),
+        );
     }
     let place = |source: &PathBuf| {
         let from = absolute(source)?;
@@ -135,6 +146,8 @@ fn destinations(sources: &[PathBuf], destination: &Path) -> Result<Vec<(PathBuf,
 
 /// Reads permission bits in octal.
 fn parse_mode(text: &str) -> Result<u32, String> {
-    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777);
+    let mode = u32::from_str_radix(text, 8)
+        .ok()
+        .filter(|mode| *mode <= 0o7777);
     mode.ok_or_else(|| "a mode is octal digits, like 0644".to_owned())
 }

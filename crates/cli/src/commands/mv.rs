@@ -30,6 +30,10 @@ pub(crate) struct MvArgs {
 /// Moves.
 pub(crate) fn cmd_mv(session: &mut Session, args: &MvArgs) -> Result<(), Failure> {
     let places = destinations(&args.sources, &args.destination)?;
-    let moved = places.into_iter().map(|(from, to)| FileRequest::Move { from, to, replace: args.replace });
+    let moved = places.into_iter().map(|(from, to)| FileRequest::Move {
+        from,
+        to,
+        replace: args.replace,
+    });
     session.write(all_or_nothing(moved.collect()))
 }

@@ -19,5 +19,7 @@ pub(crate) struct RecoverArgs {
 
 /// Recovers.
 pub(crate) fn cmd_recover(session: &mut Session, args: &RecoverArgs) -> Result<(), Failure> {
-    session.run(Command::Recover { from: args.from.map(Lsn) })
+    session.run(Command::Recover {
+        from: args.from.map(Lsn),
+    })
 }

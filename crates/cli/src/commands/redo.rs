@@ -24,8 +24,22 @@ pub(crate) struct RedoArgs {
 /// Brings back.
 pub(crate) fn cmd_redo(session: &mut Session, args: &RedoArgs) -> Result<(), Failure> {
     let what = args.operation.as_deref().map(reference).transpose()?;
-    let name = args.operation.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-    let asked = Asked { words: Words::Redo, typed: format!("redo{name}{}", args.how.typed()) };
+    let name = args
+        .operation
+        .as_ref()
+        .map(|name| format!(" {name}"))
+        .unwrap_or_default();
+    let asked = Asked {
+        words: Words::Redo,
+        typed: format!("redo{name}{}", args.how.typed()),
+    };
     let options = args.how.options(false);
-    session.take_back(Command::Redo { what, options, is_dry_run: args.how.dry_run }, &asked)
+    session.take_back(
+        Command::Redo {
+            what,
+            options,
+            is_dry_run: args.how.dry_run,
+        },
+        &asked,
+    )
 }

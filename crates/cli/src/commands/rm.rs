@@ -33,9 +33,14 @@ pub(crate) fn cmd_rm(session: &mut Session, args: &RmArgs) -> Result<(), Failure
     let mut requests = Vec::with_capacity(args.paths.len());
     for path in &args.paths {
         let path = absolute(path)?;
-        let is_missing = path.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+        let is_missing = path
+            .symlink_metadata()
+            .is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
         if !(args.force && is_missing) {
-            requests.push(FileRequest::Remove { path, recursive: args.recursive });
+            requests.push(FileRequest::Remove {
+                path,
+                recursive: args.recursive,
+            });
         }
     }
     session.write(all_or_nothing(requests))

@@ -40,13 +40,24 @@ pub(crate) fn cmd_rollback(session: &mut Session, args: RollbackArgs) -> Result<
 }
 
 /// Rolls back a task or to a checkpoint.
-pub(super) fn rollback(session: &mut Session, what: UndoWhat, how: &HowArgs) -> Result<(), Failure> {
+pub(super) fn rollback(
+    session: &mut Session,
+    what: UndoWhat,
+    how: &HowArgs,
+) -> Result<(), Failure> {
     let name = match &what {
         UndoWhat::Task(task) => format!(" {task}"),
         UndoWhat::ToCheckpoint(checkpoint) => format!(" --to {checkpoint}"),
         UndoWhat::Newest | UndoWhat::Operations(_) => String::new(),
     };
-    let asked = Asked { words: Words::Rollback, typed: format!("rollback{name}{}", how.typed()) };
-    let command = Command::Undo { what, options: how.options(false), is_dry_run: how.dry_run };
+    let asked = Asked {
+        words: Words::Rollback,
+        typed: format!("rollback{name}{}", how.typed()),
+    };
+    let command = Command::Undo {
+        what,
+        options: how.options(false),
+        is_dry_run: how.dry_run,
+    };
     session.take_back(command, &asked)
 }

@@ -48,7 +48,10 @@ enum TaskSubcommand {
 pub(crate) fn cmd_task(session: &mut Session, args: TaskArgs) -> Result<(), Failure> {
     match args.command {
         TaskSubcommand::Begin { name, owner_pid } => {
-            session.run(Command::Task(TaskCommand::Begin { id: name, owner_pid }))
+            session.run(Command::Task(TaskCommand::Begin {
+                id: name,
+                owner_pid,
+            }))
         }
         TaskSubcommand::Commit(args) => cmd_commit(session, args),
         TaskSubcommand::Rollback { name, how } => rollback(session, UndoWhat::Task(name), &how),

@@ -28,7 +28,10 @@ pub(crate) struct UndoArgs {
 
 /// How to take things back.
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "one per flag of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one per flag of the command line"
+)]
 pub(crate) struct HowArgs {
     /// Show what would happen and change nothing.
     #[arg(long, short = 'n')]
@@ -59,7 +62,12 @@ impl HowArgs {
             (false, true) => OnConflict::Force,
             (false, false) => OnConflict::Refuse,
         };
-        UndoOptions { on_conflict, with_dependencies, committed: self.committed, partial: self.partial }
+        UndoOptions {
+            on_conflict,
+            with_dependencies,
+            committed: self.committed,
+            partial: self.partial,
+        }
     }
 
     /// Says it as it was typed, without the dry run.
@@ -70,7 +78,11 @@ impl HowArgs {
             (self.committed, " --committed"),
             (self.partial, " --partial"),
         ];
-        flags.into_iter().filter(|(is_given, _)| *is_given).map(|(_, flag)| flag).collect()
+        flags
+            .into_iter()
+            .filter(|(is_given, _)| *is_given)
+            .map(|(_, flag)| flag)
+            .collect()
     }
 }
 
@@ -85,7 +97,10 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
     if args.with_dependencies {
         typed.push("--with-dependencies".to_owned());
     }
-    let asked = Asked { words: Words::Undo, typed: typed.join(" ") + &args.how.typed() };
+    let asked = Asked {
+        words: Words::Undo,
+        typed: typed.join(" ") + &args.how.typed(),
+    };
     let command = Command::Undo {
         what,
         options: args.how.options(args.with_dependencies),

@@ -16,6 +16,10 @@ use crate::session::Session;
 /// The content comes from standard input, from another file or from the command line. The file is replaced in one
 /// step: a reader sees the old content or the new, never half of it.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one per flag of the command line"
+)]
 pub(crate) struct WriteArgs {
     /// The file to write.
     #[arg(value_hint = ValueHint::FilePath)]
@@ -66,7 +70,13 @@ pub(crate) fn cmd_write(session: &mut Session, args: WriteArgs) -> Result<(), Fa
             (false, true) => Expect::Existing,
             (false, false) => Expect::Anything,
         };
-        FileRequest::Write { path, source, expect, parents: args.parents, mode: args.mode }
+        FileRequest::Write {
+            path,
+            source,
+            expect,
+            parents: args.parents,
+            mode: args.mode,
+        }
     };
     session.write(request)
 }

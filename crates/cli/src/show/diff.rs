@@ -14,7 +14,11 @@ pub(super) fn files(session: &mut Session, files: &[DiffFile]) {
     }
     let is_seen = session.ui.is_terminal();
     for file in files {
-        let shown = if is_seen { printable_lines(&file.text) } else { file.text.clone() };
+        let shown = if is_seen {
+            printable_lines(&file.text)
+        } else {
+            file.text.clone()
+        };
         session.ui.print(&coloured(&shown));
     }
 }

@@ -12,7 +12,11 @@ use crate::ui::{Cell, DIM, printable, table};
 /// Shows what was let go, or would be.
 pub(super) fn collected(session: &mut Session, outcome: &GcOutcome) {
     let report = &outcome.collected;
-    let would = if report.is_dry_run { "would let" } else { "let" };
+    let would = if report.is_dry_run {
+        "would let"
+    } else {
+        "let"
+    };
     let number = counted_of(&report.expired, "operation");
     let mut text = if report.expired.is_empty() {
         "no image is past its retention\n".to_owned()
@@ -27,25 +31,48 @@ pub(super) fn collected(session: &mut Session, outcome: &GcOutcome) {
         .into_iter()
         .map(|(reason, number)| row(&counted(number, "operation"), reason.to_owned()))
         .collect();
-    if let Some(compacted) = outcome.compacted.as_ref().filter(|compacted| compacted.rewritten > 0) {
+    if let Some(compacted) = outcome
+        .compacted
+        .as_ref()
+        .filter(|compacted| compacted.rewritten > 0)
+    {
         let (before, after) = (size(compacted.bytes_before), size(compacted.bytes_after));
-        let packed = format!("{} from {before} to {after}", counted(compacted.rewritten, "content"));
+        let packed = format!(
+            "{} from {before} to {after}",
+            counted(compacted.rewritten, "content")
+        );
         rows.push(row("packed", packed));
     }
     if let Some(file) = &outcome.audit_file {
-        rows.push(row("old records", format!("moved to {}", session.here.show(file))));
+        rows.push(row(
+            "old records",
+            format!("moved to {}", session.here.show(file)),
+        ));
     }
-    let after = if report.is_dry_run { "would then hold" } else { "holds now" };
-    let sizes = format!("held {}, {after} {}", size(report.before.total), size(report.after.total));
+    let after = if report.is_dry_run {
+        "would then hold"
+    } else {
+        "holds now"
+    };
+    let sizes = format!(
+        "held {}, {after} {}",
+        size(report.before.total),
+        size(report.after.total)
+    );
     rows.push(row("store", sizes));
     text.push_str(&table(rows, None));
     session.ui.done(&text);
     for left in &report.left {
         let place = session.here.show(&left.path);
-        session.ui.note(&format!("`{place}` could not be removed: {}", printable(&left.why)));
+        session.ui.note(&format!(
+            "`{place}` could not be removed: {}",
+            printable(&left.why)
+        ));
     }
     if report.is_busy {
-        session.ui.note("somebody reads or writes packs without end; they were left as they are");
+        session
+            .ui
+            .note("somebody reads or writes packs without end; they were left as they are");
     }
 }
 

@@ -12,7 +12,12 @@ use crate::session::Session;
 use crate::ui::{ACCENT, BAD, Cell, DIM, GOOD, PLAIN, WARN, printable, table};
 
 /// Shows operations, newest first.
-pub(crate) fn list(session: &mut Session, operations: &[Operation], now: Timestamp, is_drawn: bool) {
+pub(crate) fn list(
+    session: &mut Session,
+    operations: &[Operation],
+    now: Timestamp,
+    is_drawn: bool,
+) {
     if operations.is_empty() {
         session.ui.done("no operations\n");
         return;
@@ -29,19 +34,41 @@ pub(super) fn lines(
     width: Option<usize>,
     is_drawn: bool,
 ) -> String {
-    let edges = if is_drawn { edges(operations) } else { vec![Vec::new(); operations.len()] };
-    let gutters = if edges.iter().all(Vec::is_empty) { plain(operations.len()) } else { draw(&edges) };
+    let edges = if is_drawn {
+        edges(operations)
+    } else {
+        vec![Vec::new(); operations.len()]
+    };
+    let gutters = if edges.iter().all(Vec::is_empty) {
+        plain(operations.len())
+    } else {
+        draw(&edges)
+    };
     let rows = operations.iter().zip(gutters).map(|(operation, gutter)| {
         let (node, style) = node(operation);
         let summary = here.shorten(&printable(&operation.summary));
         let is_past = !operation.status.is_in_effect();
         vec![
-            Cell::new(DIM, gutter.before).and(style, node).and(DIM, gutter.after),
+            Cell::new(DIM, gutter.before)
+                .and(style, node)
+                .and(DIM, gutter.after),
             Cell::new(ACCENT, operation.id.short()),
-            Cell::new(DIM, ago(now, operation.at)).to_the_right(),
+            Cell::new(DIM, ago(now, operation.at)).right(),
             Cell::new(status_style(operation.status), operation.status.as_str()),
-            Cell::plain(operation.agent.as_ref().map(ToString::to_string).unwrap_or_default()),
-            Cell::plain(operation.task.as_ref().map(ToString::to_string).unwrap_or_default()),
+            Cell::plain(
+                operation
+                    .agent
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            ),
+            Cell::plain(
+                operation
+                    .task
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            ),
             Cell::new(if is_past { DIM } else { PLAIN }, summary).and(DIM, remark(operation)),
         ]
     });
@@ -50,17 +77,28 @@ pub(super) fn lines(
 
 /// Numbers the edges by rows. An undo leads to what it took back.
 fn edges(operations: &[Operation]) -> Vec<Vec<usize>> {
-    let rows: HashMap<OperationId, usize> =
-        operations.iter().enumerate().map(|(row, operation)| (operation.id, row)).collect();
+    let rows: HashMap<OperationId, usize> = operations
+        .iter()
+        .enumerate()
+        .map(|(row, operation)| (operation.id, row))
+        .collect();
     let edges = operations.iter().map(|operation| {
         let on = operation.depends_on.iter().map(|dependency| dependency.on);
-        on.chain(operation.undoes).filter_map(|id| rows.get(&id).copied()).collect()
+        on.chain(operation.undoes)
+            .filter_map(|id| rows.get(&id).copied())
+            .collect()
     });
     edges.collect()
 }
 
 fn plain(rows: usize) -> Vec<Gutter> {
-    vec![Gutter { before: String::new(), after: String::new() }; rows]
+    vec![
+        Gutter {
+            before: String::new(),
+            after: String::new()
+        };
+        rows
+    ]
 }
 
 fn node(operation: &Operation) -> (&'static str, Style) {
@@ -83,5 +121,9 @@ pub(super) const fn status_style(status: Status) -> Style {
 }
 
 fn remark(operation: &Operation) -> &'static str {
-    if operation.status.is_in_effect() && !operation.retained { "  (no longer undoable)" } else { "" }
+    if operation.status.is_in_effect() && !operation.retained {
+        "  (no longer undoable)"
+    } else {
+        ""
+    }
 }

@@ -19,12 +19,12 @@ use backout_engine::{Engine, Reply};
 use backout_model::OperationId;
 
 use crate::failure::Failure;
-use crate::session::Session;
+use crate::session::{Session, now};
 use crate::ui::{ACCENT, paint};
 
 /// Shows a reply to people.
 pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
-    let now = session.now();
+    let now = now();
     match reply {
         Reply::Finished(finished) => write::finished(session, finished, &finished.summary),
         Reply::Plan(plan) => undo::plan(session, engine, plan, &undo::Asked::undo()),
@@ -43,7 +43,9 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Collected(outcome) => gc::collected(session, outcome),
         Reply::Doctor(report) => upkeep::doctor(session, report),
         Reply::Exported { records } => {
-            session.ui.done(&format!("exported {}\n", counted(*records, "record")));
+            session
+                .ui
+                .done(&format!("exported {}\n", counted(*records, "record")));
         }
     }
 }
@@ -77,7 +79,11 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
 
 /// Says a number of things.
 fn counted(number: u64, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+    if number == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{number} {thing}s")
+    }
 }
 
 /// Says how many there are of a list.

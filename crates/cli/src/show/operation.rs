@@ -19,10 +19,19 @@ pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
     rows.extend(targets(shown, &session.here));
     rows.extend(relations(shown));
     rows.push(row("strategy", decision(operation)));
-    let records = shown.records.iter().map(|record| format!("{} {}", record.lsn, record.event.kind()));
-    rows.push(row("journal", Cell::plain(records.collect::<Vec<_>>().join(", "))));
+    let records = shown
+        .records
+        .iter()
+        .map(|record| format!("{} {}", record.lsn, record.event.kind()));
+    rows.push(row(
+        "journal",
+        Cell::plain(records.collect::<Vec<_>>().join(", ")),
+    ));
     for note in &operation.notes {
-        rows.push(row("note", Cell::plain(session.here.shorten(&printable(note)))));
+        rows.push(row(
+            "note",
+            Cell::plain(session.here.shorten(&printable(note))),
+        ));
     }
     text.push_str(&table(rows, None));
     session.ui.print(&text);
@@ -42,7 +51,10 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
         status = status.and(PLAIN, format!(", brought back by {}", by.short()));
     }
     if operation.status.is_in_effect() && !operation.retained {
-        status = status.and(BAD, ", no longer undoable: its images are past their retention");
+        status = status.and(
+            BAD,
+            ", no longer undoable: its images are past their retention",
+        );
     }
     let when = format!("{} ({})", exactly(operation.at), ago(now, operation.at));
     let mut rows = vec![
@@ -50,15 +62,32 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
         row("status", status),
         row("when", Cell::plain(when)),
     ];
-    rows.extend(operation.agent.as_ref().map(|agent| row("agent", Cell::plain(agent.as_str()))));
-    rows.extend(operation.task.as_ref().map(|task| row("task", Cell::plain(task.as_str()))));
-    rows.extend(operation.undoes.map(|undone| row("takes back", Cell::plain(undone.short()))));
+    rows.extend(
+        operation
+            .agent
+            .as_ref()
+            .map(|agent| row("agent", Cell::plain(agent.as_str()))),
+    );
+    rows.extend(
+        operation
+            .task
+            .as_ref()
+            .map(|task| row("task", Cell::plain(task.as_str()))),
+    );
+    rows.extend(
+        operation
+            .undoes
+            .map(|undone| row("takes back", Cell::plain(undone.short()))),
+    );
     rows
 }
 
 fn targets(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {
     let planned = |path: &backout_model::TargetPath| {
-        shown.targets.iter().find(|planned| planned.target.path() == path)
+        shown
+            .targets
+            .iter()
+            .find(|planned| planned.target.path() == path)
     };
     let targets = shown.operation.targets.iter().map(|target| {
         let path = here.show(target.path().as_path());
@@ -84,15 +113,22 @@ fn targets(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {
 fn relations(shown: &Shown) -> Vec<Vec<Cell>> {
     let on = shown.operation.depends_on.iter().map(|dependency| {
         let reason = format!("  {}", dependency.reason);
-        row("built on", Cell::plain(dependency.on.short()).and(DIM, reason))
+        row(
+            "built on",
+            Cell::plain(dependency.on.short()).and(DIM, reason),
+        )
     });
-    let under = shown.dependents.iter().map(|dependent| row("base of", Cell::plain(dependent.short())));
+    let under = shown
+        .dependents
+        .iter()
+        .map(|dependent| row("base of", Cell::plain(dependent.short())));
     on.chain(under).collect()
 }
 
 fn decision(operation: &Operation) -> Cell {
     let decision = &operation.decision;
-    Cell::plain(decision.strategy.to_string()).and(DIM, format!("  {}", printable(&decision.reason)))
+    Cell::plain(decision.strategy.to_string())
+        .and(DIM, format!("  {}", printable(&decision.reason)))
 }
 
 fn hints(session: &mut Session, operation: &Operation) {
@@ -100,6 +136,8 @@ fn hints(session: &mut Session, operation: &Operation) {
     if operation.status.is_in_effect() && operation.retained {
         let diff = typed(&format!("diff {short}"));
         let undo = typed(&format!("undo {short} --dry-run"));
-        session.ui.hint(&format!("see what it changed with {diff}, what an undo would do with {undo}"));
+        session.ui.hint(&format!(
+            "see what it changed with {diff}, what an undo would do with {undo}"
+        ));
     }
 }

@@ -23,24 +23,42 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
     for recovered in &report.operations {
         let summary = here.shorten(&printable(&recovered.summary));
         let status = paint(status_style(recovered.status), recovered.status.as_str());
-        let mut text = format!("{}  {}  now {status}\n", id(recovered.id), paint(BOLD, &summary));
+        let mut text = format!(
+            "{}  {}  now {status}\n",
+            id(recovered.id),
+            paint(BOLD, &summary)
+        );
         let rows = recovered.outcomes.iter().map(|outcome| {
             let said = here.shorten(&printable(&outcome.kind.to_string()));
             let path = here.show(outcome.target.path().as_path());
-            vec![Cell::plain(" "), Cell::plain(path), Cell::new(outcome_style(&outcome.kind), said)]
+            vec![
+                Cell::plain(" "),
+                Cell::plain(path),
+                Cell::new(outcome_style(&outcome.kind), said),
+            ]
         });
         text.push_str(&table(rows.collect(), None));
         session.ui.done(&text);
     }
     for task in &report.tasks {
-        session.ui.done(&format!("rolled back task {task}: its owner died\n"));
+        session
+            .ui
+            .done(&format!("rolled back task {task}: its owner died\n"));
     }
     if !report.running.is_empty() {
         let number = counted_of(&report.running, "operation");
-        session.ui.note(&format!("{number} left alone: the process that writes is alive"));
+        session.ui.note(&format!(
+            "{number} left alone: the process that writes is alive"
+        ));
     }
-    if let Some(stuck) = report.operations.iter().find(|recovered| is_stuck(recovered)) {
+    if let Some(stuck) = report
+        .operations
+        .iter()
+        .find(|recovered| is_stuck(recovered))
+    {
         let command = typed(&format!("show {}", stuck.id.short()));
-        session.ui.hint(&format!("see what is known of it with {command}"));
+        session
+            .ui
+            .hint(&format!("see what is known of it with {command}"));
     }
 }

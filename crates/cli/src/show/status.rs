@@ -19,7 +19,10 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
         text.push_str(&list(&status.stuck));
     }
     if !status.unfinished.is_empty() {
-        text.push_str(&heading("being written, or left behind by a dead process", WARN));
+        text.push_str(&heading(
+            "being written, or left behind by a dead process",
+            WARN,
+        ));
         text.push_str(&list(&status.unfinished));
     }
     if !status.open_tasks.is_empty() {
@@ -44,7 +47,12 @@ fn open_tasks(tasks: &[Task], now: Timestamp) -> String {
     let rows = tasks.iter().map(|task| {
         vec![
             Cell::plain(format!("  {}", task.id)),
-            Cell::plain(task.agent.as_ref().map(ToString::to_string).unwrap_or_default()),
+            Cell::plain(
+                task.agent
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            ),
             Cell::new(DIM, format!("began {}", ago(now, task.began))),
         ]
     });
@@ -64,22 +72,36 @@ fn store(status: &StatusReport) -> Vec<Vec<Cell>> {
         [] => "none yet".to_owned(),
         parts => format!("{}: {}", counted(total, "operation"), parts.join(", ")),
     };
-    let kept = format!("{} of {}", size(status.stored.total), size(status.cap_bytes));
+    let kept = format!(
+        "{} of {}",
+        size(status.stored.total),
+        size(status.cap_bytes)
+    );
     let label = |text: &str| Cell::new(DIM, format!("  {text}"));
     vec![
         vec![label("operations"), Cell::plain(operations)],
         vec![label("images"), Cell::plain(kept)],
-        vec![label("directory"), Cell::plain(status.state_dir.display().to_string())],
+        vec![
+            label("directory"),
+            Cell::plain(status.state_dir.display().to_string()),
+        ],
     ]
 }
 
 fn hints(session: &mut Session, status: &StatusReport) {
     if let Some(stuck) = status.stuck.first() {
         let command = typed(&format!("show {}", stuck.id.short()));
-        session.ui.hint(&format!("see what is known of it with {command}"));
+        session
+            .ui
+            .hint(&format!("see what is known of it with {command}"));
     }
     if let [task] = status.open_tasks.as_slice() {
-        let (keep, back) = (typed(&format!("commit {}", task.id)), typed(&format!("rollback {}", task.id)));
-        session.ui.hint(&format!("keep the task with {keep}, or take it back with {back}"));
+        let (keep, back) = (
+            typed(&format!("commit {}", task.id)),
+            typed(&format!("rollback {}", task.id)),
+        );
+        session.ui.hint(&format!(
+            "keep the task with {keep}, or take it back with {back}"
+        ));
     }
 }

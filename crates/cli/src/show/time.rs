@@ -41,7 +41,10 @@ pub(super) fn exactly(moment: Timestamp) -> String {
 
 fn at(moment: Timestamp, format: &str) -> String {
     match jiff::Timestamp::from_millisecond(moment.0) {
-        Ok(timestamp) => timestamp.to_zoned(TimeZone::system()).strftime(format).to_string(),
+        Ok(timestamp) => timestamp
+            .to_zoned(TimeZone::system())
+            .strftime(format)
+            .to_string(),
         Err(_) => format!("{} ms", moment.0),
     }
 }

@@ -36,7 +36,10 @@ pub(crate) struct Asked {
 impl Asked {
     /// An undo of whatever is newest.
     pub(crate) fn undo() -> Self {
-        Self { words: Words::Undo, typed: "undo".to_owned() }
+        Self {
+            words: Words::Undo,
+            typed: "undo".to_owned(),
+        }
     }
 }
 
@@ -78,12 +81,21 @@ impl Words {
 /// Shows what would happen, and what to type next.
 pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, asked: &Asked) {
     let number = counted_of(&plan.steps, "operation");
-    let order = if plan.steps.len() > 1 { ", newest first" } else { "" };
+    let order = if plan.steps.len() > 1 {
+        ", newest first"
+    } else {
+        ""
+    };
     let mut text = format!("{} {number}{order}:\n", asked.words.would());
     for step in &plan.steps {
         text.push_str(&planned(step, plan, asked.words, &session.here));
     }
-    text.push_str(&left_alone(engine, &plan.left_alone, &session.here, "would stay"));
+    text.push_str(&left_alone(
+        engine,
+        &plan.left_alone,
+        &session.here,
+        "would stay",
+    ));
     session.ui.print(&text);
     for hint in next(plan, asked) {
         session.ui.hint(&hint);
@@ -97,7 +109,11 @@ fn planned(step: &PlannedStep, plan: &PlanView, words: Words, here: &Here) -> St
         Chosen::DependencyOf { of, reason } => format!("because {} {reason}", of.short()),
     };
     let needs = plan.needs_committed.contains(&step.step.id);
-    let committed = if needs { paint(WARN, "  committed: needs --committed") } else { String::new() };
+    let committed = if needs {
+        paint(WARN, "  committed: needs --committed")
+    } else {
+        String::new()
+    };
     let summary = words.summary(&step.summary, here);
     let mut text = format!("  {}  {}", id(step.step.id), paint(BOLD, &summary));
     if !why.is_empty() {
@@ -120,10 +136,16 @@ fn targets(targets: &[PlannedTarget], here: &Here, words: Words) -> String {
             TargetState::AlreadyBefore => (DIM, "is already as before".to_owned()),
             TargetState::AfterNewerStep => (GOOD, "comes back after the step above".to_owned()),
             TargetState::Merges => (GOOD, "is merged: only this change is taken out".to_owned()),
-            TargetState::Overwritten { why } => (WARN, format!("is overwritten: {}", printable(why))),
+            TargetState::Overwritten { why } => {
+                (WARN, format!("is overwritten: {}", printable(why)))
+            }
             TargetState::Conflict { why } => (BAD, format!("conflict: {}", printable(why))),
         };
-        vec![Cell::plain("          "), Cell::plain(path), Cell::new(style, said)]
+        vec![
+            Cell::plain("          "),
+            Cell::plain(path),
+            Cell::new(style, said),
+        ]
     });
     table(rows.collect(), None)
 }
@@ -135,14 +157,30 @@ fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
     }
     let mut hints = Vec::new();
     if !plan.needs_committed.is_empty() {
-        hints.push(format!("take the committed operations back as well with {}", command(" --committed")));
+        hints.push(format!(
+            "take the committed operations back as well with {}",
+            command(" --committed")
+        ));
     }
     let is_conflict = |target: &PlannedTarget| matches!(target.state, TargetState::Conflict { .. });
-    if plan.steps.iter().any(|step| step.targets.iter().any(is_conflict)) {
-        hints.push(format!("take out only this change with {}", command(" --merge")));
-        hints.push(format!("restore anyway, keeping what is there now, with {}", command(" --force")));
+    if plan
+        .steps
+        .iter()
+        .any(|step| step.targets.iter().any(is_conflict))
+    {
+        hints.push(format!(
+            "take out only this change with {}",
+            command(" --merge")
+        ));
+        hints.push(format!(
+            "restore anyway, keeping what is there now, with {}",
+            command(" --force")
+        ));
         if plan.steps.len() > 1 {
-            hints.push(format!("take back what can be with {}", command(" --partial")));
+            hints.push(format!(
+                "take back what can be with {}",
+                command(" --partial")
+            ));
         }
     }
     hints
@@ -155,14 +193,21 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
         return;
     }
     let mut text = steps(report, &session.here, words);
-    text.push_str(&left_alone(engine, &report.left_alone, &session.here, "stayed"));
+    text.push_str(&left_alone(
+        engine,
+        &report.left_alone,
+        &session.here,
+        "stayed",
+    ));
     session.ui.done(&text);
     let back = match words {
         Words::Undo | Words::Rollback => "redo",
         Words::Redo => "undo",
     };
     if session.ui.is_terminal() {
-        session.ui.hint(&format!("take this back with {}", typed(back)));
+        session
+            .ui
+            .hint(&format!("take this back with {}", typed(back)));
     }
 }
 
@@ -176,11 +221,21 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, words: Words) -> String {
         };
         let summary = words.summary(&step.summary, here);
         // Writing to a string cannot fail.
-        let _written = writeln!(text, "{} {}  {}", paint(style, did), id(step.id), paint(BOLD, &summary));
+        let _written = writeln!(
+            text,
+            "{} {}  {}",
+            paint(style, did),
+            id(step.id),
+            paint(BOLD, &summary)
+        );
         let rows = step.outcomes.iter().map(|outcome| {
             let path = here.show(outcome.target.path().as_path());
             let said = here.shorten(&printable(&outcome.kind.to_string()));
-            vec![Cell::plain(" "), Cell::plain(path), Cell::new(outcome_style(&outcome.kind), said)]
+            vec![
+                Cell::plain(" "),
+                Cell::plain(path),
+                Cell::new(outcome_style(&outcome.kind), said),
+            ]
         });
         text.push_str(&table(rows.collect(), None));
     }
@@ -193,7 +248,9 @@ pub(super) const fn outcome_style(kind: &OutcomeKind) -> anstyle::Style {
         OutcomeKind::Restored | OutcomeKind::Compensated | OutcomeKind::Merged => GOOD,
         OutcomeKind::AlreadyGone => DIM,
         OutcomeKind::Skipped { .. } => WARN,
-        OutcomeKind::Conflict { .. } | OutcomeKind::Failed { .. } | OutcomeKind::InDoubt { .. } => BAD,
+        OutcomeKind::Conflict { .. } | OutcomeKind::Failed { .. } | OutcomeKind::InDoubt { .. } => {
+            BAD
+        }
     }
 }
 
@@ -204,7 +261,9 @@ fn left_alone(engine: &Engine, left: &[LeftAlone], here: &Here, stay: &str) -> S
     let mut text = format!("{} {stay}:\n", counted_of(left, "later operation"));
     let rows = left.iter().take(LEFT_ALONE_MAX).map(|left| {
         let operation = engine.store().operation(left.id()).ok().flatten();
-        let summary = operation.map(|operation| operation.summary).unwrap_or_default();
+        let summary = operation
+            .map(|operation| operation.summary)
+            .unwrap_or_default();
         vec![
             Cell::plain(""),
             Cell::plain(format!("  {}", id(left.id()))),

@@ -25,14 +25,23 @@ pub(crate) fn past(request: &FileRequest, here: &Here) -> String {
         FileRequest::Copy { from, to, .. } => format!("copied {} to {}", show(from), show(to)),
         FileRequest::Mkdir { path, .. } => format!("made {}", show(path)),
         FileRequest::Symlink { path, to, .. } => {
-            format!("linked {} to {}", show(path), printable(&to.display().to_string()))
+            format!(
+                "linked {} to {}",
+                show(path),
+                printable(&to.display().to_string())
+            )
         }
         FileRequest::HardLink { path, to } => format!("linked {} to {}", show(path), show(to)),
-        FileRequest::Chmod { path, mode, .. } => format!("changed the mode of {} to {mode}", show(path)),
+        FileRequest::Chmod { path, mode, .. } => {
+            format!("changed the mode of {} to {mode}", show(path))
+        }
         FileRequest::Chown { path, .. } => format!("changed the owner of {}", show(path)),
         FileRequest::Batch(requests) => {
-            let mut parts: Vec<String> =
-                requests.iter().take(PARTS_MAX).map(|request| past(request, here)).collect();
+            let mut parts: Vec<String> = requests
+                .iter()
+                .take(PARTS_MAX)
+                .map(|request| past(request, here))
+                .collect();
             if requests.len() > PARTS_MAX {
                 parts.push(format!("{} more", requests.len() - PARTS_MAX));
             }
@@ -44,7 +53,9 @@ pub(crate) fn past(request: &FileRequest, here: &Here) -> String {
 /// Shows a finished write; `said` is it in the past tense.
 pub(crate) fn finished(session: &mut Session, finished: &Finished, said: &str) {
     let Some(operation) = finished.id else {
-        session.ui.done("nothing to do: everything is already as asked\n");
+        session
+            .ui
+            .done("nothing to do: everything is already as asked\n");
         return;
     };
     let task = match (&finished.status, &session.global.task) {

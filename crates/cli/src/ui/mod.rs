@@ -117,7 +117,9 @@ impl Ui {
     /// Shows what went wrong: what, why, what next.
     pub(crate) fn report(&mut self, report: &Report, here: &Here) {
         let text = if self.is_json {
-            serde_json::to_string(report).map(|json| format!("{json}\n")).unwrap_or_default()
+            serde_json::to_string(report)
+                .map(|json| format!("{json}\n"))
+                .unwrap_or_default()
         } else {
             report_text(report, here)
         };
@@ -126,7 +128,10 @@ impl Ui {
 
     /// Gives stdout itself, for what is streamed.
     pub(crate) fn stream(&self) -> Box<dyn Write + Send> {
-        Box::new(Outlet { out: io::stdout(), is_closed: Arc::clone(&self.is_closed) })
+        Box::new(Outlet {
+            out: io::stdout(),
+            is_closed: Arc::clone(&self.is_closed),
+        })
     }
 
     /// Tells whether nobody listens any more.
@@ -175,17 +180,21 @@ pub(crate) fn show_usage(error: &clap::Error) -> ExitCode {
 fn report_text(report: &Report, here: &Here) -> String {
     let mut text = format!("{} {}\n", paint(BAD, "error:"), line(&report.what, here));
     for why in &report.why {
-        text.push_str(&format!("  {} {}\n", paint(DIM, "why:"), line(why, here)));
+        text.extend(["  ", &paint(DIM, "why:"), " ", &line(why, here), "\n"]);
     }
     for next in &report.next {
-        text.push_str(&format!("  {} {}\n", paint(ACCENT, "next:"), line(next, here)));
+        text.extend(["  ", &paint(ACCENT, "next:"), " ", &line(next, here), "\n"]);
     }
     text
 }
 
 fn line(text: &str, here: &Here) -> String {
     // What a cause says on several lines stays together below its label.
-    let lines: Vec<String> = text.trim_end().lines().map(|line| here.shorten(&printable(line))).collect();
+    let lines: Vec<String> = text
+        .trim_end()
+        .lines()
+        .map(|line| here.shorten(&printable(line)))
+        .collect();
     lines.join("\n       ")
 }
 
@@ -209,7 +218,10 @@ impl Write for Outlet {
 
 impl Outlet {
     fn remember<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        if result
+            .as_ref()
+            .is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        {
             self.is_closed.store(true, Ordering::Relaxed);
         }
         result

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// A bar on stderr that appears when patience ends, and leaves no trace.
 #[derive(Debug)]
 pub(crate) struct Bar {
-    bar: ProgressBar,
+    drawn: ProgressBar,
     began: Instant,
     is_shown: AtomicBool,
 }
@@ -20,28 +20,32 @@ pub(crate) struct Bar {
 impl Bar {
     /// Makes a bar that is not seen yet.
     pub(crate) fn new() -> Self {
-        let bar = ProgressBar::hidden();
+        let drawn = ProgressBar::hidden();
         if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {pos}/{len} {elapsed}") {
-            bar.set_style(style.progress_chars("━╸ "));
+            drawn.set_style(style.progress_chars("━╸ "));
         }
-        Self { bar, began: Instant::now(), is_shown: AtomicBool::new(false) }
+        Self {
+            drawn,
+            began: Instant::now(),
+            is_shown: AtomicBool::new(false),
+        }
     }
 
     /// Takes the bar away.
     pub(crate) fn clear(&self) {
-        self.bar.finish_and_clear();
+        self.drawn.finish_and_clear();
     }
 }
 
 impl Progress for Bar {
     fn total(&self, items: u64) {
-        self.bar.set_length(items);
+        self.drawn.set_length(items);
     }
 
     fn advance(&self, items: u64) {
         if self.began.elapsed() >= PATIENCE && !self.is_shown.swap(true, Ordering::Relaxed) {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.drawn.set_draw_target(ProgressDrawTarget::stderr());
         }
-        self.bar.inc(items);
+        self.drawn.inc(items);
     }
 }

@@ -19,5 +19,9 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Puts a text in a style; the stream takes it out again where there is no colour.
 pub(crate) fn paint(style: Style, text: &str) -> String {
-    if text.is_empty() || style == PLAIN { text.to_owned() } else { format!("{style}{text}{style:#}") }
+    if text.is_empty() || style == PLAIN {
+        text.to_owned()
+    } else {
+        format!("{style}{text}{style:#}")
+    }
 }

@@ -19,7 +19,11 @@ const LAST_WIDTH_MIN: usize = 16;
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() { shown.extend(character.escape_default()) } else { shown.push(character) }
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
     }
     shown
 }
@@ -60,7 +64,7 @@ impl Cell {
 
     /// Puts the cell at the right edge of its column.
     #[must_use]
-    pub(crate) const fn to_the_right(mut self) -> Self {
+    pub(crate) const fn right(mut self) -> Self {
         self.is_right = true;
         self
     }
@@ -70,9 +74,17 @@ impl Cell {
     }
 
     fn render(&self, width: usize) -> String {
-        let text: String = self.pieces.iter().map(|(style, text)| paint(*style, text)).collect();
+        let text: String = self
+            .pieces
+            .iter()
+            .map(|(style, text)| paint(*style, text))
+            .collect();
         let padding = " ".repeat(width.saturating_sub(self.width()));
-        if self.is_right { padding + &text } else { text + &padding }
+        if self.is_right {
+            padding + &text
+        } else {
+            text + &padding
+        }
     }
 
     /// Cuts the cell down to a width.
@@ -111,7 +123,11 @@ fn text_within(text: &str, width: usize) -> String {
 pub(crate) fn table(mut rows: Vec<Vec<Cell>>, width: Option<usize>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(Cell::width).max().unwrap_or(0)
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(Cell::width)
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(widest).collect();
     let mut text = String::new();
@@ -155,13 +171,23 @@ mod tests {
 
     #[test]
     fn control_characters_are_shown_and_not_obeyed() {
-        assert_eq!(printable("a\u{1b}[31mb\nc\td\u{7f}é"), "a\\u{1b}[31mb\\nc\\td\\u{7f}é");
-        assert_eq!(printable_lines("+a\tb\u{1b}[2J\n-c\n"), "+a\tb\\u{1b}[2J\n-c\n");
+        assert_eq!(
+            printable("a\u{1b}[31mb\nc\td\u{7f}é"),
+            "a\\u{1b}[31mb\\nc\\td\\u{7f}é"
+        );
+        assert_eq!(
+            printable_lines("+a\tb\u{1b}[2J\n-c\n"),
+            "+a\tb\\u{1b}[2J\n-c\n"
+        );
     }
 
     #[test]
     fn columns_line_up_and_empty_ones_vanish() {
-        let rows = vec![row(&["a", "", "long", "x"]), row(&["bcd", "", "s", "yy"]), row(&["e"])];
+        let rows = vec![
+            row(&["a", "", "long", "x"]),
+            row(&["bcd", "", "s", "yy"]),
+            row(&["e"]),
+        ];
         assert_eq!(table(rows, None), "a    long  x\nbcd  s     yy\ne\n");
     }
 
@@ -182,8 +208,8 @@ mod tests {
     #[test]
     fn numbers_stand_at_the_right() {
         let rows = vec![
-            vec![Cell::plain("7").to_the_right(), Cell::plain("a")],
-            vec![Cell::plain("12").to_the_right(), Cell::plain("b")],
+            vec![Cell::plain("7").right(), Cell::plain("a")],
+            vec![Cell::plain("12").right(), Cell::plain("b")],
         ];
         assert_eq!(table(rows, None), " 7  a\n12  b\n");
     }

@@ -211,6 +211,10 @@ impl Current {
         after: &Image,
         left: Option<&Identity>,
     ) -> Result<State, FileError> {
+        // An old tree is known by its inode, a new directory only by its looks: ask for the tree first.
+        if before.is_kept() && self.differs(before, None)?.is_none() {
+            return Ok(State::Before);
+        }
         let Some(why) = self.differs(after, left)? else {
             return Ok(State::After);
         };

@@ -9,7 +9,7 @@ use backout_model::{Armed, Completion, Effect, OperationId, Target, TargetOutcom
 
 use super::compare::{State, judge_all};
 use super::error::FileError;
-use super::execute::run;
+use super::execute::{Purpose, run};
 use super::plan;
 use super::recipe::{FileCompletion, FileRecipe};
 use super::request::FileRequest;
@@ -113,14 +113,12 @@ impl Driver for FileDriver {
 
     fn apply(&self, armed: Armed<Staged>) -> Result<Completion, FileError> {
         let (id, _, staged) = armed.into_parts();
-        run(
-            &self.tools,
-            id,
-            &staged.steps,
-            &staged.parents,
-            staged.is_undo,
-        )?
-        .encode()
+        let purpose = if staged.is_undo {
+            Purpose::Undo
+        } else {
+            Purpose::Apply
+        };
+        run(&self.tools, id, &staged.steps, &staged.parents, purpose)?.encode()
     }
 
     fn prepare_undo(

@@ -64,7 +64,9 @@ pub(crate) fn examine(effect: &Effect) -> Result<Vec<Examined>, FileError> {
     let states = judge_all(&recipe, &completion)?;
     for (change, state) in std::iter::zip(&recipe.changes, states) {
         let state = match state {
-            State::After => filled(change, &recipe)?.map_or(State::After, |why| State::Other { why }),
+            State::After => {
+                filled(change, &recipe)?.map_or(State::After, |why| State::Other { why })
+            }
             state => state,
         };
         let of = |target| Examined {
@@ -90,7 +92,12 @@ fn filled(change: &Change, recipe: &FileRecipe) -> Result<Option<String>, FileEr
         return Ok(None);
     }
     let mut names = Dir::of(path)?.enter()?.names()?;
-    names.retain(|name| !recipe.changes.iter().any(|other| *other.path() == path.join(name)));
+    names.retain(|name| {
+        !recipe
+            .changes
+            .iter()
+            .any(|other| *other.path() == path.join(name))
+    });
     let Some(first) = names.first() else {
         return Ok(None);
     };

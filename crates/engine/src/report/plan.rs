@@ -129,7 +129,7 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let failed: Vec<_> = report
         .steps
         .iter()
-        .filter(|step| step.by.is_none())
+        .filter(|step| !step.is_complete())
         .collect();
     let back = report.steps.len() - failed.len();
     let mut told = Report::refused(format!(

@@ -15,8 +15,8 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use super::grid;
 
-/// The most edits between two texts for which all shortest scripts are considered; 64 MiB for the
-/// time of the comparison. Lines that only one of the texts has are not counted.
+/// The most edits between two texts for which shortest scripts are considered, at the price of 64 MiB
+/// while it lasts. Lines that only one of the texts has are not counted.
 const EDITS_MAX: usize = 4096;
 
 /// The readings that prefer rare lines.
@@ -41,17 +41,21 @@ struct Placed {
     number: usize,
 }
 
-/// Gives for each old line the new line it certainly is.
+/// Gives for each old line the new line it certainly is; no line is certain beyond [`EDITS_MAX`].
 pub(super) fn certain_pairs(old: &[usize], new: &[usize]) -> Pairs {
-    let mut pairs = of_all_shortest(&shared(old, new), &shared(new, old), old.len());
+    agreed_pairs(old, new).unwrap_or_else(|| vec![None; old.len()])
+}
+
+fn agreed_pairs(old: &[usize], new: &[usize]) -> Option<Pairs> {
+    let mut pairs = of_all_shortest(&shared(old, new), &shared(new, old), old.len())?;
     agree(
         &mut pairs,
-        &of_all_shortest(&telling(old, new), &telling(new, old), old.len()),
+        &of_all_shortest(&telling(old, new), &telling(new, old), old.len())?,
     );
     for algorithm in BY_RARE_LINES {
         agree(&mut pairs, &of_one(algorithm, old, new));
     }
-    pairs
+    Some(pairs)
 }
 
 /// Drops the pairs that another reading does not have.
@@ -61,13 +65,11 @@ fn agree(pairs: &mut Pairs, others: &[Option<usize>]) {
     }
 }
 
-/// Pairs a selection of the lines. Where the scripts are too many to consider all, two that break
-/// ties in opposite directions have to do.
-fn of_all_shortest(old: &[Placed], new: &[Placed], old_len: usize) -> Pairs {
+/// Pairs a selection of the lines.
+fn of_all_shortest(old: &[Placed], new: &[Placed], old_len: usize) -> Option<Pairs> {
     let old_numbers: Vec<_> = old.iter().map(|line| line.number).collect();
     let new_numbers: Vec<_> = new.iter().map(|line| line.number).collect();
-    let selected = grid::pairs_of_all(&old_numbers, &new_numbers, EDITS_MAX)
-        .unwrap_or_else(|| of_both_directions(&old_numbers, &new_numbers));
+    let selected = grid::pairs_of_all(&old_numbers, &new_numbers, EDITS_MAX)?;
     let mut pairs = vec![None; old_len];
     for (old, pair) in old.iter().zip(selected) {
         let new = pair.and_then(|index| new.get(index));
@@ -75,19 +77,7 @@ fn of_all_shortest(old: &[Placed], new: &[Placed], old_len: usize) -> Pairs {
             *slot = new.map(|line| line.place);
         }
     }
-    pairs
-}
-
-fn of_both_directions(old: &[usize], new: &[usize]) -> Pairs {
-    let reversed = |text: &[usize]| text.iter().rev().copied().collect::<Vec<_>>();
-    let mut backward = of_one(Algorithm::Myers, &reversed(old), &reversed(new));
-    backward.reverse();
-    for pair in backward.iter_mut().flatten() {
-        *pair = new.len().saturating_sub(*pair + 1);
-    }
-    let mut pairs = of_one(Algorithm::Myers, old, new);
-    agree(&mut pairs, &backward);
-    pairs
+    Some(pairs)
 }
 
 fn of_one(algorithm: Algorithm, old: &[usize], new: &[usize]) -> Pairs {
@@ -241,6 +231,16 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_certain_where_the_scripts_are_too_many_to_consider() {
+        let old: Vec<_> = (0..EDITS_MAX).collect();
+        let mut new = old.clone();
+        new.rotate_left(8);
+        assert!(certain_pairs(&old, &new).contains(&Some(0)));
+        new.reverse();
+        assert!(certain_pairs(&old, &new).iter().all(Option::is_none));
+    }
+
+    #[test]
     fn a_line_is_frequent_from_about_the_square_root_on() {
         assert_eq!(
             [0, 1, 3, 4, 16, 100].map(frequent_from),
@@ -255,22 +255,20 @@ mod tests {
             old in proptest::collection::vec(0_usize..6, 0..40),
             new in proptest::collection::vec(0_usize..6, 0..40),
         ) {
-            for pairs in [certain_pairs(&old, &new), of_both_directions(&old, &new)] {
-                prop_assert_eq!(pairs.len(), old.len());
-                let mut from = 0;
-                for (i, j) in pairs.into_iter().enumerate().filter_map(|(i, j)| Some((i, j?))) {
-                    prop_assert_eq!(old[i], new[j]);
-                    prop_assert!(j >= from);
-                    from = j + 1;
-                }
+            let pairs = certain_pairs(&old, &new);
+            prop_assert_eq!(pairs.len(), old.len());
+            let mut from = 0;
+            for (i, j) in pairs.into_iter().enumerate().filter_map(|(i, j)| Some((i, j?))) {
+                prop_assert_eq!(old[i], new[j]);
+                prop_assert!(j >= from);
+                from = j + 1;
             }
         }
 
         #[test]
         fn equal_texts_are_paired_whole(text in proptest::collection::vec(0_usize..4, 0..40)) {
             let whole: Vec<_> = (0..text.len()).map(Some).collect();
-            prop_assert_eq!(certain_pairs(&text, &text), whole.clone());
-            prop_assert_eq!(of_both_directions(&text, &text), whole);
+            prop_assert_eq!(certain_pairs(&text, &text), whole);
         }
     }
 }

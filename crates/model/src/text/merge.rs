@@ -6,8 +6,9 @@
 //! - A line stays fixed only if it is certainly the same line in all three texts (`align`). Between
 //!   fixed lines at most one side may differ from the base, or both must be equal; else it is a conflict.
 //! - Hence changes that touch, with no fixed line between them, conflict, as they do in git.
-//! - Where git finds two ways to read a change and picks one, this merge reports a conflict instead: a
-//!   result is clean only if it does not depend on the reading.
+//! - Where a change can be read in two ways (which of three equal lines went?) git picks one; here the
+//!   lines in question are not fixed, and what touches them conflicts. So a clean result does not
+//!   depend on the reading, and is the one of git.
 //!
 //! Not here: conflict markers, and deciding what a conflict means for an undo.
 
@@ -23,7 +24,7 @@ pub enum Merge {
     /// The merged content, with the changes of both sides.
     Clean(Vec<u8>),
     /// The places where the sides contradict each other, in order; nothing was merged. Texts too large
-    /// to compare are one conflict from the first line to the last.
+    /// or too different to compare are one conflict from the first line to the last.
     Conflicting(Vec<MergeConflict>),
     /// One of the contents is binary, and both sides changed.
     NotText,

@@ -364,3 +364,7 @@ fn apply(
     )?;
     Ok(true)
 }
+
+#[cfg(test)]
+#[path = "compact_tests.rs"]
+mod tests;

@@ -48,7 +48,7 @@ const DIGEST_BYTES: usize = 32;
 const NAMES_TRIED_MAX: i64 = 100_000;
 
 /// How long `gc` waits for those who read or write packs.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
+const LOCK_WAIT: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 5000 });
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Where a chunk lies.

@@ -1,8 +1,10 @@
 //! The rows of kept inodes: which operation needs which, and how much space each takes.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -16,8 +18,8 @@ use crate::{StorageError, Store};
 /// What `stat` counts blocks in, whatever the file system's own are.
 const BLOCK_BYTES: u64 = 512;
 
-/// Notes a kept inode with the space it takes now. A tree is parked after its operation is armed, so it may
-/// not be there yet: `gc` measures it later.
+/// Notes a kept inode with the space it takes now. What is parked after its operation is armed is not there yet:
+/// it is measured when the operation is applied, and a tree by `gc`.
 pub(crate) fn put_slot(
     store: &Store,
     transaction: &Transaction<'_>,
@@ -46,6 +48,38 @@ pub(crate) fn put_slot(
     } else {
         Ok(())
     }
+}
+
+/// Measures the files that an operation parked when it was applied.
+pub(crate) fn measure_slots(
+    store: &Store,
+    transaction: &Transaction<'_>,
+    operation: OperationId,
+) -> Result<(), StorageError> {
+    let named = |error| store.named(error);
+    let unmeasured = {
+        let mut statement = transaction
+            .prepare_cached("SELECT depot, name FROM slot WHERE operation = ?1 AND bytes = 0")
+            .map_err(named)?;
+        let rows = statement
+            .query_map([id_to_sql(operation)], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(named)?;
+        rows.collect::<rusqlite::Result<Vec<(Vec<u8>, String)>>>()
+            .map_err(named)?
+    };
+    for (depot, name) in unmeasured {
+        let path = Path::new(OsStr::from_bytes(&depot)).join(&name);
+        let bytes = match fs::symlink_metadata(path) {
+            Ok(found) if !found.is_dir() => (found.blocks() * BLOCK_BYTES).cast_signed(),
+            Ok(_) | Err(_) => continue,
+        };
+        transaction
+            .prepare_cached("UPDATE slot SET bytes = ?3 WHERE depot = ?1 AND name = ?2")
+            .and_then(|mut statement| statement.execute(params![depot, name, bytes]))
+            .map_err(named)?;
+        add_stored(store, transaction, Kept::Slots, bytes)?;
+    }
+    Ok(())
 }
 
 /// Forgets the kept inodes of an operation; `gc` then removes what no row knows.

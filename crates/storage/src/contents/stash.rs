@@ -264,3 +264,7 @@ impl Read for Patient<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "stash_tests.rs"]
+mod tests;

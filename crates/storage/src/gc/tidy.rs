@@ -197,7 +197,7 @@ fn named_by_operation(directory: &Path) -> Vec<(i64, Stray)> {
 }
 
 /// Reads the operation's id from a name such as `00abcdef01234567-1`.
-fn operation_of(name: &[u8]) -> Option<i64> {
+pub(super) fn operation_of(name: &[u8]) -> Option<i64> {
     let (id, rest) = name.split_at_checked(ID_BYTES)?;
     if !matches!(rest.first(), None | Some(b'-' | b'~' | b'.')) {
         return None;

@@ -4,6 +4,8 @@
 //! operation. It dies with its owner: a dead owner's lease on something never armed is simply taken over; one on
 //! something armed is handed to the caller, who must recover that operation first.
 
+use std::collections::BTreeSet;
+
 use backout_model::ports::Durability;
 use backout_model::{Operation, OperationId, Owner, Target};
 use rusqlite::{OptionalExtension as _, Transaction, params};
@@ -78,6 +80,22 @@ impl Store {
     pub fn release(&self, operation: OperationId) -> Result<(), StorageError> {
         self.write(Durability::Process, |transaction| {
             self.release_in(transaction, operation)
+        })
+    }
+
+    /// Gives back what dead processes leased and never armed, and returns how many operations those were.
+    pub fn release_dead(&self) -> Result<usize, StorageError> {
+        self.write(Durability::Process, |transaction| {
+            let mut dead = BTreeSet::new();
+            for held in self.leases_in(transaction)? {
+                if !owner::is_alive(&held.owner) && !self.is_armed(transaction, held.by)? {
+                    dead.insert(held.by);
+                }
+            }
+            for &operation in &dead {
+                self.release_in(transaction, operation)?;
+            }
+            Ok(dead.len())
         })
     }
 

@@ -168,7 +168,9 @@ impl Store {
             let Event::Intent(intent) = event else {
                 return Err(contradiction(&at, &"its record is not an intent"));
             };
+            // Recovery completes an operation without knowing what the effect would have told.
             let completion = bytes.map(|bytes| completion(&at, &bytes)).transpose()?;
+            let completion = completion.filter(|completion| !completion.0.is_null());
             Ok((*intent, completion))
         })
     }

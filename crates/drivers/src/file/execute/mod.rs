@@ -19,7 +19,7 @@ mod settle;
 mod swap;
 pub(crate) mod tidy;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 
 use backout_model::{OperationId, TargetPath};
@@ -69,6 +69,17 @@ impl Step {
     }
 }
 
+/// Why steps are made to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// An operation.
+    Apply,
+    /// The undo of one: what is put in place is read back and checked.
+    Undo,
+    /// Settling an unfinished one: like an undo, but its own earlier tries may have touched change times.
+    Recover,
+}
+
 /// What has been done so far, in order.
 #[derive(Debug)]
 enum Done {
@@ -105,7 +116,9 @@ struct Run<'a> {
     done: Vec<Done>,
     touched: BTreeSet<TargetPath>,
     depots: BTreeSet<TargetPath>,
-    is_undo: bool,
+    purpose: Purpose,
+    /// Inodes of several names that a step has touched by one of them.
+    shared: HashSet<u64>,
     gaps: Vec<(TargetPath, String)>,
 }
 
@@ -115,7 +128,7 @@ pub(crate) fn run(
     id: OperationId,
     steps: &[Step],
     parents: &[ParentTimes],
-    is_undo: bool,
+    purpose: Purpose,
 ) -> Result<FileCompletion, FileError> {
     let (stages, carried) = stage_paths(id, steps);
     let mut run = Run {
@@ -127,17 +140,19 @@ pub(crate) fn run(
         done: Vec::new(),
         touched: BTreeSet::new(),
         depots: BTreeSet::new(),
-        is_undo,
+        purpose,
+        shared: HashSet::new(),
         gaps: Vec::new(),
     };
     tools
         .progress
         .total(u64::try_from(steps.len()).unwrap_or(0));
     let times = run.times_of(parents);
+    let all_times = run.times_of_all();
     match run.all(parents, &times) {
         Ok(completion) => Ok(completion),
         Err(cause) if tools.is_abandoned() => Err(cause),
-        Err(cause) => Err(run.reverse(cause, parents, &times)),
+        Err(cause) => Err(run.reverse(cause, &all_times)),
     }
 }
 
@@ -152,7 +167,7 @@ impl Run<'_> {
             self.swap(index)?;
             self.tools.progress.advance(1);
         }
-        if self.is_undo {
+        if self.purpose != Purpose::Apply {
             self.check_all()?;
         }
         self.dispose_all()?;
@@ -163,11 +178,11 @@ impl Run<'_> {
     }
 
     fn sync_name(&self, of_file: bool) -> &'static str {
-        match (self.is_undo, of_file) {
-            (false, true) => "stage.file",
-            (false, false) => "apply.dir",
-            (true, true) => "undo.file",
-            (true, false) => "undo.dir",
+        match (self.purpose, of_file) {
+            (Purpose::Apply, true) => "stage.file",
+            (Purpose::Apply, false) => "apply.dir",
+            (Purpose::Undo | Purpose::Recover, true) => "undo.file",
+            (Purpose::Undo | Purpose::Recover, false) => "undo.dir",
         }
     }
 
@@ -207,7 +222,7 @@ fn stage_paths(id: OperationId, steps: &[Step]) -> (Vec<TargetPath>, Vec<bool>) 
 }
 
 /// Gives the temporary path of each change: beside its target, or inside the new directory it is part of.
-pub(crate) fn temporary_paths<'c>(
+fn temporary_paths<'c>(
     id: OperationId,
     changes: impl Iterator<Item = (usize, &'c Change)>,
 ) -> Vec<TargetPath> {

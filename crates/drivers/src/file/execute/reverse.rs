@@ -1,20 +1,17 @@
 //! Taking back what a failed operation did so far, newest first.
 
+use backout_model::TargetPath;
+
 use super::swap::exchange;
 use super::{Done, Run};
 use crate::file::error::FileError;
-use crate::file::recipe::{Change, Image, ParentTimes, Times};
+use crate::file::recipe::{Change, Image, Times};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place, meta, names};
 
 impl Run<'_> {
     /// Takes everything back, and gives the error that says how that went.
-    pub(super) fn reverse(
-        &mut self,
-        cause: FileError,
-        parents: &[ParentTimes],
-        times: &[Option<Times>],
-    ) -> FileError {
+    pub(super) fn reverse(&mut self, cause: FileError, times: &[(TargetPath, Times)]) -> FileError {
         let mut failed = None;
         while let Some(done) = self.done.pop() {
             if let Err(error) = self.take_back(&done) {
@@ -25,10 +22,9 @@ impl Run<'_> {
                 failed.get_or_insert((path, error.to_string()));
             }
         }
-        for (parent, was) in std::iter::zip(parents, times) {
-            if let Some(was) = was {
-                let _as_far_as_possible = super::settle::set_times(parent, *was);
-            }
+        // Deepest first: giving a directory its times touches no other.
+        for (path, was) in times.iter().rev() {
+            let _as_far_as_possible = super::settle::set_times(path, *was);
         }
         let _synced = self.sync_all();
         match failed {

@@ -1,6 +1,9 @@
 //! Phases C and E: reading back, times, syncs, and what only the effect could tell.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use backout_model::TargetPath;
 
 use super::{Run, SINGLE_SYNCS_MAX};
 use crate::file::compare::{BELIEVED_BYTES_MIN, Current};
@@ -42,6 +45,22 @@ impl Run<'_> {
             .collect()
     }
 
+    /// Reads the times of every directory that a step may touch, for the case that it fails.
+    pub(super) fn times_of_all(&self) -> Vec<(TargetPath, Times)> {
+        let mut paths = BTreeSet::new();
+        for step in self.steps {
+            paths.extend(step.change.path().parent());
+            if let Change::Move { from, .. } = &step.change {
+                paths.extend(from.parent());
+            }
+        }
+        let read = |path: &TargetPath| Dir::open(path).ok()?.node().ok();
+        let with = paths
+            .into_iter()
+            .filter_map(|path| Some((read(&path)?.times, path)));
+        with.map(|(times, path)| (path, times)).collect()
+    }
+
     /// Gives directories the times they shall have.
     pub(super) fn settle_times(
         &self,
@@ -62,7 +81,7 @@ impl Run<'_> {
         for (parent, was) in std::iter::zip(parents, before) {
             let is_ours = was.is_some_and(|was| was.mtime == parent.before.mtime);
             if let (Some(times), true) = (parent.after, is_ours) {
-                set_times(parent, times)?;
+                set_times(&parent.path, times)?;
             }
         }
         self.tools.reach("file.times")
@@ -109,9 +128,9 @@ impl Run<'_> {
 }
 
 /// Gives a directory its times.
-pub(crate) fn set_times(parent: &ParentTimes, times: Times) -> Result<(), FileError> {
-    let dir = Dir::open(&parent.path)?;
-    meta::write_times(&*dir, times, &parent.path)
+pub(super) fn set_times(path: &TargetPath, times: Times) -> Result<(), FileError> {
+    let dir = Dir::open(path)?;
+    meta::write_times(&*dir, times, path)
 }
 
 /// A large file is later believed by its stamps, so nobody may be able to change it within the same tick

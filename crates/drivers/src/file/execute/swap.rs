@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use backout_model::TargetPath;
 
-use super::{Done, Run, Seen};
+use super::{Done, Purpose, Run, Seen};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::sys::{Dir, Node, Place, meta, names};
@@ -43,6 +43,8 @@ impl Run<'_> {
                 self.retouch(index, path, (before, after), step.seen)?;
             }
         }
+        self.note_shared(step.seen);
+        self.note_shared(step.seen_at_new);
         self.tools.reach("file.swapped")
     }
 
@@ -67,16 +69,18 @@ impl Run<'_> {
                 self.done.push(Done::Placed(index));
             }
             (false, true) => {
-                check_seen(&place, seen, true)?;
+                self.check_seen(&place, seen, true)?;
                 names::rename_to_free(&place, &stage)?;
                 self.done.push(Done::Withdrawn(index));
-                check_seen(&stage, seen, false).map_err(|_| changed(path))?;
+                self.check_seen(&stage, seen, false)
+                    .map_err(|_| changed(path))?;
             }
             (false, false) => {
-                check_seen(&place, seen, true)?;
+                self.check_seen(&place, seen, true)?;
                 exchange(&stage, &place)?;
                 self.done.push(Done::Exchanged(index));
-                check_seen(&stage, seen, false).map_err(|_| changed(path))?;
+                self.check_seen(&stage, seen, false)
+                    .map_err(|_| changed(path))?;
             }
         }
         Ok(())
@@ -90,8 +94,8 @@ impl Run<'_> {
         (seen, seen_at_new): (Seen, Seen),
     ) -> Result<(), FileError> {
         let (old, new) = (Dir::of(from)?, Dir::of(to)?);
-        check_seen(&old, seen, true)?;
-        check_seen(&new, seen_at_new, true)?;
+        self.check_seen(&old, seen, true)?;
+        self.check_seen(&new, seen_at_new, true)?;
         self.touch(from);
         self.touch(to);
         if replaced.is_absent() {
@@ -100,9 +104,10 @@ impl Run<'_> {
         } else {
             exchange(&old, &new)?;
             self.done.push(Done::Moved(index, true));
-            check_seen(&old, seen_at_new, false).map_err(|_| changed(to))?;
+            self.check_seen(&old, seen_at_new, false)
+                .map_err(|_| changed(to))?;
         }
-        check_seen(&new, seen, false)
+        self.check_seen(&new, seen, false)
             .map(drop)
             .map_err(|_| changed(from))
     }
@@ -115,7 +120,9 @@ impl Run<'_> {
         seen: Seen,
     ) -> Result<(), FileError> {
         let place = Dir::of(path)?;
-        let node = check_seen(&place, seen, true)?.ok_or_else(|| changed(path))?;
+        let node = self
+            .check_seen(&place, seen, true)?
+            .ok_or_else(|| changed(path))?;
         // Opened before the change: afterwards the mode may forbid it.
         let readable = matches!(node.kind, Kind::File | Kind::Directory)
             .then(|| {
@@ -148,6 +155,39 @@ impl Run<'_> {
                 .tools
                 .syncs
                 .file_system(&place.dir, self.sync_name(true)),
+        }
+    }
+
+    /// Compares with what was captured.
+    fn check_seen(
+        &self,
+        place: &Place,
+        seen: Seen,
+        with_ctime: bool,
+    ) -> Result<Option<Node>, FileError> {
+        let now = place.node()?;
+        let is_same = match (seen, &now) {
+            (Seen::Absent, None) => true,
+            (Seen::There(node), Some(now)) => {
+                // Our own steps touch change times: of an inode that another of its names was taken from.
+                let is_touched = self.shared.contains(&node.identity.ino);
+                let with_ctime = with_ctime && self.purpose != Purpose::Recover && !is_touched;
+                now.is_still(&node, with_ctime)
+            }
+            (Seen::Absent, Some(_)) | (Seen::There(_), None) => false,
+        };
+        if is_same {
+            Ok(now)
+        } else {
+            Err(changed(&place.path()))
+        }
+    }
+
+    fn note_shared(&mut self, seen: Seen) {
+        if let Seen::There(node) = seen
+            && node.is_shared
+        {
+            self.shared.insert(node.identity.ino);
         }
     }
 
@@ -258,21 +298,6 @@ impl Run<'_> {
                 .get(&above)
                 .is_some_and(|last| *last > index)
         })
-    }
-}
-
-/// Compares with what was captured.
-fn check_seen(place: &Place, seen: Seen, with_ctime: bool) -> Result<Option<Node>, FileError> {
-    let now = place.node()?;
-    let is_same = match (seen, &now) {
-        (Seen::Absent, None) => true,
-        (Seen::There(node), Some(now)) => now.is_still(&node, with_ctime),
-        (Seen::Absent, Some(_)) | (Seen::There(_), None) => false,
-    };
-    if is_same {
-        Ok(now)
-    } else {
-        Err(changed(&place.path()))
     }
 }
 

@@ -6,38 +6,49 @@
 
 use backout_model::{Slot, TargetPath};
 
-use super::temporary_paths;
+use super::temporary_name;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, FileRecipe, Identity, Image, Kind};
 use crate::file::sys::{Dir, Place, names};
 use crate::file::tools::Tools;
 
-/// Clears the temporary names of an operation.
+/// Clears the temporary names of an operation, those of settling it included.
 pub(crate) fn tidy(tools: &Tools, recipe: &FileRecipe) -> Result<(), FileError> {
-    let numbered = recipe.changes.iter().enumerate();
-    let stages = temporary_paths(recipe.operation, numbered);
-    let mut stuck = Vec::new();
-    for (change, stage) in std::iter::zip(&recipe.changes, &stages) {
-        for place in names_of(stage)? {
-            if !rescue(&place, change)? {
-                stuck.push(place.path());
-            }
-        }
-    }
-    // Entries of half-built directories come after them in the recipe: backwards, they go first.
-    for (change, stage) in std::iter::zip(&recipe.changes, &stages).rev() {
-        let is_stuck = stuck
-            .iter()
-            .any(|kept| stage == kept || stage.is_below(kept));
-        if is_stuck || !matches!(change, Change::Set { .. }) {
+    for (number, change) in recipe.changes.iter().enumerate() {
+        let Some(parent) = change.path().parent() else {
             continue;
-        }
-        for place in names_of(stage)? {
-            remove(&place)?;
+        };
+        let stage = parent.join(&temporary_name(recipe.operation, number));
+        for place in names_of(&stage)? {
+            // The kept inode of this very change first: what is in it is not ours to clear.
+            if rescue(&place, change)? && place.node()?.is_some() {
+                clear(&place, change, recipe)?;
+            }
             tools.reach("file.tidied")?;
         }
     }
     Ok(())
+}
+
+/// Clears a temporary name and, if it is a half-built directory, the entries that the recipe lists.
+fn clear(place: &Place, change: &Change, recipe: &FileRecipe) -> Result<(), FileError> {
+    let (root, stage) = (change.path(), place.path());
+    let mut entries: Vec<_> = recipe
+        .changes
+        .iter()
+        .filter(|other| other.path().is_below(root))
+        .filter_map(|other| Some((other.path().rebase(root, &stage)?, other)))
+        .collect();
+    // Deepest first.
+    entries.sort_by(|one, other| other.0.cmp(&one.0));
+    for (path, change) in entries {
+        if let Some(entry) = open(Dir::of(&path))?
+            && rescue(&entry, change)?
+        {
+            remove(&entry)?;
+        }
+    }
+    remove(place)
 }
 
 /// Gives the one or two temporary names of a change that something stands under.

@@ -93,7 +93,8 @@ impl Planner<'_> {
         before.times = None;
         let mut after = before.clone();
         change(&mut after, node.kind);
-        if before == after {
+        // By another name of the same inode it is changed already.
+        if before == after || (node.is_shared && !self.retouched.insert(node.identity.ino)) {
             return Ok(());
         }
         self.retouches.insert(path.clone(), self.steps.len());

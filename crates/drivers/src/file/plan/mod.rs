@@ -10,7 +10,7 @@ mod patch;
 mod targets;
 mod tree;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use backout_model::ports::Prepared;
@@ -59,6 +59,8 @@ pub(super) struct Planner<'t> {
     retouches: HashMap<TargetPath, usize>,
     /// The moves, by old and new name.
     moves: Vec<(TargetPath, TargetPath)>,
+    /// Inodes of several names that are retouched.
+    retouched: HashSet<u64>,
     open: usize,
 }
 
@@ -72,6 +74,7 @@ impl<'t> Planner<'t> {
             sets: HashMap::new(),
             retouches: HashMap::new(),
             moves: Vec::new(),
+            retouched: HashSet::new(),
             open: 0,
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct Seen {
 pub(super) type Snapshot = BTreeMap<PathBuf, Seen>;
 
 pub(super) struct World {
-    _home: tempfile::TempDir,
+    _home: Option<tempfile::TempDir>,
     pub(super) root: PathBuf,
     pub(super) driver: FileDriver,
     pub(super) contents: Arc<MemoryContents>,
@@ -56,8 +56,20 @@ impl World {
 
     pub(super) fn at(home: tempfile::TempDir, has_depot: bool) -> Self {
         let base = home.path().canonicalize().unwrap();
+        std::fs::create_dir(base.join("world")).unwrap();
+        Self {
+            _home: Some(home),
+            ..Self::over(&base, has_depot)
+        }
+    }
+
+    /// Takes over a world that another process has made.
+    pub(super) fn existing(base: &Path) -> Self {
+        Self::over(base, true)
+    }
+
+    fn over(base: &Path, has_depot: bool) -> Self {
         let root = base.join("world");
-        std::fs::create_dir(&root).unwrap();
         let contents = Arc::new(MemoryContents::default());
         let depots = Arc::new(DirDepots::new(&base.join("state"), has_depot).unwrap());
         let driver = FileDriver::new(contents.clone(), contents.clone(), depots.clone());
@@ -65,7 +77,7 @@ impl World {
         let ids = AtomicU64::new(0x1000);
         let (request, drift) = (None, None);
         Self {
-            _home: home,
+            _home: None,
             root,
             driver,
             contents,

@@ -4,13 +4,13 @@
 //! somebody else's and stays. All that is to be done is tried in one go; if that fails, one by one, so that
 //! a target that cannot be settled does not hold up the others.
 
-use backout_model::{Effect, OutcomeKind, TargetOutcome};
+use backout_model::{Effect, OutcomeKind, TargetOutcome, TargetPath};
 
 use super::obtain::obtain;
 use super::{outcomes_of, put_back_changed};
 use crate::file::compare::{Current, State, judge_all};
 use crate::file::error::FileError;
-use crate::file::execute::{Seen, Step, run, tidy::tidy};
+use crate::file::execute::{Purpose, Seen, Step, run, tidy::tidy};
 use crate::file::keep::meta_of;
 use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, ParentTimes};
 use crate::file::stage::Material;
@@ -178,15 +178,16 @@ impl<'t> Settling<'t> {
     fn move_steps(
         &self,
         index: usize,
-        (from, to): (&backout_model::TargetPath, &backout_model::TargetPath),
+        (from, to): (&TargetPath, &TargetPath),
         replaced: &Image,
         aim: Aim,
     ) -> Result<Result<Vec<Step>, OutcomeKind>, FileError> {
         let (at_from, at_to) = (Current::at(from)?, Current::at(to)?);
         let Some(node) = at_from.node else {
-            return Ok(Err(OutcomeKind::Failed {
-                why: format!("`{from}` is gone"),
-            }));
+            // Torn, and already back under its old name: only what it had replaced is missing.
+            return self
+                .replaced_step(index, from, replaced)
+                .map(|step| step.map(|step| vec![step]));
         };
         if aim == Aim::Before && at_to.node.is_some() && !replaced.is_absent() {
             // An exchange that was cut short: exchanging once more is all there is to do.
@@ -196,10 +197,9 @@ impl<'t> Settling<'t> {
             }
             return Ok(Ok(Vec::new()));
         }
-        let there = if aim == Aim::After {
-            replaced.clone()
-        } else {
-            Image::Absent
+        let there = match at_to.node {
+            Some(_) if aim == Aim::After => replaced.clone(),
+            Some(_) | None => Image::Absent,
         };
         let change = Change::Move {
             from: from.clone(),
@@ -219,33 +219,62 @@ impl<'t> Settling<'t> {
             ..step
         }];
         if aim == Aim::Before && !replaced.is_absent() {
-            let obtained = match obtain(self.tools, from, replaced, true)? {
-                Ok(obtained) => obtained,
-                Err(why) => return Ok(Err(OutcomeKind::Failed { why })),
-            };
-            let change = Change::Set {
-                path: from.clone(),
-                before: Image::Absent,
-                after: obtained.image,
-            };
-            steps.push(Step::new(index, change, obtained.material));
+            match self.replaced_step(index, from, replaced)? {
+                Ok(step) => steps.push(step),
+                Err(kind) => return Ok(Err(kind)),
+            }
         }
         Ok(Ok(steps))
     }
 
-    /// Tells whether a name is free only because a swap was cut short between its two halves, which
-    /// happens on file systems that cannot exchange names in one step.
+    /// Gives the step that brings back what a move had replaced.
+    fn replaced_step(
+        &self,
+        index: usize,
+        path: &TargetPath,
+        replaced: &Image,
+    ) -> Result<Result<Step, OutcomeKind>, FileError> {
+        Ok(match obtain(self.tools, path, replaced, true)? {
+            Ok(obtained) => {
+                let (before, after) = (Image::Absent, obtained.image);
+                let change = Change::Set {
+                    path: path.clone(),
+                    before,
+                    after,
+                };
+                Ok(Step::new(index, change, obtained.material))
+            }
+            Err(why) => Err(OutcomeKind::Failed { why }),
+        })
+    }
+
+    /// Tells whether a name is free only because a change of two steps was cut short between them: a
+    /// swap on a file system that cannot exchange names, or a move that had replaced something.
     fn is_torn(&self, change: &Change) -> Result<bool, FileError> {
-        let Change::Set {
-            path,
-            before,
-            after,
-        } = change
-        else {
-            return Ok(false);
-        };
-        let is_free = Current::at(path)?.node.is_none();
-        Ok(!self.has_completion && is_free && !before.is_absent() && !after.is_absent())
+        match change {
+            Change::Set {
+                path,
+                before,
+                after,
+            } => {
+                let is_free = Current::at(path)?.node.is_none();
+                let is_swap = !before.is_absent() && !after.is_absent();
+                Ok(!self.has_completion && is_free && is_swap)
+            }
+            Change::Move {
+                from,
+                to,
+                node,
+                identity,
+                replaced,
+            } => {
+                let is_free = Current::at(to)?.node.is_none();
+                let old = Current::at(from)?.node;
+                let is_there = old.is_some_and(|old| old.is_kept(*node, identity));
+                Ok(is_free && is_there && !replaced.is_absent())
+            }
+            Change::Retouch { .. } => Ok(false),
+        }
     }
 
     /// Makes all steps happen at once, or else as many as can. Gives what failed.
@@ -260,7 +289,9 @@ impl<'t> Settling<'t> {
         let steps: Vec<Step> = units.into_iter().flat_map(|(_, steps)| steps).collect();
         let parents = self.parents(aim);
         let id = self.recipe.operation;
-        if run(self.tools, id, &steps, &parents, true).is_ok() || self.tools.is_abandoned() {
+        if run(self.tools, id, &steps, &parents, Purpose::Recover).is_ok()
+            || self.tools.is_abandoned()
+        {
             return Vec::new();
         }
         let mut failures = Vec::new();
@@ -275,7 +306,7 @@ impl<'t> Settling<'t> {
                 .take_while(|step| root.is_some_and(|root| step.change.path().is_below(root)));
             let count = 1 + inside.count();
             let (unit, others) = rest.split_at_checked(count).unwrap_or((rest, &[]));
-            if let Err(error) = run(self.tools, id, unit, &[], true) {
+            if let Err(error) = run(self.tools, id, unit, &[], Purpose::Recover) {
                 let kind = outcome_of(&error);
                 let failed = owners.iter().skip(at).take(count);
                 failures.extend(failed.map(|owner| (*owner, kind.clone())));

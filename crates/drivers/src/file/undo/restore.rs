@@ -364,17 +364,18 @@ impl Undo<'_> {
             Ok(obtained) => obtained,
             Err(why) => return Ok(OutcomeKind::Failed { why }),
         };
-        let (there, seen_at_new) = match (&old.place, &old.node) {
-            (Some(_), Some(node)) if node.kind == Kind::Directory => {
+        let (there, seen_at_new) = match (self.withdrawn(from), &old.place, &old.node) {
+            (Some(withdrawn), _, _) => withdrawn,
+            (None, Some(_), Some(node)) if node.kind == Kind::Directory => {
                 return Ok(OutcomeKind::Conflict {
                     why: format!("`{from}` is a directory now"),
                 });
             }
-            (Some(place), Some(_)) => {
+            (None, Some(place), Some(_)) => {
                 let (image, node) = self.keeper.keep(place)?;
                 (image, Seen::There(node))
             }
-            (_, _) => (Image::Absent, Seen::Absent),
+            (None, _, _) => (Image::Absent, Seen::Absent),
         };
         let change = Change::Move {
             from: to.clone(),
