@@ -8,12 +8,10 @@ use std::path::PathBuf;
 use backout_model::{AgentId, TaskId};
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
-use clap::parser::ValueSource;
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum, ValueHint};
+use clap::{Args, Parser, ValueEnum, ValueHint};
 
 use crate::commands::Subcommand;
 use crate::commands::gc::parse_size;
-use crate::env_vars;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -47,37 +45,37 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct GlobalArgs {
-    /// Where the state is kept; by default `$XDG_STATE_HOME/backout`, or `~/.local/state/backout`.
+    // The environment is not read by the parser: what it sets would show up in every usage line, and for a list it
+    // matters whether `--agent` was typed.
+    /// Where the state is kept [env: `BACKOUT_STATE_DIR`] [default: `~/.local/state/backout`]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    #[arg(env = env_vars::STATE_DIR, hide_env_values = true)]
     pub(crate) state_dir: Option<PathBuf>,
 
-    /// The agent that asks.
-    #[arg(long, global = true, value_name = "NAME", env = env_vars::AGENT, hide_env_values = true)]
+    /// The agent that asks [env: `BACKOUT_AGENT`]
+    #[arg(long, global = true, value_name = "NAME")]
     pub(crate) agent: Option<AgentId>,
 
-    /// The task that the work belongs to.
-    #[arg(long, global = true, value_name = "NAME", env = env_vars::TASK, hide_env_values = true)]
+    /// The task that the work belongs to [env: `BACKOUT_TASK`]
+    #[arg(long, global = true, value_name = "NAME")]
     pub(crate) task: Option<TaskId>,
 
-    /// What a write builds on, beside what can be seen; may be repeated.
+    /// What a write builds on, beside what can be seen; may be repeated
     #[arg(long, global = true, value_name = "REF")]
     pub(crate) depends_on: Vec<String>,
 
-    /// How much the store may hold, like 500MB or 2GiB.
+    /// How much the store may hold, like 500MB or 2GiB [env: `BACKOUT_CAP_BYTES`]
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
-    #[arg(env = env_vars::CAP_BYTES, hide_env_values = true)]
     pub(crate) cap: Option<u64>,
 
-    /// Print one JSON object: the reply on stdout, or the error on stderr.
+    /// Print one JSON object: the reply on stdout, or the error on stderr
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Say nothing but what was asked for and errors.
+    /// Say nothing but what was asked for and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
-    /// When to use colour.
+    /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
@@ -93,42 +91,16 @@ pub(crate) enum Color {
     Never,
 }
 
-/// Which global options were typed, and not taken from the environment: there they say who asks, but for a
-/// list they say what to list.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Typed {
-    /// `--agent`.
-    pub(crate) agent: bool,
-    /// `--task`.
-    pub(crate) task: bool,
-}
-
 /// Reads a command line.
-pub(crate) fn parse(
-    arguments: impl IntoIterator<Item = OsString>,
-) -> Result<(Cli, Typed), clap::Error> {
-    let matches = Cli::command().try_get_matches_from(arguments)?;
-    let is_typed = |name: &str| {
-        let source = |matches: &clap::ArgMatches| matches.value_source(name);
-        let below = matches.subcommand().and_then(|(_, below)| source(below));
-        [source(&matches), below].contains(&Some(ValueSource::CommandLine))
-    };
-    let typed = Typed {
-        agent: is_typed("agent"),
-        task: is_typed("task"),
-    };
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
-    Ok((cli, typed))
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(arguments)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use clap::CommandFactory as _;
 
-    fn parsed(arguments: &[&str]) -> (Cli, Typed) {
-        let all = ["backout"].iter().chain(arguments).map(OsString::from);
-        parse(all).unwrap()
-    }
+    use super::*;
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -137,10 +109,12 @@ mod tests {
 
     #[test]
     fn global_options_may_stand_before_and_after_the_command() {
-        for arguments in [["--agent", "a", "log"], ["log", "--agent", "a"]] {
-            let (cli, typed) = parsed(&arguments);
+        for arguments in [
+            ["backout", "--agent", "a", "log"],
+            ["backout", "log", "--agent", "a"],
+        ] {
+            let cli = parse(arguments.map(OsString::from)).unwrap();
             assert_eq!(cli.global.agent.unwrap().as_str(), "a");
-            assert!(typed.agent && !typed.task);
         }
     }
 }

@@ -269,10 +269,13 @@ mod tests {
 
     fn drawn(edges: &[&[usize]]) -> String {
         let edges: Vec<Vec<usize>> = edges.iter().map(|targets| targets.to_vec()).collect();
-        let lines = draw(&edges)
-            .into_iter()
-            .map(|row| format!("{}●{}", row.before, row.after));
-        lines.map(|line| format!("{}\n", line.trim_end())).collect()
+        let line = |row: &Gutter| {
+            format!("{}●{}", row.before, row.after)
+                .trim_end()
+                .to_owned()
+        };
+        let lines: Vec<String> = draw(&edges).iter().map(line).collect();
+        lines.join("\n")
     }
 
     #[test]

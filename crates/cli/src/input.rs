@@ -99,6 +99,6 @@ mod tests {
         assert_eq!(spooled(b"", 4), (true, b"".to_vec()));
         assert_eq!(spooled(b"1234", 4), (true, b"1234".to_vec()));
         assert_eq!(spooled(b"12345", 4), (false, b"12345".to_vec()));
-        assert_eq!(spooled(&[7; 100_000], 4), (false, vec![7; 100_000]));
+        assert_eq!(spooled(&vec![7; 100_000], 4), (false, vec![7; 100_000]));
     }
 }

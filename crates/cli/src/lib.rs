@@ -27,17 +27,19 @@ use std::process::ExitCode;
 use clap::CommandFactory as _;
 
 use crate::args::Cli;
+use crate::failure::Failure;
 use crate::session::Session;
 
 /// Runs one command line, the program's name first, and gives the exit code: 0 done, 1 refused or failed,
 /// 2 asked wrongly, 3 the store is broken.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let (cli, typed) = match args::parse(arguments) {
+    let cli = match args::parse(arguments) {
         Ok(parsed) => parsed,
         Err(error) => return ui::show_usage(&error),
     };
-    let mut session = Session::new(cli.global, typed);
-    let result = commands::run(&mut session, cli.command);
+    let mut session = Session::new(cli.global);
+    let result = session.read_environment().map_err(Failure::from);
+    let result = result.and_then(|()| commands::run(&mut session, cli.command));
     ExitCode::from(session.end(result))
 }
 

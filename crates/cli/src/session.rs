@@ -6,10 +6,12 @@ use std::sync::Arc;
 use backout_drivers::file::{FileRequest, Progress};
 use backout_engine::{Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock};
 use backout_model::ports::Clock as _;
-use backout_model::{Retention, Timestamp};
+use backout_model::{AgentId, PlanError, Retention, TaskId, Timestamp};
 use backout_storage::OperationRef;
 
-use crate::args::{GlobalArgs, Typed};
+use crate::args::GlobalArgs;
+use crate::commands::gc::parse_size;
+use crate::env_vars;
 use crate::failure::Failure;
 use crate::paths::Here;
 use crate::show;
@@ -24,51 +26,68 @@ pub(crate) struct Session {
     pub(crate) ui: Ui,
     /// What every command takes.
     pub(crate) global: GlobalArgs,
-    /// What of it was typed.
-    pub(crate) typed: Typed,
+    /// Who asks: what was typed, or what the environment says.
+    pub(crate) agent: Option<AgentId>,
+    /// The task: what was typed, or what the environment says.
+    pub(crate) task: Option<TaskId>,
+    /// How much the store may hold, if anybody said.
+    pub(crate) cap: Option<u64>,
     /// Where we are.
     pub(crate) here: Here,
     /// How long images are kept.
     pub(crate) retention: Retention,
-    words: Words,
     bar: Option<Arc<Bar>>,
 }
 
 impl Session {
     /// Begins a run.
-    pub(crate) fn new(global: GlobalArgs, typed: Typed) -> Self {
+    pub(crate) fn new(global: GlobalArgs) -> Self {
         let ui = Ui::new(&global);
-        let mut retention = Retention::standard();
-        if let Some(cap) = global.cap {
-            retention.store_bytes_max = cap;
-        }
-        let (bar, here, words) = (ui.progress(), Here::find(), Words::Undo);
+        let bar = ui.progress();
+        let (agent, task) = (global.agent.clone(), global.task.clone());
+        let (here, retention) = (Here::find(), Retention::standard());
         Self {
+            cap: global.cap,
             ui,
             global,
-            typed,
+            agent,
+            task,
             here,
             retention,
-            words,
             bar,
         }
     }
 
+    /// Takes from the environment what was not typed.
+    pub(crate) fn read_environment(&mut self) -> Result<(), Report> {
+        self.agent = self
+            .agent
+            .take()
+            .map_or_else(|| from_environment(env_vars::AGENT, str::parse), good)?;
+        self.task = self
+            .task
+            .take()
+            .map_or_else(|| from_environment(env_vars::TASK, str::parse), good)?;
+        let cap = self
+            .global
+            .cap
+            .map_or_else(|| from_environment(env_vars::CAP_BYTES, parse_size), good)?;
+        self.retention.store_bytes_max = cap.unwrap_or(self.retention.store_bytes_max);
+        self.cap = cap;
+        Ok(())
+    }
+
     /// Opens the engine.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        let mut settings = Settings::new(self.state_dir()?);
+        let mut settings = Settings::new(state_dir(self.global.state_dir.as_deref())?);
         settings.context = Context {
-            agent: self.global.agent.clone(),
-            task: self.global.task.clone(),
+            agent: self.agent.clone(),
+            task: self.task.clone(),
             depends_on: references(&self.global.depends_on)?,
         };
         settings.retention = self.retention.clone();
         settings.progress = self.bar.clone().map(|bar| bar as Arc<dyn Progress>);
         Ok(Engine::open(settings)?)
-    }
-
-    fn state_dir(&self) -> Result<PathBuf, Report> {
-        state_dir(self.global.state_dir.as_deref())
     }
 
     /// Has a command carried out.
@@ -103,17 +122,35 @@ impl Session {
 
     /// Has an undo, a redo or a rollback carried out or previewed, and shows it in its own words.
     pub(crate) fn take_back(&mut self, command: Command, asked: &Asked) -> Result<(), Failure> {
-        self.words = asked.words;
         let engine = self.engine()?;
-        let reply = self.execute(&engine, command)?;
-        match &reply {
-            Reply::Plan(plan) if !self.ui.is_json() => show::undo::plan(self, &engine, plan, asked),
-            Reply::Undone(report) if !self.ui.is_json() => {
-                show::undo::undone(self, &engine, report, asked.words);
+        match self.execute(&engine, command) {
+            Ok(Reply::Plan(plan)) if !self.ui.is_json() => {
+                show::undo::plan(self, &engine, &plan, asked);
+                Ok(())
             }
-            other => return self.show(&engine, other),
+            Ok(Reply::Undone(report)) if !self.ui.is_json() => {
+                show::undo::undone(self, &engine, &report, asked.words);
+                Ok(())
+            }
+            Ok(reply) => self.show(&engine, &reply),
+            // What was done in part is a reply as well.
+            Err(Failure::Engine(EngineError::Partial(report))) if self.ui.is_json() => {
+                self.ui.print_json(&Reply::Undone((*report).clone()));
+                Err(EngineError::Partial(report).into())
+            }
+            Err(Failure::Engine(EngineError::Partial(report))) => {
+                let text = show::undo::steps(&engine, &report, &self.here, asked.words);
+                self.ui.print(&text);
+                Err(EngineError::Partial(report).into())
+            }
+            Err(Failure::Engine(EngineError::Plan(PlanError::Nothing)))
+                if asked.words == Words::Redo =>
+            {
+                let report = Report::refused("there is nothing to redo");
+                Err(report.next("see what was undone with `backout log`").into())
+            }
+            Err(failure) => Err(failure),
         }
-        Ok(())
     }
 
     /// Shows a reply.
@@ -133,7 +170,7 @@ impl Session {
             Err(Failure::Shown(code)) => code,
             // Nobody wants to know how a stream ended that nobody reads.
             Err(Failure::Engine(_)) if self.ui.is_closed() => 0,
-            Err(Failure::Engine(error)) => self.fail(error),
+            Err(Failure::Engine(error)) => self.report(&Report::from(error)),
             Err(Failure::Report(report)) => self.report(&report),
         };
         match self.ui.finish() {
@@ -145,26 +182,29 @@ impl Session {
         }
     }
 
-    /// Shows an error of the engine. What was done in part is a reply as well.
-    fn fail(&mut self, error: EngineError) -> u8 {
-        let error = match error {
-            EngineError::Partial(report) => {
-                if self.ui.is_json() {
-                    self.ui.print_json(&Reply::Undone((*report).clone()));
-                } else {
-                    let text = show::undo::steps(&report, &self.here, self.words);
-                    self.ui.print(&text);
-                }
-                EngineError::Partial(report)
-            }
-            other => other,
-        };
-        self.report(&Report::from(error))
-    }
-
     fn report(&mut self, report: &Report) -> u8 {
         self.ui.report(report, &self.here);
         report.exit_code()
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "stands beside what may fail")]
+const fn good<T>(value: T) -> Result<Option<T>, Report> {
+    Ok(Some(value))
+}
+
+/// Reads a variable; an empty one is none.
+fn from_environment<T, E: ToString>(
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<Option<T>, Report> {
+    match std::env::var_os(name).filter(|value| !value.is_empty()) {
+        Some(value) => parse(&value.to_string_lossy()).map(Some).map_err(|error| {
+            Report::usage(format!("the environment variable {name} cannot be used"))
+                .because(error.to_string())
+                .next("set it right, or take it away")
+        }),
+        None => Ok(None),
     }
 }
 

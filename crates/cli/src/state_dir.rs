@@ -12,8 +12,12 @@ const NAME: &str = "backout";
 
 /// Gives the state directory that was asked for, or the default one.
 pub(crate) fn state_dir(given: Option<&Path>) -> Result<PathBuf, Report> {
-    match given {
-        Some(path) => Ok(path.to_path_buf()),
+    let variable = || std::env::var_os(env_vars::STATE_DIR).filter(|value| !value.is_empty());
+    match given
+        .map(Path::to_path_buf)
+        .or_else(|| variable().map(PathBuf::from))
+    {
+        Some(path) => Ok(path),
         None => default_in(
             std::env::var_os(env_vars::XDG_STATE_HOME),
             std::env::var_os(env_vars::HOME),

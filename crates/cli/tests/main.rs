@@ -1,1 +1,49 @@
-//! Tests.
+//! The command line as a person, a script and an agent see it: whole outputs, in a hermetic world.
+//!
+//! One binary; one file per topic in `suite/`. The clock stands still, ids are counted, the environment is empty and
+//! paths are shown as `$WORLD`.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "suite/batch.rs"]
+mod batch;
+#[path = "suite/edit.rs"]
+mod edit;
+#[path = "suite/errors.rs"]
+mod errors;
+#[path = "suite/files.rs"]
+mod files;
+#[path = "suite/help.rs"]
+mod help;
+#[path = "suite/history.rs"]
+mod history;
+#[path = "suite/json.rs"]
+mod json;
+#[path = "suite/output.rs"]
+mod output;
+#[path = "suite/tasks.rs"]
+mod tasks;
+#[path = "suite/undo.rs"]
+mod undo;
+#[path = "suite/upkeep.rs"]
+mod upkeep;
+#[path = "suite/world.rs"]
+mod world;
+#[path = "suite/write.rs"]
+mod write;
+
+#[test]
+fn no_file_of_the_suite_is_forgotten() {
+    let here = include_str!("main.rs");
+    let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite");
+    for entry in std::fs::read_dir(suite).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            assert!(
+                here.contains(&format!("mod {name};")),
+                "{name}.rs is not in main.rs"
+            );
+        }
+    }
+}

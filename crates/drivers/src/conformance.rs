@@ -186,8 +186,10 @@ fn a_failing_step_leaves_the_world_as_before<H: Harness>(name: &str, make: &impl
 }
 
 fn a_crash_at_any_step_can_be_reverted<H: Harness>(name: &str, make: &impl Fn() -> H) {
-    for at in 0..steps_of(make) {
-        // First how many steps the way back has, then a crash at each of them.
+    let steps = steps_of(make);
+    for at in 0..steps {
+        // First how many steps the way back has; then, from half-way and from the end, a crash at each.
+        let is_crashed_again = at == steps / 2 || at + 1 == steps;
         let mut crash_back_at = None;
         loop {
             let world = make();
@@ -199,14 +201,14 @@ fn a_crash_at_any_step_can_be_reverted<H: Harness>(name: &str, make: &impl Fn() 
             }
             world.fail_at_step(None, false);
             let outcomes = world.driver().revert(&effect).expect("reverts");
-            let steps = world.steps_passed();
+            let passed = world.steps_passed();
             let place = format!("{name}: step {at}, then {crash_back_at:?}");
             assert_settled(&place, &outcomes);
             assert_eq!(world.snapshot(false), before, "{place}");
             world.driver().revert(&effect).expect("reverts once more");
             assert_eq!(world.snapshot(false), before, "{place}: once more");
             crash_back_at = match crash_back_at {
-                None if steps > 0 => Some(steps - 1),
+                None if is_crashed_again && passed > 0 => Some(passed - 1),
                 Some(back) if back > 0 => Some(back - 1),
                 None | Some(_) => break,
             };

@@ -124,15 +124,16 @@ CREATE TABLE reference (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reference_digest ON reference (digest);
 
--- bytes: the space it takes; 0 until a tree that is parked after arming was measured
+-- bytes: the space it takes; none until somebody looked, since it is parked after its operation is armed
 CREATE TABLE slot (
     operation INTEGER NOT NULL,
     depot     BLOB NOT NULL,
     name      TEXT NOT NULL,
-    bytes     INTEGER NOT NULL,
+    bytes     INTEGER,
     PRIMARY KEY (depot, name)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX slot_operation ON slot (operation);
+CREATE INDEX slot_unmeasured ON slot (operation) WHERE bytes IS NULL;
 
 CREATE TABLE depot (
     path BLOB PRIMARY KEY

@@ -19,6 +19,6 @@ pub(crate) struct CommitArgs {
 
 /// Commits a task.
 pub(crate) fn cmd_commit(session: &mut Session, args: CommitArgs) -> Result<(), Failure> {
-    let id = args.name.or_else(|| session.global.task.clone());
+    let id = args.name.or_else(|| session.task.clone());
     session.run(Command::Task(TaskCommand::Commit { id }))
 }

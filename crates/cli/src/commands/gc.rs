@@ -54,7 +54,7 @@ enum Preset {
 
 /// Collects.
 pub(crate) fn cmd_gc(session: &mut Session, args: &GcArgs) -> Result<(), Failure> {
-    session.retention = retention(args, session.global.cap);
+    session.retention = retention(args, session.cap);
     session.run(Command::Gc {
         is_dry_run: args.dry_run,
         compact: !args.no_compact,

@@ -41,8 +41,8 @@ pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failu
         None => None,
     };
     let filter = Filter {
-        agent: session.global.agent.clone().filter(|_| session.typed.agent),
-        task: session.global.task.clone().filter(|_| session.typed.task),
+        agent: session.global.agent.clone(),
+        task: session.global.task.clone(),
         path,
         after: None,
         limit: Some(args.limit).filter(|limit| *limit > 0),

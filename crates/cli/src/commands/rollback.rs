@@ -26,7 +26,7 @@ pub(crate) struct RollbackArgs {
 
 /// Rolls back.
 pub(crate) fn cmd_rollback(session: &mut Session, args: RollbackArgs) -> Result<(), Failure> {
-    let what = match (args.to, args.name.or_else(|| session.global.task.clone())) {
+    let what = match (args.to, args.name.or_else(|| session.task.clone())) {
         (Some(checkpoint), _) => UndoWhat::ToCheckpoint(checkpoint),
         (None, Some(task)) => UndoWhat::Task(task),
         (None, None) => {

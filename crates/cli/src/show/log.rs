@@ -115,7 +115,7 @@ pub(super) const fn status_style(status: Status) -> Style {
     match status {
         Status::InDoubt | Status::Failed => BAD,
         Status::Armed | Status::Staged | Status::Applied => WARN,
-        Status::Committed => GOOD,
+        Status::Committed => PLAIN,
         Status::Refused | Status::Aborted | Status::Undone => DIM,
     }
 }

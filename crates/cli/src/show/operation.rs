@@ -136,8 +136,9 @@ fn hints(session: &mut Session, operation: &Operation) {
     if operation.status.is_in_effect() && operation.retained {
         let diff = typed(&format!("diff {short}"));
         let undo = typed(&format!("undo {short} --dry-run"));
-        session.ui.hint(&format!(
-            "see what it changed with {diff}, what an undo would do with {undo}"
-        ));
+        session.ui.hint(&format!("see what it changed with {diff}"));
+        session
+            .ui
+            .hint(&format!("see what an undo would do with {undo}"));
     }
 }

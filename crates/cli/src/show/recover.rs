@@ -32,8 +32,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             let said = here.shorten(&printable(&outcome.kind.to_string()));
             let path = here.show(outcome.target.path().as_path());
             vec![
-                Cell::plain(" "),
-                Cell::plain(path),
+                Cell::plain(format!("  {path}")),
                 Cell::new(outcome_style(&outcome.kind), said),
             ]
         });

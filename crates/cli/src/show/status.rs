@@ -79,7 +79,7 @@ fn store(status: &StatusReport) -> Vec<Vec<Cell>> {
     );
     let label = |text: &str| Cell::new(DIM, format!("  {text}"));
     vec![
-        vec![label("operations"), Cell::plain(operations)],
+        vec![label("journal"), Cell::plain(operations)],
         vec![label("images"), Cell::plain(kept)],
         vec![
             label("directory"),

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use backout_engine::{Engine, PlanView, PlannedStep, PlannedTarget, TargetState, UndoReport};
-use backout_model::{Chosen, LeftAlone, OutcomeKind};
+use backout_model::{Chosen, LeftAlone, OperationId, OutcomeKind};
 
 use super::{counted_of, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
-use crate::ui::{BAD, BOLD, Cell, DIM, GOOD, PLAIN, WARN, paint, printable, table};
+use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, GOOD, PLAIN, WARN, paint, printable, table};
 
 /// How many operations that stay are named.
 const LEFT_ALONE_MAX: usize = 5;
@@ -88,7 +88,7 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
     };
     let mut text = format!("{} {number}{order}:\n", asked.words.would());
     for step in &plan.steps {
-        text.push_str(&planned(step, plan, asked.words, &session.here));
+        text.push_str(&planned(engine, step, plan, asked.words, &session.here));
     }
     text.push_str(&left_alone(
         engine,
@@ -102,11 +102,17 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
     }
 }
 
-fn planned(step: &PlannedStep, plan: &PlanView, words: Words, here: &Here) -> String {
+fn planned(
+    engine: &Engine,
+    step: &PlannedStep,
+    plan: &PlanView,
+    words: Words,
+    here: &Here,
+) -> String {
     let why = match &step.step.chosen {
         Chosen::Named => String::new(),
-        Chosen::DependsOn { on, reason } => format!("because it {} as {}", reason, on.short()),
-        Chosen::DependencyOf { of, reason } => format!("because {} {reason}", of.short()),
+        Chosen::DependsOn { on, reason } => format!("depends on {}: {reason}", on.short()),
+        Chosen::DependencyOf { of, reason } => format!("{} depends on it: {reason}", of.short()),
     };
     let needs = plan.needs_committed.contains(&step.step.id);
     let committed = if needs {
@@ -115,7 +121,11 @@ fn planned(step: &PlannedStep, plan: &PlanView, words: Words, here: &Here) -> St
         String::new()
     };
     let summary = words.summary(&step.summary, here);
-    let mut text = format!("  {}  {}", id(step.step.id), paint(BOLD, &summary));
+    let mut text = format!(
+        "  {}  {}",
+        id(subject(engine, step.step.id, words)),
+        paint(BOLD, &summary)
+    );
     if !why.is_empty() {
         text.push_str(&paint(DIM, &format!("  {why}")));
     }
@@ -125,19 +135,34 @@ fn planned(step: &PlannedStep, plan: &PlanView, words: Words, here: &Here) -> St
     text
 }
 
+/// A redo takes an undo back, but is about what that had undone.
+fn subject(engine: &Engine, id: OperationId, words: Words) -> OperationId {
+    let undo = match words {
+        Words::Redo => engine.store().operation(id).ok().flatten(),
+        Words::Undo | Words::Rollback => None,
+    };
+    undo.and_then(|undo| undo.undoes).unwrap_or(id)
+}
+
 /// Shows how targets stand against what an undo expects.
 fn targets(targets: &[PlannedTarget], here: &Here, words: Words) -> String {
     let rows = targets.iter().map(|planned| {
         let path = here.show(planned.target.path().as_path());
         let (style, said) = match &planned.state {
-            TargetState::ComesBack if words == Words::Redo => (GOOD, "is changed again".to_owned()),
-            TargetState::ComesBack => (GOOD, "comes back".to_owned()),
-            TargetState::AlreadyBefore if words == Words::Redo => (DIM, "is so already".to_owned()),
-            TargetState::AlreadyBefore => (DIM, "is already as before".to_owned()),
-            TargetState::AfterNewerStep => (GOOD, "comes back after the step above".to_owned()),
-            TargetState::Merges => (GOOD, "is merged: only this change is taken out".to_owned()),
+            TargetState::ComesBack if words == Words::Redo => {
+                (GOOD, "will be changed again".to_owned())
+            }
+            TargetState::ComesBack => (GOOD, "will be as before".to_owned()),
+            TargetState::AlreadyBefore if words == Words::Redo => {
+                (DIM, "is changed already".to_owned())
+            }
+            TargetState::AlreadyBefore => (DIM, "is as before already".to_owned()),
+            TargetState::AfterNewerStep => {
+                (GOOD, "will be as before, after the step above".to_owned())
+            }
+            TargetState::Merges => (GOOD, "merges: only this change is taken out".to_owned()),
             TargetState::Overwritten { why } => {
-                (WARN, format!("is overwritten: {}", printable(why)))
+                (WARN, format!("will be overwritten: {}", printable(why)))
             }
             TargetState::Conflict { why } => (BAD, format!("conflict: {}", printable(why))),
         };
@@ -192,7 +217,7 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
         session.ui.done("there was nothing to take back\n");
         return;
     }
-    let mut text = steps(report, &session.here, words);
+    let mut text = steps(engine, report, &session.here, words);
     text.push_str(&left_alone(
         engine,
         &report.left_alone,
@@ -204,15 +229,13 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
         Words::Undo | Words::Rollback => "redo",
         Words::Redo => "undo",
     };
-    if session.ui.is_terminal() {
-        session
-            .ui
-            .hint(&format!("take this back with {}", typed(back)));
-    }
+    session
+        .ui
+        .hint(&format!("take this back with {}", typed(back)));
 }
 
 /// Says what became of each operation and of each of its targets.
-pub(crate) fn steps(report: &UndoReport, here: &Here, words: Words) -> String {
+pub(crate) fn steps(engine: &Engine, report: &UndoReport, here: &Here, words: Words) -> String {
     let mut text = String::new();
     for step in &report.steps {
         let (style, did) = match step.by {
@@ -225,15 +248,14 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, words: Words) -> String {
             text,
             "{} {}  {}",
             paint(style, did),
-            id(step.id),
+            id(subject(engine, step.id, words)),
             paint(BOLD, &summary)
         );
         let rows = step.outcomes.iter().map(|outcome| {
             let path = here.show(outcome.target.path().as_path());
             let said = here.shorten(&printable(&outcome.kind.to_string()));
             vec![
-                Cell::plain(" "),
-                Cell::plain(path),
+                Cell::plain(format!("  {path}")),
                 Cell::new(outcome_style(&outcome.kind), said),
             ]
         });
@@ -255,18 +277,20 @@ pub(super) const fn outcome_style(kind: &OutcomeKind) -> anstyle::Style {
 }
 
 fn left_alone(engine: &Engine, left: &[LeftAlone], here: &Here, stay: &str) -> String {
+    // What is undone already is no news.
+    let stays = |left: &&LeftAlone| !matches!(left, LeftAlone::NotInEffect { .. });
+    let left: Vec<&LeftAlone> = left.iter().filter(stays).collect();
     if left.is_empty() {
         return String::new();
     }
-    let mut text = format!("{} {stay}:\n", counted_of(left, "later operation"));
+    let mut text = format!("{} {stay}:\n", counted_of(&left, "later operation"));
     let rows = left.iter().take(LEFT_ALONE_MAX).map(|left| {
         let operation = engine.store().operation(left.id()).ok().flatten();
         let summary = operation
             .map(|operation| operation.summary)
             .unwrap_or_default();
         vec![
-            Cell::plain(""),
-            Cell::plain(format!("  {}", id(left.id()))),
+            Cell::plain("  ").and(ACCENT, left.id().short()),
             Cell::plain(here.shorten(&printable(&summary))),
             Cell::new(DIM, left.to_string()),
         ]

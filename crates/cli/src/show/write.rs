@@ -58,7 +58,7 @@ pub(crate) fn finished(session: &mut Session, finished: &Finished, said: &str) {
             .done("nothing to do: everything is already as asked\n");
         return;
     };
-    let task = match (&finished.status, &session.global.task) {
+    let task = match (&finished.status, &session.task) {
         (Some(Status::Applied), Some(task)) => format!(" in task {task}"),
         _ => String::new(),
     };

@@ -4,31 +4,16 @@
 //! that is the very inode the effect left, untouched, is not read again.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
 
 use backout_model::{Digest, TargetPath};
 
 use super::error::FileError;
 use super::keep::{digest_of, link_target, meta_of};
-use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta};
+use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, meta};
 
 /// Above this size an untouched inode is believed without reading it.
 pub(crate) const BELIEVED_BYTES_MIN: u64 = 1024 * 1024;
-
-/// How what is there relates to an operation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// As it was before.
-    Before,
-    /// As the operation made it.
-    After,
-    /// Neither.
-    Other {
-        /// What differs from how the operation made it.
-        why: String,
-    },
-}
 
 /// What is at a path now. Digest and metadata are read when first asked for.
 #[derive(Debug)]
@@ -196,170 +181,14 @@ impl Current {
         Ok(*self.digest.get_or_init(|| computed))
     }
 
-    fn meta(&self, place: &Place, node: &Node) -> Result<&Meta, FileError> {
+    /// Gives the metadata of what is there.
+    pub(crate) fn meta(&self, place: &Place, node: &Node) -> Result<&Meta, FileError> {
         if let Some(known) = self.meta.get() {
             return Ok(known);
         }
         let read = meta_of(place, node)?;
         Ok(self.meta.get_or_init(|| read))
     }
-
-    /// Tells which of two images is there.
-    fn state(
-        &self,
-        before: &Image,
-        after: &Image,
-        left: Option<&Identity>,
-    ) -> Result<State, FileError> {
-        // An old tree is known by its inode, a new directory only by its looks: ask for the tree first.
-        if before.is_kept() && self.differs(before, None)?.is_none() {
-            return Ok(State::Before);
-        }
-        let Some(why) = self.differs(after, left)? else {
-            return Ok(State::After);
-        };
-        match self.differs(before, None)? {
-            None => Ok(State::Before),
-            Some(_) => Ok(State::Other { why }),
-        }
-    }
-}
-
-/// Tells where the world stands with respect to every change of a recipe.
-pub(crate) fn judge_all(
-    recipe: &FileRecipe,
-    completion: &FileCompletion,
-) -> Result<Vec<State>, FileError> {
-    let set: HashSet<&TargetPath> = recipe.changes.iter().filter_map(Change::set_path).collect();
-    let mut not_yet: HashSet<TargetPath> = HashSet::new();
-    let mut states = Vec::with_capacity(recipe.changes.len());
-    for (index, change) in recipe.changes.iter().enumerate() {
-        let mut names = std::iter::once(change.path().clone()).chain(change.path().ancestors());
-        // Where an old tree or a file to be moved still stands (or stands again), nothing is of this
-        // effect: what comes later in the recipe did not happen yet.
-        let state = if change.set_path().is_some() && names.any(|name| not_yet.contains(&name)) {
-            State::Before
-        } else {
-            judge(change, completion.identity(index), &set)?
-        };
-        if state == State::Before {
-            match change {
-                Change::Set {
-                    path,
-                    before:
-                        Image::Kept {
-                            node: Kind::Directory,
-                            ..
-                        },
-                    ..
-                }
-                | Change::Move { from: path, .. } => drop(not_yet.insert(path.clone())),
-                Change::Set { .. } | Change::Retouch { .. } => {}
-            }
-        }
-        states.push(state);
-    }
-    Ok(states)
-}
-
-fn judge(
-    change: &Change,
-    left: Option<&Identity>,
-    set: &HashSet<&TargetPath>,
-) -> Result<State, FileError> {
-    match change {
-        Change::Set {
-            path,
-            before,
-            after,
-        } => Current::at(path)?.state(before, after, left),
-        Change::Move {
-            from,
-            to,
-            node,
-            identity,
-            replaced,
-        } => judge_move((from, to), (*node, identity), replaced, set.contains(from)),
-        Change::Retouch {
-            path,
-            before,
-            after,
-        } => {
-            let current = Current::at(path)?;
-            let (Some(place), Some(node)) = (&current.place, &current.node) else {
-                return Ok(State::Other {
-                    why: "it is gone".to_owned(),
-                });
-            };
-            let now = current.meta(place, node)?;
-            match differs_where_changed(now, after, before) {
-                None => Ok(State::After),
-                Some(why) => match differs_where_changed(now, before, after) {
-                    None => Ok(State::Before),
-                    Some(_) => Ok(State::Other { why }),
-                },
-            }
-        }
-    }
-}
-
-/// `is_reused` says that the same recipe puts something else under the old name.
-fn judge_move(
-    (from, to): (&TargetPath, &TargetPath),
-    (kind, identity): (Kind, &Identity),
-    replaced: &Image,
-    is_reused: bool,
-) -> Result<State, FileError> {
-    let (old, new) = (Current::at(from)?, Current::at(to)?);
-    let is_it = |current: &Current| {
-        current
-            .node
-            .is_some_and(|node| node.is_kept(kind, identity))
-    };
-    if is_it(&new) {
-        // An exchange that was cut short leaves the replaced file under the old name.
-        let is_free = old.node.is_none() || is_reused;
-        let is_exchanged =
-            !is_free && !replaced.is_absent() && old.differs(replaced, None)?.is_none();
-        if is_free || is_exchanged {
-            return Ok(State::After);
-        }
-        return Ok(State::Other {
-            why: format!("`{from}` exists again"),
-        });
-    }
-    if is_it(&old) && new.differs(replaced, None)?.is_none() {
-        return Ok(State::Before);
-    }
-    let why = match &new.node {
-        None => format!("`{to}` is gone"),
-        Some(node) if node.identity.ino == identity.ino => {
-            format!(
-                "`{to}`: {}",
-                changed_bytes(identity.size, node.identity.size)
-            )
-        }
-        Some(node) => format!("`{to}` is now another {}", node.kind.word()),
-    };
-    Ok(State::Other { why })
-}
-
-/// Compares only the fields that the change changed: others may change theirs.
-fn differs_where_changed(now: &Meta, wanted: &Meta, other: &Meta) -> Option<String> {
-    let mut seen = wanted.clone();
-    let mut reference = wanted.clone();
-    if wanted.mode != other.mode {
-        seen.mode = now.mode;
-    }
-    if (wanted.uid, wanted.gid) != (other.uid, other.gid) {
-        (seen.uid, seen.gid) = (now.uid, now.gid);
-    }
-    if wanted.xattrs != other.xattrs {
-        seen.xattrs.clone_from(&now.xattrs);
-    }
-    seen.times = None;
-    reference.times = None;
-    differs_in_meta(&seen, &reference, Kind::File)
 }
 
 /// Says how metadata differs, times aside.
@@ -393,7 +222,8 @@ fn differs_in_kind(node: &Node, kind: Kind) -> Option<String> {
     (node.kind != kind).then(|| format!("it is {} now, was {}", node.kind.noun(), kind.noun()))
 }
 
-fn changed_bytes(was: u64, is: u64) -> String {
+/// Says that bytes changed.
+pub(crate) fn changed_bytes(was: u64, is: u64) -> String {
     if was == is {
         format!("content changed since ({was} bytes)")
     } else {

@@ -7,9 +7,9 @@ use backout_model::ports::{
 };
 use backout_model::{Armed, Completion, Effect, OperationId, Target, TargetOutcome, Traits, Verb};
 
-use super::compare::{State, judge_all};
 use super::error::FileError;
 use super::execute::{Purpose, run};
+use super::judge::{State, judge_all};
 use super::plan;
 use super::recipe::{FileCompletion, FileRecipe};
 use super::request::FileRequest;
@@ -44,10 +44,6 @@ impl FileDriver {
     }
 
     /// Tells where each target of an effect stands now. Looks only.
-    #[expect(
-        clippy::unused_self,
-        reason = "the store may be needed by later versions of recipes"
-    )]
     pub fn examine(&self, effect: &Effect) -> Result<Vec<Examined>, FileError> {
         examine(effect)
     }

@@ -15,6 +15,7 @@ mod compare;
 mod driver;
 mod error;
 mod execute;
+mod judge;
 mod keep;
 mod mode;
 mod plan;
@@ -31,9 +32,9 @@ mod view;
 mod tests;
 
 pub use backout_model::text::Occurrence;
-pub use compare::State;
 pub use driver::FileDriver;
 pub use error::FileError;
+pub use judge::State;
 pub use mode::{ModeChange, ModeError};
 pub use request::{Expect, FileRequest, Source};
 pub use stage::{Staged, StagedFile};

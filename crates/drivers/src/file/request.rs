@@ -183,12 +183,13 @@ impl FileRequest {
     pub(crate) const fn kind(&self) -> OperationKind {
         match self {
             Self::Remove { .. } => OperationKind::FileDelete,
-            Self::Patch { .. } | Self::Batch(_) => OperationKind::FileMulti,
-            Self::Move { .. }
+            Self::Patch { .. }
+            | Self::Batch(_)
+            | Self::Move { .. }
             | Self::Copy {
                 recursive: true, ..
-            } => OperationKind::FileMulti,
-            Self::Chmod {
+            }
+            | Self::Chmod {
                 recursive: true, ..
             }
             | Self::Chown {

@@ -4,8 +4,9 @@ use std::io::Read as _;
 
 use backout_model::{Effect, Target, TargetPath};
 
-use super::compare::{Current, State, judge_all};
+use super::compare::Current;
 use super::error::{FileError, Naming as _};
+use super::judge::{State, judge_all};
 use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Meta};
 use super::sys::{Dir, Place};
@@ -169,7 +170,6 @@ fn version(tools: &Tools, path: &TargetPath, image: &Image) -> Result<Version, F
         Image::Absent => Ok(Version::Absent),
         Image::Directory { .. } => Ok(Version::Described("a directory".to_owned())),
         Image::Symlink { to, .. } => Ok(Version::Described(format!("a symbolic link to {to:?}"))),
-        Image::Special { node, .. } => Ok(Version::Described(node.noun().to_owned())),
         Image::Linked { to, .. } => Ok(Version::Described(format!("another name of `{to}`"))),
         Image::File { size, .. } if *size > SHOWN_BYTES_MAX => Ok(too_large(*size)),
         Image::File {
@@ -221,7 +221,9 @@ fn version(tools: &Tools, path: &TargetPath, image: &Image) -> Result<Version, F
                 identity.size
             )))
         }
-        Image::Kept { node, .. } => Ok(Version::Described(node.noun().to_owned())),
+        Image::Special { node, .. } | Image::Kept { node, .. } => {
+            Ok(Version::Described(node.noun().to_owned()))
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 //! - Hence changes that touch, with no fixed line between them, conflict, as they do in git.
 //! - Where a change can be read in two ways (which of three equal lines went?) git picks one; here the
 //!   lines in question are not fixed, and what touches them conflicts. So a clean result does not
-//!   depend on the reading, and is the one of git.
+//!   depend on the reading.
 //!
 //! Not here: conflict markers, and deciding what a conflict means for an undo.
 
@@ -172,14 +172,14 @@ mod tests {
     fn merged(base: &str, ours: &str, theirs: &str) -> String {
         match merge3(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()) {
             Merge::Clean(content) => String::from_utf8(content).unwrap(),
-            other => panic!("{other:?}"),
+            other @ (Merge::Conflicting(_) | Merge::NotText) => panic!("{other:?}"),
         }
     }
 
     fn conflicts(base: &str, ours: &str, theirs: &str) -> Vec<MergeConflict> {
         match merge3(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()) {
             Merge::Conflicting(conflicts) => conflicts,
-            other => panic!("{other:?}"),
+            other @ (Merge::Clean(_) | Merge::NotText) => panic!("{other:?}"),
         }
     }
 
@@ -329,7 +329,9 @@ mod tests {
                 }
             }
         }
+    }
 
+    proptest! {
         #[test]
         fn edits_apart_are_all_there(
             kinds in proptest::collection::vec(0_u8..7, 1..60),

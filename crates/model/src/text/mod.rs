@@ -7,7 +7,7 @@
 //!
 //! - [`unified`] and [`stat`] show a change to people.
 //! - [`merge3`] takes one change out of a file and keeps everybody else's, or says where it cannot.
-//! - [`patch::parse`] and [`patch::apply`] read what `git diff` writes, without fuzz.
+//! - [`patch::parse()`] and [`patch::apply()`] read what `git diff` writes, without fuzz.
 //! - [`replace`] is search and replace for agents: unique unless told otherwise.
 //!
 //! Not here: reading or writing files, deciding which change to take out, decoding of characters.

@@ -105,10 +105,24 @@ pub(crate) enum Flaw {
 
 /// Encodes a whole content, compressed if that makes it smaller.
 pub(crate) fn encode(bytes: &[u8], effort: Effort) -> Encoded {
+    encode_with(&mut Compressor::default(), bytes, effort)
+}
+
+/// What many contents are compressed with, one after the other, without making it anew for each.
+pub(crate) struct Compressor(CCtx<'static>);
+
+impl Default for Compressor {
+    fn default() -> Self {
+        Self(CCtx::create())
+    }
+}
+
+/// Encodes one of many contents.
+pub(crate) fn encode_with(compressor: &mut Compressor, bytes: &[u8], effort: Effort) -> Encoded {
     let compressed = if bytes.len() < COMPRESSED_BYTES_MIN {
         None
     } else {
-        compress(&mut CCtx::create(), bytes, effort.level(bytes.len()))
+        compress(&mut compressor.0, bytes, effort.level(bytes.len()))
     };
     match compressed.filter(|compressed| compressed.len() < bytes.len()) {
         Some(bytes) => Encoded {

@@ -27,6 +27,9 @@ const BATCH_ROWS_MAX: usize = 100;
 /// and no more bytes in them.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// So many free pages may stay for the next writes to fill: four mebibytes.
+const FREE_PAGES_MAX: i64 = 1024;
+
 const MARK: &str = "compacted-lsn";
 
 /// How much one run of compaction may do.
@@ -87,6 +90,7 @@ impl Store {
             // The first one may leave versions whole because their chain is full; the second polishes them.
             run.flush(Durability::Process)?;
             run.flush(Durability::Power)?;
+            self.vacuum(FREE_PAGES_MAX)?;
         }
         Ok(run.report)
     }

@@ -11,36 +11,18 @@ use proptest::prelude::*;
 use super::super::fixture::{HOUR_MS, World, id, noise};
 use super::*;
 
-/// Something like a source file of ten kibibytes: names, numbers and comments that do not repeat exactly.
+/// Ten kibibytes of real code.
 fn source() -> Vec<String> {
-    const WORDS: [&str; 24] = [
-        "count", "buffer", "record", "index", "parse", "target", "limit", "offset", "state",
-        "value", "reader", "writer", "error", "path", "entry", "chunk", "frame", "owner", "lease",
-        "digest", "result", "window", "cursor", "length",
-    ];
-    let dice = noise(42, 40_000);
-    let mut dice = dice
-        .chunks_exact(2)
-        .map(|pair| usize::from(pair[0]) * 256 + usize::from(pair[1]));
-    let mut roll = |sides: usize| dice.next().unwrap() % sides;
-    let mut lines = Vec::new();
-    while lines.iter().map(String::len).sum::<usize>() < 10 * 1024 - lines.len() {
-        let mut word = || WORDS[roll(WORDS.len())];
-        let (a, b, c, d) = (word(), word(), word(), word());
-        let n = roll(5000);
-        lines.push(match roll(9) {
-            0 => format!("/// Gives the {a} of a {b}, or the {c} if there is no {d}."),
-            1 => format!("pub fn {a}_{b}({c}: &{d}) -> Result<usize, Error> {{"),
-            2 => format!("    let {a} = self.{b}.{c}({n})?;"),
-            3 => format!("    if {a}.{b}() > {n} && !{c}.is_empty() {{"),
-            4 => format!("        return Err(Error::{a}{{ {b}: {n}, {c} }});"),
-            5 => format!("    // The {a} may still hold the {b} that {c} wrote before."),
-            6 => format!("    self.{a}.push({b}.{c}_{d}({n}));"),
-            7 => "    }".to_owned(),
-            _ => format!("    {a}.extend({b}.iter().map(|{c}| {c}.{d}() + {n}));"),
-        });
-    }
-    lines
+    let mut left: usize = 10 * 1024;
+    let fits = |line: &&str| {
+        left = left.saturating_sub(line.len() + 1);
+        left > 0
+    };
+    include_str!("compact.rs")
+        .lines()
+        .take_while(fits)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn text(lines: &[String]) -> Vec<u8> {

@@ -74,6 +74,11 @@ impl World {
         self.raw().query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
+    /// How many rows a table has.
+    pub(crate) fn rows(&self, table: &str) -> usize {
+        usize::try_from(self.count(&format!("SELECT count(*) FROM {table}"))).unwrap()
+    }
+
     pub(crate) fn path(&self, below: &str) -> PathBuf {
         self.state.join(below)
     }

@@ -46,7 +46,8 @@ pub struct StoredBytes {
     pub inline: u64,
     /// Packs of chunks.
     pub packs: u64,
-    /// Whole inodes kept in depots, by the space they take. A tree counts once `gc` has looked at it.
+    /// Whole inodes kept in depots, by the space they take. One that was just parked counts from the next write on,
+    /// a large tree with all of it only once `gc` has looked.
     pub slots: u64,
     /// All of these.
     pub total: u64,

@@ -12,7 +12,7 @@ use backout_model::{Digest, OperationId};
 use fastcdc::v2020::{Error as ChunkError, StreamCDC};
 use rusqlite::{Transaction, params};
 
-use super::codec::{self, Effort};
+use super::codec::{Compressor, Effort, encode_with};
 use super::open::{place, read_chunk};
 use super::pack::{
     self, CHUNK_BYTES_AVERAGE, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, NewPack, Place, encode_list,
@@ -114,6 +114,7 @@ struct Stash<'s> {
     chunks: Vec<Digest>,
     /// Each chunk once: where it was written now, or none if the store had it and it was sound.
     known: HashMap<Digest, Option<Place>>,
+    compressor: Compressor,
 }
 
 impl<'s> Stash<'s> {
@@ -123,6 +124,7 @@ impl<'s> Stash<'s> {
             pack: None,
             chunks: Vec::new(),
             known: HashMap::new(),
+            compressor: Compressor::default(),
         }
     }
 
@@ -147,11 +149,12 @@ impl<'s> Stash<'s> {
     }
 
     fn append(&mut self, digest: &Digest, bytes: &[u8]) -> Result<Place, StorageError> {
+        let encoded = encode_with(&mut self.compressor, bytes, Effort::Quick);
         let pack = match &mut self.pack {
             Some(pack) => pack,
             none => none.insert(NewPack::create(self.store)?),
         };
-        pack.append(digest, bytes.len(), &codec::encode(bytes, Effort::Quick))
+        pack.append(digest, bytes.len(), &encoded)
     }
 
     /// Makes the content known, with its chunks and its pack, in one step.

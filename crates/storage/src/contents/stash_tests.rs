@@ -13,6 +13,8 @@ use crate::{StorageError, Store};
 
 const MIB: usize = 1 << 20;
 
+type Damage = Box<dyn Fn(&World)>;
+
 /// A file that compresses a little.
 fn file(seed: u64, size: usize) -> Vec<u8> {
     let mut bytes = noise(seed, size);
@@ -38,7 +40,7 @@ fn a_small_stream_goes_into_the_database() {
         assert!(world.read(&bytes));
     }
     assert_eq!(world.list("contents"), [""; 0]);
-    assert_eq!(world.count("SELECT count(*) FROM reference"), 3);
+    assert_eq!(world.rows("reference"), 3);
 }
 
 #[test]
@@ -72,7 +74,7 @@ fn a_large_file_comes_back_and_a_similar_one_costs_little() {
     world.stash(3, &second);
     assert_eq!(world.store.stored_bytes().unwrap(), after);
     assert_eq!(world.list("contents"), ["1.pack", "2.pack"]);
-    assert_eq!(world.count("SELECT count(*) FROM reference"), 3);
+    assert_eq!(world.rows("reference"), 3);
     for pack in world.list("contents") {
         let mode = fs::metadata(world.path("contents").join(pack))
             .unwrap()
@@ -111,10 +113,7 @@ fn a_pack_can_be_read_without_the_database() {
         .last()
         .map(|last| last.offset + FRAME_BYTES + u64::from(last.stored));
     assert_eq!(length, Some(fs::metadata(&path).unwrap().len()));
-    assert_eq!(
-        places.len() as i64,
-        world.count("SELECT count(*) FROM chunk")
-    );
+    assert_eq!(places.len(), world.rows("chunk"));
     let pack = fs::File::open(&path).unwrap();
     let bytes: usize = places
         .iter()
@@ -137,7 +136,7 @@ fn every_kind_of_damage_to_a_pack_is_reported() {
     let sql = |sql: &'static str| {
         move |world: &World| assert!(world.raw().execute(sql, []).unwrap() > 0, "{sql}")
     };
-    let damages: Vec<Box<dyn Fn(&World)>> = vec![
+    let damages: Vec<Damage> = vec![
         Box::new(overwrite(HEADER_BYTES)),                     // marker
         Box::new(overwrite(HEADER_BYTES + 4)),                 // form
         Box::new(overwrite(HEADER_BYTES + 8)),                 // stored
@@ -210,7 +209,7 @@ fn a_source_that_fails_leaves_nothing() {
     impl Read for Broken {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::NotConnected)?;
-            if self.0 % 3 == 0 {
+            if self.0.is_multiple_of(3) {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             buffer.copy_from_slice(&noise(self.0 as u64, buffer.len()));
@@ -221,8 +220,8 @@ fn a_source_that_fails_leaves_nothing() {
     let error = world.store.stash(id(1), &mut Broken(100)).unwrap_err();
     assert!(matches!(error, ContentsError::Store(_)));
     assert_eq!(world.list("contents"), [""; 0]);
-    assert_eq!(world.count("SELECT count(*) FROM content"), 0);
-    assert_eq!(world.count("SELECT count(*) FROM chunk"), 0);
+    assert_eq!(world.rows("content"), 0);
+    assert_eq!(world.rows("chunk"), 0);
 }
 
 #[test]
@@ -265,10 +264,7 @@ fn many_stashes_at_once_do_not_meet() {
     for n in 0..6 {
         assert!(world.read(&[&file(n, MIB), common.as_slice()].concat()));
     }
-    assert_eq!(
-        world.list("contents").len() as i64,
-        world.count("SELECT count(*) FROM pack")
-    );
+    assert_eq!(world.list("contents").len(), world.rows("pack"));
     world.counts_are_right();
 }
 

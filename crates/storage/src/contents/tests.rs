@@ -81,7 +81,7 @@ fn a_content_under_a_false_name_is_refused() {
         .store
         .write(Durability::Process, |tx| put(&world.store, tx, &lie));
     assert!(matches!(result, Err(StorageError::Inconsistent { .. })));
-    assert_eq!(world.count("SELECT count(*) FROM content"), 0);
+    assert_eq!(world.rows("content"), 0);
 }
 
 #[test]

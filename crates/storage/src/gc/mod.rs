@@ -118,7 +118,7 @@ impl Store {
             ..GcReport::default()
         };
         progress(0, STEPS);
-        self.measure_slots()?;
+        self.measure_all_slots()?;
         progress(1, STEPS);
         self.let_go(
             &request.retention,
@@ -131,18 +131,21 @@ impl Store {
         )?;
         self.tidy_slots(&mut report)?;
         self.tidy_staging(&mut report)?;
+        // Last: until here a dead lease tells whose leftovers these are.
+        self.drop_dead_leases()?;
         progress(5, STEPS);
         report.audit_records = self.audit_records(&request.retention, request.now)?;
         report.after = self.write(Durability::Process, |tx| self.recount_stored(tx))?;
-        self.vacuum()?;
+        self.vacuum(0)?;
         progress(STEPS, STEPS);
         Ok(report)
     }
 
-    /// Makes sure that the store is under its cap before the next write adds to it. Costs nothing if it is.
+    /// Makes sure that the store is under its cap before the next write adds to it. Costs next to nothing if it is.
     /// If images that may not go fill it, the write must not happen: [`StorageError::OverCap`].
     pub fn make_room(&self, retention: &Retention, now: Timestamp) -> Result<(), StorageError> {
         let cap = retention.store_bytes_max;
+        self.measure_new_slots()?;
         if self.stored_bytes()?.total <= cap {
             return Ok(());
         }
@@ -220,8 +223,8 @@ impl Store {
         Ok(file)
     }
 
-    /// Gives free pages of the database back, a few at a time.
-    fn vacuum(&self) -> Result<(), StorageError> {
+    /// Gives free pages of the database back if there are more than `pages_min`, a few at a time.
+    pub(crate) fn vacuum(&self, pages_min: i64) -> Result<(), StorageError> {
         let named = |error| self.named(error);
         let free = |transaction: &rusqlite::Transaction<'_>| {
             transaction
@@ -229,7 +232,7 @@ impl Store {
                 .map_err(named)
         };
         let mut left = self.read(free)?;
-        while left > 0 {
+        while left > pages_min {
             let now = self.write(Durability::Process, |transaction| {
                 let sql = format!("PRAGMA incremental_vacuum({VACUUM_PAGES})");
                 let mut vacuum = transaction.prepare(&sql).map_err(named)?;

@@ -67,15 +67,20 @@ impl Store {
         &self,
         transaction: &Transaction<'_>,
     ) -> Result<HashSet<i64>, StorageError> {
+        let sql = "SELECT id FROM operation
+                   WHERE status IN ('armed', 'applied', 'in-doubt', 'failed')";
+        Ok(self.operation_ids(transaction, sql)?.into_iter().collect())
+    }
+
+    /// Lists the operations that a query gives.
+    pub(super) fn operation_ids(
+        &self,
+        transaction: &Transaction<'_>,
+        sql: &str,
+    ) -> Result<Vec<i64>, StorageError> {
         let named = |error| self.named(error);
-        let mut statement = transaction
-            .prepare(
-                "SELECT id FROM operation WHERE status IN ('armed', 'applied', 'in-doubt', 'failed')",
-            )
-            .map_err(named)?;
-        let rows = statement
-            .query_map([], |row| row.get::<_, i64>(0))
-            .map_err(named)?;
+        let mut statement = transaction.prepare(sql).map_err(named)?;
+        let rows = statement.query_map([], |row| row.get(0)).map_err(named)?;
         rows.map(|id| id.map_err(named)).collect()
     }
 

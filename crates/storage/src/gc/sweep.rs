@@ -27,7 +27,6 @@ const DEAD: &str = "SELECT rowid, digest FROM content
 impl Store {
     /// Removes references of operations that never came to be, and then what nothing refers to.
     pub(super) fn sweep_contents(&self, report: &mut GcReport) -> Result<(), StorageError> {
-        self.drop_dead_leases()?;
         self.write(Durability::Process, |transaction| {
             self.drop_dead_references(transaction)
         })?;
@@ -84,17 +83,10 @@ impl Store {
     fn drop_dead_references(&self, transaction: &Transaction<'_>) -> Result<(), StorageError> {
         let named = |error| self.named(error);
         let leases = self.live_leases(transaction)?;
-        let mut statement = transaction
-            .prepare(
-                "SELECT DISTINCT operation FROM reference
-                 WHERE NOT EXISTS (SELECT 1 FROM operation
-                                   WHERE operation.id = reference.operation AND operation.retained = 1)",
-            )
-            .map_err(named)?;
-        let operations = statement
-            .query_map([], |row| row.get::<_, i64>(0))
-            .and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
-            .map_err(named)?;
+        let sql = "SELECT DISTINCT operation FROM reference
+                   WHERE NOT EXISTS (SELECT 1 FROM operation
+                                     WHERE operation.id = reference.operation AND operation.retained = 1)";
+        let operations = self.operation_ids(transaction, sql)?;
         for operation in operations {
             if !leases.operations.contains(&operation) {
                 transaction

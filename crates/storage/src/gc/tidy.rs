@@ -3,6 +3,9 @@
 //! A kept inode gets its row when its operation is armed; before that, the lease of its operation protects it. The
 //! lease is older than the inode, so directories are listed first and the tables are asked afterwards: what was listed
 //! and has neither by then will never have one.
+//!
+//! A depot on another file system may serve other state directories of the same user as well: there only what belongs to
+//! an operation of this journal is ours to remove.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{CString, OsStr, OsString};
@@ -11,12 +14,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use backout_crashpoint::crash_point;
-use backout_model::ports::Durability;
-use rusqlite::{Transaction, params};
+use rusqlite::Transaction;
 
 use super::remove::{list, open_private, remove};
 use super::{GcReport, LeftBehind};
-use crate::contents::{Kept, add_stored, allocated_bytes};
 use crate::journal::id_to_sql;
 use crate::state_dir::{DEPOT, STAGING};
 use crate::{StorageError, Store};
@@ -55,7 +56,10 @@ impl Store {
         Ok((self.stray_slots()?, self.stray_staging()?))
     }
 
+    /// Lists kept inodes whose operation needs none. A name tells the operation, so they are known by that even
+    /// if the state directory was moved and lies elsewhere than the rows say.
     fn stray_slots(&self) -> Result<Vec<Stray>, StorageError> {
+        let own = self.directory.path().join(DEPOT);
         let mut listed = Vec::new();
         for depot in self.read(|transaction| self.depots(transaction))? {
             listed.extend(named_by_operation(&depot));
@@ -64,40 +68,33 @@ impl Store {
             return Ok(Vec::new());
         }
         self.read(|transaction| {
-            let known = self.slot_rows(transaction)?;
-            let known: HashSet<_> = known
-                .iter()
-                .map(|row| (row.depot.as_slice(), row.name.as_bytes()))
+            let mut needed = self.protected(transaction)?;
+            let with_slots = "SELECT id FROM operation WHERE retained = 1
+                              UNION SELECT operation FROM slot";
+            needed.extend(self.operation_ids(transaction, with_slots)?);
+            let known = "SELECT id FROM operation UNION SELECT operation FROM lease";
+            let known: HashSet<i64> = self
+                .operation_ids(transaction, known)?
+                .into_iter()
                 .collect();
-            let is_known = |stray: &Stray| {
-                known.contains(&(
-                    stray.directory.as_os_str().as_bytes(),
-                    stray.name.as_bytes(),
-                ))
-            };
-            self.without_protected(transaction, listed, is_known)
+            let is_ours = |id: &i64, stray: &Stray| stray.directory == own || known.contains(id);
+            listed.retain(|(id, stray)| !needed.contains(id) && is_ours(id, stray));
+            Ok(listed.into_iter().map(|(_, stray)| stray).collect())
         })
     }
 
     fn stray_staging(&self) -> Result<Vec<Stray>, StorageError> {
-        let listed = named_by_operation(&self.directory.path().join(STAGING));
-        self.read(|transaction| self.without_protected(transaction, listed, |_| false))
+        let mut listed = named_by_operation(&self.directory.path().join(STAGING));
+        let needed = self.read(|transaction| self.protected(transaction))?;
+        listed.retain(|(id, _)| !needed.contains(id));
+        Ok(listed.into_iter().map(|(_, stray)| stray).collect())
     }
 
-    /// Leaves out what belongs to an operation that is unfinished or has a living owner.
-    fn without_protected(
-        &self,
-        transaction: &Transaction<'_>,
-        listed: Vec<(i64, Stray)>,
-        is_known: impl Fn(&Stray) -> bool,
-    ) -> Result<Vec<Stray>, StorageError> {
-        let leases = self.live_leases(transaction)?;
-        let unfinished = self.unfinished(transaction)?;
-        let is_protected = |id: &i64| leases.operations.contains(id) || unfinished.contains(id);
-        let strays = listed
-            .into_iter()
-            .filter(|(id, stray)| !is_protected(id) && !is_known(stray));
-        Ok(strays.map(|(_, stray)| stray).collect())
+    /// Lists the operations that are unfinished or have a living owner.
+    fn protected(&self, transaction: &Transaction<'_>) -> Result<HashSet<i64>, StorageError> {
+        let mut protected = self.unfinished(transaction)?;
+        protected.extend(self.live_leases(transaction)?.operations);
+        Ok(protected)
     }
 
     /// Lists every depot: our own, those made on other file systems, and those that slots lie in.
@@ -115,70 +112,6 @@ impl Store {
         }
         Ok(depots)
     }
-
-    fn slot_rows(&self, transaction: &Transaction<'_>) -> Result<Vec<SlotRow>, StorageError> {
-        let named = |error| self.named(error);
-        let mut statement = transaction
-            .prepare("SELECT depot, name, bytes FROM slot")
-            .map_err(named)?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok(SlotRow {
-                    depot: row.get(0)?,
-                    name: row.get(1)?,
-                    bytes: row.get(2)?,
-                })
-            })
-            .map_err(named)?;
-        rows.map(|row| row.map_err(named)).collect()
-    }
-
-    /// Measures the kept inodes that were not there, or not whole, when their operation was armed, and forgets
-    /// the size of those that an undo took out again. One whose depot cannot be looked at keeps its size.
-    pub(super) fn measure_slots(&self) -> Result<(), StorageError> {
-        let rows = self.read(|transaction| self.slot_rows(transaction))?;
-        let mut changed = Vec::new();
-        for row in rows {
-            let depot = Path::new(OsStr::from_bytes(&row.depot));
-            if !depot.is_dir() {
-                continue;
-            }
-            let path = depot.join(&row.name);
-            let bytes = match std::fs::symlink_metadata(&path) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
-                Ok(_) if row.bytes == 0 => allocated_bytes(&path).unwrap_or(0).cast_signed(),
-                Ok(_) | Err(_) => row.bytes,
-            };
-            if bytes != row.bytes {
-                changed.push((row, bytes));
-            }
-        }
-        if changed.is_empty() {
-            return Ok(());
-        }
-        self.write(Durability::Process, |transaction| {
-            let mut update = transaction
-                .prepare_cached(
-                    "UPDATE slot SET bytes = ?4 WHERE depot = ?1 AND name = ?2 AND bytes = ?3",
-                )
-                .map_err(|error| self.named(error))?;
-            for (row, bytes) in &changed {
-                let updated = update
-                    .execute(params![row.depot, row.name, row.bytes, bytes])
-                    .map_err(|error| self.named(error))?;
-                if updated == 1 {
-                    add_stored(self, transaction, Kept::Slots, bytes - row.bytes)?;
-                }
-            }
-            Ok(())
-        })
-    }
-}
-
-struct SlotRow {
-    depot: Vec<u8>,
-    name: String,
-    bytes: i64,
 }
 
 /// Lists what begins with an operation's id. A depot that is not there, or not ours, has nothing for us; a name

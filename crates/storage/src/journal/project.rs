@@ -38,7 +38,6 @@ pub(super) fn project(
                 "UPDATE operation SET completion = ?2 WHERE id = ?1",
                 params![id_to_sql(*id), bytes],
             )?;
-            contents::measure_slots(store, transaction, *id)?;
             projection.status(*id, Status::Applied)?;
             projection.release(*id)
         }

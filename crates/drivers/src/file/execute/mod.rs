@@ -147,7 +147,7 @@ pub(crate) fn run(
     tools
         .progress
         .total(u64::try_from(steps.len()).unwrap_or(0));
-    let times = run.times_of(parents);
+    let times = settle::times_of(parents);
     let all_times = run.times_of_all();
     match run.all(parents, &times) {
         Ok(completion) => Ok(completion),

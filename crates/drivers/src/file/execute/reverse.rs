@@ -15,7 +15,7 @@ impl Run<'_> {
         let mut failed = None;
         while let Some(done) = self.done.pop() {
             if let Err(error) = self.take_back(&done) {
-                let path = done.index().and_then(|index| self.steps.get(index));
+                let path = self.steps.get(done.index());
                 let path = path
                     .map(|step| step.change.path().to_string())
                     .unwrap_or_default();
@@ -38,7 +38,7 @@ impl Run<'_> {
     }
 
     fn take_back(&mut self, done: &Done) -> Result<(), FileError> {
-        let Some(step) = done.index().and_then(|index| self.steps.get(index)) else {
+        let Some(step) = self.steps.get(done.index()) else {
             return Ok(());
         };
         match (done, &step.change) {
@@ -141,13 +141,13 @@ impl Run<'_> {
                     path: index.to_string(),
                 })
             },
-            |stage| Dir::of(stage),
+            Dir::of,
         )
     }
 }
 
 impl Done {
-    const fn index(&self) -> Option<usize> {
+    const fn index(&self) -> usize {
         match self {
             Self::Made(index)
             | Self::Taken(index)
@@ -157,7 +157,7 @@ impl Done {
             | Self::Moved(index, _)
             | Self::Retouched(index)
             | Self::Parked(index)
-            | Self::Dropped(index) => Some(*index),
+            | Self::Dropped(index) => *index,
         }
     }
 }

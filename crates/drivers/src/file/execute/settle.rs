@@ -36,15 +36,6 @@ impl Run<'_> {
         self.tools.reach("file.checked")
     }
 
-    /// Reads the times of the directories whose entries are about to change.
-    pub(super) fn times_of(&self, parents: &[ParentTimes]) -> Vec<Option<Times>> {
-        let read = |parent: &ParentTimes| Dir::open(&parent.path).ok()?.node().ok();
-        parents
-            .iter()
-            .map(|parent| read(parent).map(|node| node.times))
-            .collect()
-    }
-
     /// Reads the times of every directory that a step may touch, for the case that it fails.
     pub(super) fn times_of_all(&self) -> Vec<(TargetPath, Times)> {
         let mut paths = BTreeSet::new();
@@ -116,8 +107,7 @@ impl Run<'_> {
             identities.push(node.map(|node| node.identity));
         }
         wait_out_the_tick(&identities);
-        let after = self
-            .times_of(parents)
+        let after = times_of(parents)
             .into_iter()
             .map(|times| times.map(|times| times.mtime));
         Ok(FileCompletion {
@@ -125,6 +115,15 @@ impl Run<'_> {
             parents: after.collect(),
         })
     }
+}
+
+/// Reads the times of the directories whose entries are about to change.
+pub(super) fn times_of(parents: &[ParentTimes]) -> Vec<Option<Times>> {
+    let read = |parent: &ParentTimes| Dir::open(&parent.path).ok()?.node().ok();
+    parents
+        .iter()
+        .map(|parent| read(parent).map(|node| node.times))
+        .collect()
 }
 
 /// Gives a directory its times.

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use backout_model::TargetPath;
 use backout_model::text::{Occurrence, replace};
 
-use super::{Planner, View};
+use super::{Planner, View, near};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{INLINE_BYTES_MAX, meta_of};
 use crate::file::recipe::{Change, Image, Kind, Meta};
@@ -254,7 +254,7 @@ impl Planner<'_> {
             Incoming::Bytes(content) => Some(content.clone()),
             Incoming::File(_) | Incoming::Stream(..) | Incoming::Grown(..) => None,
         };
-        let near = self.near(path)?;
+        let near = near(path)?;
         let waiting = wait(self.tools, self.id, &near, &mut self.open, incoming)?;
         let stored = small.is_some_and(|content| self.keeper.inline(waiting.digest, &content));
         let meta = self.dress(path, &near, &waiting.material, wanted)?;

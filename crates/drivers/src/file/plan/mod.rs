@@ -7,25 +7,27 @@ mod content;
 mod copy;
 mod metadata;
 mod patch;
+mod prepared;
 mod targets;
 mod tree;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use backout_model::ports::Prepared;
-use backout_model::{OperationId, Target, TargetPath};
+use backout_model::{OperationId, TargetPath};
 
 use super::error::FileError;
 use super::execute::{Seen, Step};
 use super::keep::Keeper;
-use super::recipe::{Change, FileRecipe, Image, Kind, ParentTimes};
+use super::recipe::{Change, Image, Kind};
 use super::request::FileRequest;
 use super::resolve::{Last, refuse_escape, resolve};
 use super::stage::{Material, Staged};
 use super::sys::{Dir, Node, Place};
 use super::tools::Tools;
 
+pub(crate) use prepared::{parents_of, prepared, targets_of};
 pub(crate) use targets::targets;
 
 /// Plans a request.
@@ -79,6 +81,7 @@ impl<'t> Planner<'t> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm per kind of request")]
     fn add(&mut self, request: &FileRequest, in_batch: bool) -> Result<(), FileError> {
         if in_batch {
             request.paths().into_iter().try_for_each(refuse_escape)?;
@@ -342,23 +345,6 @@ impl<'t> Planner<'t> {
         }
     }
 
-    /// Opens the nearest directory above a name that exists already.
-    fn near(&self, path: &TargetPath) -> Result<Arc<Dir>, FileError> {
-        let mut last = FileError::Unusable {
-            path: path.to_string(),
-        };
-        for above in path.ancestors() {
-            match Dir::open(&above) {
-                Ok(dir) => return Ok(dir),
-                Err(error @ (FileError::NotFound { .. } | FileError::NotADirectory { .. })) => {
-                    last = error;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Err(last)
-    }
-
     fn finish(mut self) -> Result<Prepared<Staged>, FileError> {
         self.steps.retain(|step| match &step.change {
             Change::Set { before, after, .. } => !(before.is_absent() && after.is_absent()),
@@ -374,114 +360,19 @@ impl<'t> Planner<'t> {
     }
 }
 
-/// Wraps steps and what they keep into what the engine arms.
-pub(crate) fn prepared(
-    id: OperationId,
-    keeper: Keeper<'_>,
-    steps: Vec<Step>,
-    parents: Vec<ParentTimes>,
-    is_undo: bool,
-) -> Result<Prepared<Staged>, FileError> {
-    let changes: Vec<Change> = steps.iter().map(|step| step.change.clone()).collect();
-    let recipe = FileRecipe {
-        operation: id,
-        changes,
-        parents: parents.clone(),
+/// Opens the nearest directory above a name that exists already.
+fn near(path: &TargetPath) -> Result<Arc<Dir>, FileError> {
+    let mut last = FileError::Unusable {
+        path: path.to_string(),
     };
-    let needed: BTreeSet<_> = recipe
-        .changes
-        .iter()
-        .flat_map(Change::images)
-        .filter_map(Image::stored)
-        .collect();
-    let mut contents = keeper.contents;
-    contents.retain(|content| needed.contains(&content.digest));
-    contents.sort_by_key(|content| content.digest);
-    contents.dedup_by_key(|content| content.digest);
-    Ok(Prepared {
-        targets: recipe.changes.iter().flat_map(targets_of).collect(),
-        recipe: recipe.encode()?,
-        contents,
-        is_noop: steps.is_empty(),
-        staged: Staged::new(steps, parents, is_undo),
-        notes: keeper.notes,
-    })
-}
-
-/// Names what a change writes.
-pub(crate) fn targets_of(change: &Change) -> Vec<Target> {
-    let target = |path: &TargetPath, is_tree: bool| {
-        if is_tree {
-            Target::tree(path.clone())
-        } else {
-            Target::node(path.clone())
-        }
-    };
-    match change {
-        Change::Set {
-            path,
-            before,
-            after,
-        } => {
-            let is_whole = |image: &Image| {
-                matches!(
-                    image,
-                    Image::Kept {
-                        node: Kind::Directory,
-                        ..
-                    }
-                )
-            };
-            // What comes to be below a new directory stands on it.
-            let comes_or_goes = is_directory(before) != is_directory(after);
-            let is_tree = comes_or_goes || is_whole(before) || is_whole(after);
-            vec![target(path, is_tree)]
-        }
-        Change::Move { from, to, node, .. } => {
-            let is_tree = *node == Kind::Directory;
-            vec![target(from, is_tree), target(to, is_tree)]
-        }
-        Change::Retouch { path, .. } => vec![target(path, false)],
-    }
-}
-
-fn is_directory(image: &Image) -> bool {
-    matches!(image, Image::Directory { .. })
-}
-
-/// Notes the times of the directories that exist and whose entries change.
-pub(crate) fn parents_of<'c>(
-    changes: impl Iterator<Item = &'c Change>,
-) -> Result<Vec<ParentTimes>, FileError> {
-    let mut paths = BTreeSet::new();
-    let mut own = BTreeSet::new();
-    for change in changes {
-        match change {
-            Change::Set { path, .. } => {
-                paths.extend(path.parent());
-                own.insert(path.clone());
+    for above in path.ancestors() {
+        match Dir::open(&above) {
+            Ok(dir) => return Ok(dir),
+            Err(error @ (FileError::NotFound { .. } | FileError::NotADirectory { .. })) => {
+                last = error;
             }
-            Change::Move { from, to, .. } => {
-                paths.extend(from.parent());
-                paths.extend(to.parent());
-            }
-            Change::Retouch { .. } => {}
-        }
-    }
-    let mut parents = Vec::new();
-    for path in paths.into_iter().filter(|path| !own.contains(path)) {
-        match Dir::open(&path) {
-            Ok(dir) => {
-                let before = dir.node()?.times;
-                parents.push(ParentTimes {
-                    path,
-                    before,
-                    after: None,
-                });
-            }
-            Err(FileError::NotFound { .. } | FileError::NotADirectory { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(parents)
+    Err(last)
 }

@@ -41,7 +41,10 @@ fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<
                 }
             }
         }
-        FileRequest::Remove { path, recursive } => {
+        FileRequest::Remove { path, recursive }
+        | FileRequest::Chown {
+            path, recursive, ..
+        } => {
             found.push(target(at(path, Last::Itself)?, *recursive));
         }
         FileRequest::Move { from, to, .. } => {
@@ -70,11 +73,6 @@ fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<
             path, recursive, ..
         } => {
             found.push(target(at(path, Last::Followed)?, *recursive));
-        }
-        FileRequest::Chown {
-            path, recursive, ..
-        } => {
-            found.push(target(at(path, Last::Itself)?, *recursive));
         }
         FileRequest::Batch(requests) => {
             for request in requests {

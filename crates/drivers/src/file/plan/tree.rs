@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use backout_model::TargetPath;
 
-use super::{Planner, View};
+use super::{Planner, View, near};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
@@ -123,7 +123,7 @@ impl Planner<'_> {
         };
         self.refuse_taken(to, replace, node.kind == Kind::Directory)?;
         self.need_parent(to, false)?;
-        if !is_same_mount(&place.dir, &*self.near(to)?)? {
+        if !is_same_mount(&place.dir, &*near(to)?)? {
             self.keeper
                 .notes
                 .push(format!("`{from}` was copied to another file system"));
@@ -252,7 +252,7 @@ impl Planner<'_> {
         if let Some(Image::Directory { meta }) = planned.and_then(|index| self.after(*index)) {
             return Ok(meta.clone());
         }
-        inherit::of_dir(&*self.near(path)?)
+        inherit::of_dir(&*near(path)?)
     }
 
     pub(super) fn symlink(

@@ -35,7 +35,7 @@ fn set_xattr(world: &World, name: &str, key: &str, value: &[u8]) {
     rustix::fs::lsetxattr(world.path(name), key, value, flags).unwrap();
 }
 
-/// user::rw-, user:1234:rwx, group::r--, mask::rwx, other::r--
+/// `user::rw-, user:1234:rwx, group::r--, mask::rwx, other::r--`
 fn acl() -> Vec<u8> {
     let mut list = 2_u32.to_le_bytes().to_vec();
     for (tag, permissions, id) in [

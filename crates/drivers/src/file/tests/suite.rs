@@ -16,10 +16,8 @@ fn case(
 ) {
     conforms(name, || {
         let mut world = make();
-        world.request = Some(Box::new(request));
-        if let Some(drift) = drift {
-            world.drift = Some(Box::new(drift));
-        }
+        world.request = Some(request);
+        world.drift = drift;
         world
     });
 }

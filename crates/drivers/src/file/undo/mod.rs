@@ -5,10 +5,12 @@
 //! stands does nothing at all, so no operation is ever half taken back.
 
 mod merge;
+mod names;
 mod obtain;
 mod prepare;
 pub(crate) mod recover;
 mod restore;
+mod steps;
 
 use backout_model::{OutcomeKind, Target, TargetOutcome};
 

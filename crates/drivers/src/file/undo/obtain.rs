@@ -7,7 +7,7 @@ use crate::file::error::FileError;
 use crate::file::keep::digest_of;
 use crate::file::recipe::{Image, Kind};
 use crate::file::stage::Material;
-use crate::file::sys::Dir;
+use crate::file::sys::{Dir, Place};
 use crate::file::tools::Tools;
 
 /// An image that can be made, with what it is made from.
@@ -86,11 +86,7 @@ fn obtain_kept(
         Err(FileError::NotFound { .. }) => None,
         Err(error) => return Err(error),
     };
-    let node = place
-        .as_ref()
-        .map(|place| place.node())
-        .transpose()?
-        .flatten();
+    let node = place.as_ref().map(Place::node).transpose()?.flatten();
     if let (Some(place), Some(node)) = (&place, node) {
         // A copy exists where other names could change the bytes: then stamps are not proof enough.
         let is_same = match copy {
@@ -109,12 +105,12 @@ fn obtain_kept(
                 },
                 copy: *copy,
             };
-            let note = (!is_same)
+            let said = (!is_same)
                 .then(|| format!("`{path}` was changed by another process after it was kept"));
             return Ok(Ok(Obtained {
                 image,
                 material: Material::Image,
-                note,
+                note: said,
             }));
         }
     }
@@ -132,10 +128,10 @@ fn obtain_kept(
         stored: true,
         meta,
     };
-    let note = format!("`{path}` comes back as a file of its own: its other names changed since");
+    let said = format!("`{path}` comes back as a file of its own: its other names changed since");
     Ok(
         obtain(tools, path, &file, anyway)?.map(|obtained| Obtained {
-            note: Some(note),
+            note: Some(said),
             ..obtained
         }),
     )

@@ -6,9 +6,10 @@ use backout_model::ports::{OnConflict, PreparedUndo};
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
 use super::outcomes_of;
-use crate::file::compare::{Current, State, judge_all};
+use crate::file::compare::Current;
 use crate::file::error::FileError;
 use crate::file::execute::Step;
+use crate::file::judge::{State, judge_all};
 use crate::file::keep::Keeper;
 use crate::file::plan::{parents_of, prepared};
 use crate::file::recipe::{Change, FileCompletion, FileRecipe, ParentTimes};

@@ -1,7 +1,7 @@
 //! Unified patches, as `git diff` and `diff -u` write them.
 //!
-//! - [`parse`] checks the whole patch before anybody applies a part of it: counts, names, kinds.
-//! - [`apply`] wants every line of context exactly. A hunk may have moved, but only to the one nearest
+//! - [`parse()`] checks the whole patch before anybody applies a part of it: counts, names, kinds.
+//! - [`apply()`] wants every line of context exactly. A hunk may have moved, but only to the one nearest
 //!   place where all of it matches; there is no fuzz.
 //! - Names are bytes. `/dev/null` is no name: a file that is created has no old one, a file that is
 //!   deleted no new one.
@@ -52,7 +52,7 @@ impl FilePatch {
         self.new.as_ref().or(self.old.as_ref())
     }
 
-    /// Gives the name for errors, even of a patch that was not made by [`parse`].
+    /// Gives the name for errors, even of a patch that was not made by [`parse()`].
     fn name(&self) -> PatchPath {
         self.path()
             .cloned()

@@ -1,0 +1,108 @@
+//! `--json`: one object per run, the same shape that the journal and every later surface have.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// Takes out what differs from run to run: who wrote.
+fn reply(ran: &crate::world::Ran) -> Value {
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran}");
+    assert_eq!(ran.out.lines().count(), 1, "one object on one line");
+    let mut value = serde_json::from_str(&ran.out).unwrap();
+    blank_owners(&mut value);
+    value
+}
+
+fn blank_owners(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if name == "owner" {
+                    *field = json!("…");
+                } else {
+                    blank_owners(field);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(blank_owners),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap()
+}
+
+#[test]
+fn a_write_answers_with_its_id() {
+    let world = World::new();
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["--json", "write", "a", "--text", "1"]))), @"");
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["--json", "write", "a", "--text", "1"]))), @"");
+}
+
+#[test]
+fn the_log_answers_with_operations() {
+    let world = World::new();
+    world.did(["--agent", "claude", "write", "a", "--text", "1"]);
+    world.did(["write", "a", "--text", "2"]);
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["log", "--json"]))), @"");
+}
+
+#[test]
+fn an_undo_answers_with_its_plan_and_its_outcome() {
+    let world = World::new();
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["write", "b", "--text", "1"]);
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["undo", "@-1", "--json", "--dry-run"]))), @"");
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["undo", "@-1", "--json"]))), @"");
+}
+
+#[test]
+fn an_error_is_an_object_on_standard_error() {
+    let world = World::new();
+    let ran = world.cli(["--json", "undo", "7f3c"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    let value: Value = serde_json::from_str(&ran.err).unwrap();
+    insta::assert_snapshot!(pretty(&value), @"");
+}
+
+#[test]
+fn an_undo_in_part_is_a_reply_and_an_error() {
+    let world = World::new();
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["write", "b", "--text", "2"]);
+    world.put("b", "somebody else's");
+    let ran = world.cli(["undo", "--json", "--partial", "@", "@-1"]);
+    let reply: Value = serde_json::from_str(&ran.out).unwrap();
+    let error: Value = serde_json::from_str(&ran.err).unwrap();
+    assert_eq!(
+        (ran.code, &reply["reply"], &error["severity"]),
+        (1, &json!("undone"), &json!("refused"))
+    );
+}
+
+#[test]
+fn every_command_answers_with_one_object() {
+    let world = World::new();
+    world.did(["write", "a", "--text", "1"]);
+    for (arguments, kind) in [
+        (&["show", "@"][..], "shown"),
+        (&["diff", "@"], "diff"),
+        (&["status"], "status"),
+        (&["task", "begin", "t"], "task"),
+        (&["task", "list"], "tasks"),
+        (&["commit", "t"], "committed"),
+        (&["checkpoint", "c"], "checkpoint"),
+        (&["checkpoint", "--list"], "checkpoints"),
+        (&["recover"], "recovered"),
+        (&["verify"], "verified"),
+        (&["gc", "-n"], "collected"),
+        (&["doctor"], "doctor"),
+        (&["export", "-o", "x"], "exported"),
+        (&["undo"], "undone"),
+        (&["redo"], "undone"),
+    ] {
+        let ran = world.run(world.command(arguments).arg("--json"));
+        assert_eq!(reply(&ran)["reply"], kind, "{arguments:?}");
+    }
+}

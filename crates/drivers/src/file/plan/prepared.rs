@@ -1,0 +1,125 @@
+//! What a list of steps is to the engine: a recipe, targets, contents, and the times of directories.
+
+use std::collections::BTreeSet;
+
+use backout_model::ports::Prepared;
+use backout_model::{OperationId, Target, TargetPath};
+
+use crate::file::error::FileError;
+use crate::file::execute::Step;
+use crate::file::keep::Keeper;
+use crate::file::recipe::{Change, FileRecipe, Image, Kind, ParentTimes};
+use crate::file::stage::Staged;
+use crate::file::sys::Dir;
+
+/// Wraps steps and what they keep into what the engine arms.
+pub(crate) fn prepared(
+    id: OperationId,
+    keeper: Keeper<'_>,
+    steps: Vec<Step>,
+    parents: Vec<ParentTimes>,
+    is_undo: bool,
+) -> Result<Prepared<Staged>, FileError> {
+    let changes: Vec<Change> = steps.iter().map(|step| step.change.clone()).collect();
+    let recipe = FileRecipe {
+        operation: id,
+        changes,
+        parents: parents.clone(),
+    };
+    let needed: BTreeSet<_> = recipe
+        .changes
+        .iter()
+        .flat_map(Change::images)
+        .filter_map(Image::stored)
+        .collect();
+    let mut contents = keeper.contents;
+    contents.retain(|content| needed.contains(&content.digest));
+    contents.sort_by_key(|content| content.digest);
+    contents.dedup_by_key(|content| content.digest);
+    Ok(Prepared {
+        targets: recipe.changes.iter().flat_map(targets_of).collect(),
+        recipe: recipe.encode()?,
+        contents,
+        is_noop: steps.is_empty(),
+        staged: Staged::new(steps, parents, is_undo),
+        notes: keeper.notes,
+    })
+}
+
+/// Names what a change writes.
+pub(crate) fn targets_of(change: &Change) -> Vec<Target> {
+    let target = |path: &TargetPath, is_tree: bool| {
+        if is_tree {
+            Target::tree(path.clone())
+        } else {
+            Target::node(path.clone())
+        }
+    };
+    match change {
+        Change::Set {
+            path,
+            before,
+            after,
+        } => {
+            let is_whole = |image: &Image| {
+                matches!(
+                    image,
+                    Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    }
+                )
+            };
+            // What comes to be below a new directory stands on it.
+            let comes_or_goes = is_directory(before) != is_directory(after);
+            let is_tree = comes_or_goes || is_whole(before) || is_whole(after);
+            vec![target(path, is_tree)]
+        }
+        Change::Move { from, to, node, .. } => {
+            let is_tree = *node == Kind::Directory;
+            vec![target(from, is_tree), target(to, is_tree)]
+        }
+        Change::Retouch { path, .. } => vec![target(path, false)],
+    }
+}
+
+fn is_directory(image: &Image) -> bool {
+    matches!(image, Image::Directory { .. })
+}
+
+/// Notes the times of the directories that exist and whose entries change.
+pub(crate) fn parents_of<'c>(
+    changes: impl Iterator<Item = &'c Change>,
+) -> Result<Vec<ParentTimes>, FileError> {
+    let mut paths = BTreeSet::new();
+    let mut own = BTreeSet::new();
+    for change in changes {
+        match change {
+            Change::Set { path, .. } => {
+                paths.extend(path.parent());
+                own.insert(path.clone());
+            }
+            Change::Move { from, to, .. } => {
+                paths.extend(from.parent());
+                paths.extend(to.parent());
+            }
+            Change::Retouch { .. } => {}
+        }
+    }
+    let mut parents = Vec::new();
+    for path in paths.into_iter().filter(|path| !own.contains(path)) {
+        match Dir::open(&path) {
+            Ok(dir) => {
+                let before = dir.node()?.times;
+                parents.push(ParentTimes {
+                    path,
+                    before,
+                    after: None,
+                });
+            }
+            Err(FileError::NotFound { .. } | FileError::NotADirectory { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(parents)
+}

@@ -1,0 +1,140 @@
+//! The way back of a move and of changed permissions.
+
+use backout_model::ports::OnConflict;
+use backout_model::{OutcomeKind, TargetPath};
+
+use super::obtain::obtain;
+use super::prepare::Undo;
+use super::put_back_changed;
+use crate::file::compare::Current;
+use crate::file::error::FileError;
+use crate::file::execute::{Seen, Step};
+use crate::file::judge::State;
+use crate::file::keep::meta_of;
+use crate::file::recipe::{Change, Image, Kind, Meta};
+use crate::file::stage::Material;
+
+impl Undo<'_> {
+    pub(super) fn take_back_retouch(
+        &mut self,
+        path: &TargetPath,
+        before: &Meta,
+        after: &Meta,
+        state: State,
+    ) -> Result<OutcomeKind, FileError> {
+        match (state, self.on_conflict) {
+            (State::Before, _) => return Ok(OutcomeKind::AlreadyGone),
+            (State::Other { why }, OnConflict::Refuse | OnConflict::Merge) => {
+                return Ok(OutcomeKind::Conflict { why });
+            }
+            (State::After, _) | (State::Other { .. }, OnConflict::Force) => {}
+        }
+        let current = Current::at(path)?;
+        let (Some(place), Some(node)) = (&current.place, &current.node) else {
+            return Ok(OutcomeKind::Conflict {
+                why: "it is gone".to_owned(),
+            });
+        };
+        let mut now = meta_of(place, node)?;
+        now.times = None;
+        let wanted = put_back_changed(&now, before, after);
+        let euid = rustix::process::geteuid().as_raw();
+        if euid != 0 && wanted.uid != now.uid {
+            let (uid, gid) = (wanted.uid, wanted.gid);
+            let why = format!("owner {uid}:{gid} can only be restored by root");
+            return Ok(OutcomeKind::Failed { why });
+        }
+        let change = Change::Retouch {
+            path: path.clone(),
+            before: now,
+            after: wanted,
+        };
+        let step = Step::new(0, change, Material::Image);
+        self.steps.push(Step {
+            seen: Seen::There(*node),
+            ..step
+        });
+        Ok(OutcomeKind::Restored)
+    }
+
+    pub(super) fn take_back_move(
+        &mut self,
+        (from, to): (&TargetPath, &TargetPath),
+        kind: Kind,
+        replaced: &Image,
+        state: State,
+    ) -> Result<OutcomeKind, FileError> {
+        let (old, new) = (Current::at(from)?, Current::at(to)?);
+        let outcome = match (state, self.on_conflict) {
+            (State::Before, _) => return Ok(OutcomeKind::AlreadyGone),
+            (State::Other { why }, OnConflict::Refuse) => return Ok(OutcomeKind::Conflict { why }),
+            (State::Other { why }, OnConflict::Merge) if old.node.is_some() => {
+                return Ok(OutcomeKind::Conflict { why });
+            }
+            // Only the name was ours to change: with the name taken back, everybody's changes stay.
+            (State::Other { .. }, OnConflict::Merge) => OutcomeKind::Merged,
+            (State::After, _) | (State::Other { .. }, OnConflict::Force) => OutcomeKind::Restored,
+        };
+        let moved = new
+            .node
+            .filter(|node| node.kind == kind && self.has_directory(&old));
+        let Some(node) = moved else {
+            return Ok(OutcomeKind::Conflict {
+                why: format!("`{to}` is gone or something else"),
+            });
+        };
+        let obtained = match obtain(self.tools, to, replaced, false)? {
+            Ok(obtained) => obtained,
+            Err(why) => return Ok(OutcomeKind::Failed { why }),
+        };
+        let (there, seen_at_new) = match (self.withdrawn(from), &old.place, &old.node) {
+            (Some(withdrawn), _, _) => withdrawn,
+            (None, Some(_), Some(node)) if node.kind == Kind::Directory => {
+                return Ok(OutcomeKind::Conflict {
+                    why: format!("`{from}` is a directory now"),
+                });
+            }
+            (None, Some(place), Some(_)) => {
+                let (image, node) = self.keeper.keep(place)?;
+                (image, Seen::There(node))
+            }
+            (None, _, _) => (Image::Absent, Seen::Absent),
+        };
+        let change = Change::Move {
+            from: to.clone(),
+            to: from.clone(),
+            node: node.kind,
+            identity: node.identity,
+            replaced: there,
+        };
+        let step = Step::new(0, change, Material::Image);
+        self.steps.push(Step {
+            seen: Seen::There(node),
+            seen_at_new,
+            ..step
+        });
+        if !obtained.image.is_absent() {
+            self.put(&new, (Image::Absent, Seen::Absent), obtained)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Takes out the step that only makes room under a name, so that a move can replace what is there in
+    /// one step.
+    fn withdrawn(&mut self, path: &TargetPath) -> Option<(Image, Seen)> {
+        let makes_room = |step: &Step| match &step.change {
+            Change::Set {
+                path: other,
+                after,
+                before,
+            } => other == path && after.is_absent() && !before.is_directory(),
+            Change::Move { .. } | Change::Retouch { .. } => false,
+        };
+        let index = self.steps.iter().position(makes_room)?;
+        let step = self.steps.remove(index);
+        match step.change {
+            Change::Set { before, .. } => Some((before, step.seen)),
+            Change::Move { .. } | Change::Retouch { .. } => None,
+        }
+    }
+}
