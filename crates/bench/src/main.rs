@@ -17,6 +17,9 @@ use report::{Report, Row};
 /// What any measurement can fail with.
 type Failure = Box<dyn std::error::Error>;
 
+/// Measures in a directory of its own.
+type Measurement = fn(&Path) -> Result<Vec<Row>, Failure>;
+
 fn main() -> ExitCode {
     match measure() {
         Ok(()) => ExitCode::SUCCESS,
@@ -32,7 +35,6 @@ fn measure() -> Result<(), Failure> {
         .prefix("backout-bench-")
         .tempdir()?;
     let mut report = Report::default();
-    type Measurement = fn(&Path) -> Result<Vec<Row>, Failure>;
     let measurements: [(&str, Measurement); 5] = [
         ("durable writes of 4 KiB", durable::small),
         ("replacing large files", durable::large),

@@ -13,7 +13,7 @@ use crate::report::Row;
 pub(crate) fn fifty_edits(directory: &Path) -> Result<Vec<Row>, Failure> {
     let engine = Engine::open(Settings::new(directory.join("state")))?;
     let path = directory.join("config.rs");
-    let mut lines: Vec<String> = (0..).map(line).scan(0, fits).collect();
+    let mut lines: Vec<String> = (0..1000).map(line).scan(0, fits).collect();
     fs::write(&path, text(&lines))?;
     for edit in 0..50 {
         let place = (edit * 37) % lines.len();

@@ -22,8 +22,7 @@ const STYLES: Styles = Styles::styled()
 const HEADING: &str = "Global options";
 
 const AFTER_HELP: &str = "\
-An operation (REF) is named by the beginning of its id, as `backout log` shows it; `@` is the newest, `@-1` the one
-before it.
+An operation (REF) is named by the beginning of its id, as `backout log` shows it; `@` is the newest, `@-1` the one before it.
 
 Exit codes: 0 done, 1 refused or failed, 2 asked wrongly, 3 the store is broken.";
 
@@ -33,7 +32,6 @@ Exit codes: 0 done, 1 refused or failed, 2 asked wrongly, 3 the store is broken.
 /// done, preview an undo, undo one bad step and keep the independent work that came later.
 #[derive(Debug, Parser)]
 #[command(name = "backout", version, styles = STYLES, after_help = AFTER_HELP, max_term_width = 100)]
-#[command(disable_help_subcommand = true, infer_subcommands = false)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -47,24 +45,26 @@ pub(crate) struct Cli {
 pub(crate) struct GlobalArgs {
     // The environment is not read by the parser: what it sets would show up in every usage line, and for a list it
     // matters whether `--agent` was typed.
-    /// Where the state is kept [env: `BACKOUT_STATE_DIR`] [default: `~/.local/state/backout`]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(
+        help = "Where the state is kept [env: BACKOUT_STATE_DIR] [default: ~/.local/state/backout]"
+    )]
     pub(crate) state_dir: Option<PathBuf>,
 
-    /// The agent that asks [env: `BACKOUT_AGENT`]
     #[arg(long, global = true, value_name = "NAME")]
+    #[arg(help = "The agent that asks [env: BACKOUT_AGENT]")]
     pub(crate) agent: Option<AgentId>,
 
-    /// The task that the work belongs to [env: `BACKOUT_TASK`]
     #[arg(long, global = true, value_name = "NAME")]
+    #[arg(help = "The task that the work belongs to [env: BACKOUT_TASK]")]
     pub(crate) task: Option<TaskId>,
 
     /// What a write builds on, beside what can be seen; may be repeated
     #[arg(long, global = true, value_name = "REF")]
     pub(crate) depends_on: Vec<String>,
 
-    /// How much the store may hold, like 500MB or 2GiB [env: `BACKOUT_CAP_BYTES`]
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(help = "How much the store may hold, like 500MB or 2GiB [env: BACKOUT_CAP_BYTES]")]
     pub(crate) cap: Option<u64>,
 
     /// Print one JSON object: the reply on stdout, or the error on stderr
@@ -75,8 +75,9 @@ pub(crate) struct GlobalArgs {
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
-    /// When to use colour
+    /// When to use colour: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(hide_possible_values = true)]
     pub(crate) color: Color,
 }
 

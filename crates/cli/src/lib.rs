@@ -1,12 +1,13 @@
 //! The command line: builds a command of the engine, has it carried out, and shows the reply.
 //!
 //! - One file per command in `commands/`; its `…Args` is the help, its `cmd_…` the work.
-//! - All output goes through [`ui::Ui`]: replies to stdout, talk and errors to stderr, `--json` everywhere.
+//! - All output goes through `ui::Ui`: replies to stdout, talk and errors to stderr, `--json` everywhere.
 //! - What a reply looks like to people is in `show/`: one renderer per reply, all pure.
 //!
 //! Not here: anything that writes a target or decides what to undo (`engine`).
 
 mod accounts;
+mod advice;
 mod args;
 mod base64;
 mod batch;
@@ -33,9 +34,11 @@ use crate::session::Session;
 /// Runs one command line, the program's name first, and gives the exit code: 0 done, 1 refused or failed,
 /// 2 asked wrongly, 3 the store is broken.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let is_json = arguments.iter().any(|argument| argument == "--json");
     let cli = match args::parse(arguments) {
         Ok(parsed) => parsed,
-        Err(error) => return ui::show_usage(&error),
+        Err(error) => return ui::show_usage(&error, is_json),
     };
     let mut session = Session::new(cli.global);
     let result = session.read_environment().map_err(Failure::from);

@@ -1,21 +1,21 @@
 //! One run of the command: who asks, where the state is, and how the answer is shown.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use backout_drivers::file::{FileRequest, Progress};
 use backout_engine::{Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock};
 use backout_model::ports::Clock as _;
-use backout_model::{AgentId, PlanError, Retention, TaskId, Timestamp};
+use backout_model::{AgentId, Retention, TaskId, Timestamp};
 use backout_storage::OperationRef;
 
+use crate::advice;
 use crate::args::GlobalArgs;
 use crate::commands::gc::parse_size;
 use crate::env_vars;
 use crate::failure::Failure;
 use crate::paths::Here;
 use crate::show;
-use crate::show::undo::{Asked, Words};
+use crate::show::undo::Asked;
 use crate::state_dir::state_dir;
 use crate::ui::{Bar, Ui};
 
@@ -109,14 +109,23 @@ impl Session {
     /// Has a write carried out and says so in the past tense.
     pub(crate) fn write(&mut self, request: FileRequest) -> Result<(), Failure> {
         let said = show::write::past(&request, &self.here);
+        let kind = advice::Asked::of(&request);
         let engine = self.engine()?;
-        let reply = self.execute(&engine, Command::Write { request })?;
-        match reply {
-            Reply::Finished(finished) if !self.ui.is_json() => {
+        match self.execute(&engine, Command::Write { request }) {
+            Ok(Reply::Finished(finished)) if !self.ui.is_json() => {
                 show::write::finished(self, &finished, &said);
                 Ok(())
             }
-            other => self.show(&engine, &other),
+            Ok(reply) => self.show(&engine, &reply),
+            Err(Failure::Engine(EngineError::File(error))) => {
+                let better = kind.advice(&error);
+                let mut report = Report::from(EngineError::File(error));
+                if let Some(advice) = better {
+                    report.next = vec![advice.to_owned()];
+                }
+                Err(report.into())
+            }
+            Err(failure) => Err(failure),
         }
     }
 
@@ -125,7 +134,7 @@ impl Session {
         let engine = self.engine()?;
         match self.execute(&engine, command) {
             Ok(Reply::Plan(plan)) if !self.ui.is_json() => {
-                show::undo::plan(self, &engine, &plan, asked);
+                show::plan::plan(self, &engine, &plan, asked);
                 Ok(())
             }
             Ok(Reply::Undone(report)) if !self.ui.is_json() => {
@@ -143,12 +152,7 @@ impl Session {
                 self.ui.print(&text);
                 Err(EngineError::Partial(report).into())
             }
-            Err(Failure::Engine(EngineError::Plan(PlanError::Nothing)))
-                if asked.words == Words::Redo =>
-            {
-                let report = Report::refused("there is nothing to redo");
-                Err(report.next("see what was undone with `backout log`").into())
-            }
+            Err(Failure::Engine(error)) => Err(show::undo::report(error, asked).into()),
             Err(failure) => Err(failure),
         }
     }
@@ -231,7 +235,7 @@ pub(crate) fn now() -> Timestamp {
 /// The fixed clock of hermetic tests, where the engine has it from.
 #[cfg(feature = "testing")]
 fn fixed_now() -> Option<Timestamp> {
-    let directory = PathBuf::from(std::env::var_os("BACKOUT_TEST_SEED")?);
+    let directory = std::path::PathBuf::from(std::env::var_os("BACKOUT_TEST_SEED")?);
     let fixed = std::fs::read_to_string(directory.join("now")).ok();
     Some(Timestamp(
         fixed

@@ -138,7 +138,8 @@ impl Engine {
         self.files.sync_count()
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
+    /// Tells the time by the engine's clock.
+    pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 

@@ -118,32 +118,29 @@ impl Engine {
             .unwrap_or_else(|error| failed_everywhere(&undo.targets, &error));
         crash_point("recover.finished");
         let is_done = outcomes.iter().all(|outcome| outcome.kind.is_settled());
-        let events = match self.store.operation(undone)?.filter(|_| is_done) {
-            Some(operation) => {
-                let step = UndoStep {
-                    id: undone,
-                    with: operation.redone_by.unwrap_or(undone),
-                    strategy: operation.decision.strategy,
-                    chosen: Chosen::Named,
-                };
-                let mut events = vec![
-                    Event::Applied {
-                        id,
-                        completion: Completion::default(),
-                    },
-                    Event::Commit { id },
-                ];
-                events.extend(what_follows(&operation, &step, id, &outcomes));
-                events
-            }
-            None => {
-                let why = "its process died, and it could not be finished".to_owned();
-                vec![Event::Abort {
+        let events = if let Some(operation) = self.store.operation(undone)?.filter(|_| is_done) {
+            let step = UndoStep {
+                id: undone,
+                with: operation.redone_by.unwrap_or(undone),
+                strategy: operation.decision.strategy,
+                chosen: Chosen::Named,
+            };
+            let mut events = vec![
+                Event::Applied {
                     id,
-                    why,
-                    outcomes: outcomes.clone(),
-                }]
-            }
+                    completion: Completion::default(),
+                },
+                Event::Commit { id },
+            ];
+            events.extend(what_follows(&operation, &step, id, &outcomes));
+            events
+        } else {
+            let why = "its process died, and it could not be finished".to_owned();
+            vec![Event::Abort {
+                id,
+                why,
+                outcomes: outcomes.clone(),
+            }]
         };
         self.store.append(&Entry::of(events), Durability::Power)?;
         Ok((settled_as(&outcomes, Status::Committed), outcomes))

@@ -13,7 +13,7 @@ use backout_drivers::file::{Examined, FileError, State};
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, OnConflict};
 use backout_model::{
     DependencyReason, Effect, Event, Goal, History, LeftAlone, Operation, OperationId, OutcomeKind,
-    Permission, Status, TargetOutcome, UndoPlan, UndoStep, Verb, plan_undo,
+    Permission, Status, Target, TargetOutcome, UndoPlan, UndoStep, Verb, plan_undo,
 };
 use backout_storage::{Filter, OperationRef};
 
@@ -325,13 +325,10 @@ impl Engine {
             };
             let effect = self.store.effect(step.with)?;
             let mut targets = Vec::new();
+            // What a newer step changes first cannot be judged yet; the state of one target may hang on another.
+            let is_later = newer.iter().any(|other| overlap(other, operation));
             for examined in self.files.examine(&effect)? {
-                let touched = |op: &&Operation| {
-                    op.targets
-                        .iter()
-                        .any(|t| t.overlap(&examined.target).is_some())
-                };
-                let state = if newer.iter().any(touched) {
+                let state = if is_later {
                     TargetState::AfterNewerStep
                 } else {
                     self.state(&effect, &examined, options)?
@@ -568,6 +565,11 @@ pub(crate) fn what_follows(
     events
 }
 
+fn overlap(one: &Operation, other: &Operation) -> bool {
+    let touches = |target: &Target| other.targets.iter().any(|t| t.overlap(target).is_some());
+    one.targets.iter().any(touches)
+}
+
 fn of_what(operation: &Operation) -> String {
     match operation.verb {
         Verb::Undo | Verb::Redo => operation.summary.trim_start_matches("undo of ").to_owned(),
@@ -603,7 +605,7 @@ fn skipped(operation: &Operation) -> UndoneStep {
 }
 
 fn all(operation: &Operation, kind: &OutcomeKind) -> Vec<TargetOutcome> {
-    let outcome = |target: &backout_model::Target| TargetOutcome::new(target.clone(), kind.clone());
+    let outcome = |target: &Target| TargetOutcome::new(target.clone(), kind.clone());
     operation.targets.iter().map(outcome).collect()
 }
 

@@ -22,10 +22,10 @@ pub enum IdError {
     },
     /// The text is empty, too long, or has characters a name may not have.
     #[error(
-        "`{text}` is not a {what} name (1 to {NAME_BYTES_MAX} letters, digits, `.`, `_`, `-`, `:`, `/`, `@`)"
+        "`{text}` cannot name {what} (1 to {NAME_BYTES_MAX} letters, digits, `.`, `_`, `-`, `:`, `/`, `@`)"
     )]
     NotAName {
-        /// What kind of name was wanted.
+        /// What was to be named.
         what: &'static str,
         /// What was given.
         text: String,
@@ -136,17 +136,17 @@ macro_rules! name {
 name!(
     /// Names the agent that asked for a write.
     AgentId,
-    "agent"
+    "an agent"
 );
 name!(
     /// Names a piece of agent work whose operations are committed or rolled back together.
     TaskId,
-    "task"
+    "a task"
 );
 name!(
     /// Names a point of the journal to return to.
     CheckpointName,
-    "checkpoint"
+    "a checkpoint"
 );
 
 fn is_name(text: &str) -> bool {

@@ -237,10 +237,10 @@ fn file_write(traits: &Traits) -> Decision {
         return Decision::new(Strategy::Transaction, Fallback::SnapshotAndMerge, reason);
     }
     if traits.size_bytes >= SNAPSHOT_BYTES_MAX {
-        let reason = format!("{} bytes are too many to copy", traits.size_bytes);
+        let reason = format!("too large to copy (size {})", traits.size_bytes);
         return Decision::new(Strategy::Transaction, Fallback::Snapshot, reason);
     }
-    let reason = format!("{} bytes are cheap to keep whole", traits.size_bytes);
+    let reason = format!("small enough to keep whole (size {})", traits.size_bytes);
     Decision::new(Strategy::Snapshot, Fallback::Transaction, reason)
 }
 
@@ -276,14 +276,14 @@ mod tests {
                 with(K::FileWrite, |t| t.size_bytes = 100 * MIB - 1),
                 Snapshot,
                 Some(F::Transaction),
-                "cheap",
+                "keep whole",
             ),
             (
                 "file >= 100 MB",
                 with(K::FileWrite, |t| t.size_bytes = 100 * MIB),
                 Transaction,
                 Some(F::Snapshot),
-                "too many",
+                "too large",
             ),
             (
                 "multi-file",
@@ -383,7 +383,7 @@ mod tests {
                 with(K::FileWrite, |t| t.writes_per_minute = 5),
                 Snapshot,
                 Some(F::Transaction),
-                "cheap",
+                "keep whole",
             ),
             (
                 "frequent and large",

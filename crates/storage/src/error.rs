@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use backout_model::{Lsn, OperationId, Owner, RecordError, Target};
+use backout_model::{Digest, Lsn, OperationId, Owner, RecordError, Target};
 
 /// Says why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +88,12 @@ pub enum StorageError {
     DuplicateId {
         /// The id.
         id: OperationId,
+    },
+    /// A content that a recipe needs left the store before the recipe was recorded.
+    #[error("the content {digest} is gone")]
+    ContentGone {
+        /// The content.
+        digest: Digest,
     },
     /// A stored record is damaged.
     #[error("the journal's chain is broken")]

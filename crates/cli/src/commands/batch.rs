@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::input::read_file_or_stdin;
 use crate::session::Session;
 
-/// Make several changes as one operation: all or nothing.
+/// Make several changes as one operation: all or nothing
 ///
 /// The changes come as JSON, from a file or from standard input:
 ///

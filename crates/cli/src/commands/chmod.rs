@@ -20,7 +20,7 @@ pub(crate) struct ChmodArgs {
     mode: ModeChange,
 
     /// What to change.
-    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
 
     /// Change all that is below directories as well.

@@ -21,7 +21,7 @@ pub(crate) struct ChownArgs {
     owner: String,
 
     /// What to change.
-    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
 
     /// Change all that is below directories as well.

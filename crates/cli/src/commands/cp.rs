@@ -9,7 +9,7 @@ use super::{all_or_nothing, destinations};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Make second files and directories like the first.
+/// Copy files and directories.
 ///
 /// If DEST is a directory, everything is copied into it. Several sources are copied together or not at all.
 #[derive(Debug, Args)]

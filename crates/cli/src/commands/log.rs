@@ -44,7 +44,6 @@ pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failu
         agent: session.global.agent.clone(),
         task: session.global.task.clone(),
         path,
-        after: None,
         limit: Some(args.limit).filter(|limit| *limit > 0),
         ..Filter::default()
     };

@@ -14,7 +14,7 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 pub(crate) struct MkdirArgs {
     /// The directories to make.
-    #[arg(required = true, value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::DirPath)]
     paths: Vec<PathBuf>,
 
     /// Make missing directories above too, and do not mind one that is there.

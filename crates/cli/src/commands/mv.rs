@@ -9,7 +9,7 @@ use super::{all_or_nothing, destinations};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Give files and directories another name or place.
+/// Move or rename files and directories.
 ///
 /// If DEST is a directory, everything is moved into it. Several sources move together or not at all.
 #[derive(Debug, Args)]

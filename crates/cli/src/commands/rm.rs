@@ -16,7 +16,7 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
     /// What to remove.
-    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
 
     /// Remove directories with all that is in them.

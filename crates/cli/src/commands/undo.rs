@@ -45,7 +45,7 @@ pub(crate) struct HowArgs {
     #[arg(long)]
     force: bool,
 
-    /// Take back committed operations too that nobody named but that depend on it.
+    /// Also take back committed operations that depend on it and that nobody named.
     #[arg(long)]
     committed: bool,
 

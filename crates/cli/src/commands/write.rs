@@ -1,6 +1,6 @@
 //! `backout write`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use backout_drivers::file::{Expect, FileRequest, Source};
 use clap::{Args, ValueHint};
@@ -25,7 +25,7 @@ pub(crate) struct WriteArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     path: PathBuf,
 
-    /// Take the content from this file instead of standard input.
+    /// Take the content from this file; `-` is standard input, as without it.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "text")]
     from: Option<PathBuf>,
 
@@ -59,8 +59,8 @@ pub(crate) fn cmd_write(session: &mut Session, args: WriteArgs) -> Result<(), Fa
     let path = absolute(&args.path)?;
     let source = match (args.text, args.from) {
         (Some(text), _) => Source::Bytes(text.into_bytes()),
-        (None, Some(from)) => Source::Path(absolute(&from)?),
-        (None, None) => content_from_stdin("give `--text STRING` or `--from FILE`")?,
+        (None, Some(from)) if from != Path::new("-") => Source::Path(absolute(&from)?),
+        (None, _) => content_from_stdin("give `--text STRING` or `--from FILE`")?,
     };
     let request = if args.append {
         FileRequest::Append { path, source }

@@ -7,6 +7,7 @@ mod diff;
 mod gc;
 pub(crate) mod log;
 mod operation;
+pub(crate) mod plan;
 mod recover;
 mod status;
 mod tasks;
@@ -27,7 +28,7 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
     let now = now();
     match reply {
         Reply::Finished(finished) => write::finished(session, finished, &finished.summary),
-        Reply::Plan(plan) => undo::plan(session, engine, plan, &undo::Asked::undo()),
+        Reply::Plan(plan) => plan::plan(session, engine, plan, &undo::Asked::undo()),
         Reply::Undone(report) => undo::undone(session, engine, report, undo::Words::Undo),
         Reply::Task(task) => tasks::begun(session, task),
         Reply::Tasks { tasks } => tasks::list(session, tasks, now),

@@ -4,7 +4,7 @@ use backout_engine::{RecoverReport, Recovered};
 use backout_model::Status;
 
 use super::log::status_style;
-use super::undo::outcome_style;
+use super::undo::{Words, outcome_style, outcome_text};
 use super::{counted_of, id, typed};
 use crate::session::Session;
 use crate::ui::{BOLD, Cell, paint, printable, table};
@@ -29,7 +29,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             paint(BOLD, &summary)
         );
         let rows = recovered.outcomes.iter().map(|outcome| {
-            let said = here.shorten(&printable(&outcome.kind.to_string()));
+            let said = outcome_text(outcome, &here, Words::Undo);
             let path = here.show(outcome.target.path().as_path());
             vec![
                 Cell::plain(format!("  {path}")),

@@ -1,9 +1,9 @@
-//! What an undo, a redo or a rollback would do, and what it did.
+//! What an undo, a redo or a rollback did.
 
 use std::fmt::Write as _;
 
-use backout_engine::{Engine, PlanView, PlannedStep, PlannedTarget, TargetState, UndoReport};
-use backout_model::{Chosen, LeftAlone, OperationId, OutcomeKind};
+use backout_engine::{Engine, EngineError, Report, UndoReport};
+use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome};
 
 use super::{counted_of, id, typed};
 use crate::paths::Here;
@@ -44,7 +44,7 @@ impl Asked {
 }
 
 impl Words {
-    const fn would(self) -> &'static str {
+    pub(super) const fn would(self) -> &'static str {
         match self {
             Self::Undo => "would undo",
             Self::Redo => "would redo",
@@ -69,146 +69,13 @@ impl Words {
     }
 
     /// The undo that a redo takes back is no news: what was undone is.
-    fn summary(self, summary: &str, here: &Here) -> String {
+    pub(super) fn summary(self, summary: &str, here: &Here) -> String {
         let summary = match self {
             Self::Redo => summary.strip_prefix("undo of ").unwrap_or(summary),
             Self::Undo | Self::Rollback => summary,
         };
         here.shorten(&printable(summary))
     }
-}
-
-/// Shows what would happen, and what to type next.
-pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, asked: &Asked) {
-    let number = counted_of(&plan.steps, "operation");
-    let order = if plan.steps.len() > 1 {
-        ", newest first"
-    } else {
-        ""
-    };
-    let mut text = format!("{} {number}{order}:\n", asked.words.would());
-    for step in &plan.steps {
-        text.push_str(&planned(engine, step, plan, asked.words, &session.here));
-    }
-    text.push_str(&left_alone(
-        engine,
-        &plan.left_alone,
-        &session.here,
-        "would stay",
-    ));
-    session.ui.print(&text);
-    for hint in next(plan, asked) {
-        session.ui.hint(&hint);
-    }
-}
-
-fn planned(
-    engine: &Engine,
-    step: &PlannedStep,
-    plan: &PlanView,
-    words: Words,
-    here: &Here,
-) -> String {
-    let why = match &step.step.chosen {
-        Chosen::Named => String::new(),
-        Chosen::DependsOn { on, reason } => format!("depends on {}: {reason}", on.short()),
-        Chosen::DependencyOf { of, reason } => format!("{} depends on it: {reason}", of.short()),
-    };
-    let needs = plan.needs_committed.contains(&step.step.id);
-    let committed = if needs {
-        paint(WARN, "  committed: needs --committed")
-    } else {
-        String::new()
-    };
-    let summary = words.summary(&step.summary, here);
-    let mut text = format!(
-        "  {}  {}",
-        id(subject(engine, step.step.id, words)),
-        paint(BOLD, &summary)
-    );
-    if !why.is_empty() {
-        text.push_str(&paint(DIM, &format!("  {why}")));
-    }
-    text.push_str(&committed);
-    text.push('\n');
-    text.push_str(&targets(&step.targets, here, words));
-    text
-}
-
-/// A redo takes an undo back, but is about what that had undone.
-fn subject(engine: &Engine, id: OperationId, words: Words) -> OperationId {
-    let undo = match words {
-        Words::Redo => engine.store().operation(id).ok().flatten(),
-        Words::Undo | Words::Rollback => None,
-    };
-    undo.and_then(|undo| undo.undoes).unwrap_or(id)
-}
-
-/// Shows how targets stand against what an undo expects.
-fn targets(targets: &[PlannedTarget], here: &Here, words: Words) -> String {
-    let rows = targets.iter().map(|planned| {
-        let path = here.show(planned.target.path().as_path());
-        let (style, said) = match &planned.state {
-            TargetState::ComesBack if words == Words::Redo => {
-                (GOOD, "will be changed again".to_owned())
-            }
-            TargetState::ComesBack => (GOOD, "will be as before".to_owned()),
-            TargetState::AlreadyBefore if words == Words::Redo => {
-                (DIM, "is changed already".to_owned())
-            }
-            TargetState::AlreadyBefore => (DIM, "is as before already".to_owned()),
-            TargetState::AfterNewerStep => {
-                (GOOD, "will be as before, after the step above".to_owned())
-            }
-            TargetState::Merges => (GOOD, "merges: only this change is taken out".to_owned()),
-            TargetState::Overwritten { why } => {
-                (WARN, format!("will be overwritten: {}", printable(why)))
-            }
-            TargetState::Conflict { why } => (BAD, format!("conflict: {}", printable(why))),
-        };
-        vec![
-            Cell::plain("          "),
-            Cell::plain(path),
-            Cell::new(style, said),
-        ]
-    });
-    table(rows.collect(), None)
-}
-
-fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
-    let command = |flag: &str| typed(&format!("{}{flag}", asked.typed));
-    if plan.is_executable {
-        return vec![format!("do it with {}", command(""))];
-    }
-    let mut hints = Vec::new();
-    if !plan.needs_committed.is_empty() {
-        hints.push(format!(
-            "take the committed operations back as well with {}",
-            command(" --committed")
-        ));
-    }
-    let is_conflict = |target: &PlannedTarget| matches!(target.state, TargetState::Conflict { .. });
-    if plan
-        .steps
-        .iter()
-        .any(|step| step.targets.iter().any(is_conflict))
-    {
-        hints.push(format!(
-            "take out only this change with {}",
-            command(" --merge")
-        ));
-        hints.push(format!(
-            "restore anyway, keeping what is there now, with {}",
-            command(" --force")
-        ));
-        if plan.steps.len() > 1 {
-            hints.push(format!(
-                "take back what can be with {}",
-                command(" --partial")
-            ));
-        }
-    }
-    hints
 }
 
 /// Shows what happened.
@@ -234,6 +101,49 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
         .hint(&format!("take this back with {}", typed(back)));
 }
 
+/// A redo takes an undo back, but is about what that had undone.
+pub(super) fn subject(engine: &Engine, id: OperationId, words: Words) -> OperationId {
+    let undo = match words {
+        Words::Redo => engine.store().operation(id).ok().flatten(),
+        Words::Undo | Words::Rollback => None,
+    };
+    undo.and_then(|undo| undo.undoes).unwrap_or(id)
+}
+
+/// Reports what went wrong in the words of what was asked: the engine speaks of undoing operations.
+pub(crate) fn report(error: EngineError, asked: &Asked) -> Report {
+    let not_done = match asked.words {
+        Words::Undo => return Report::from(error),
+        Words::Redo => "nothing was redone",
+        Words::Rollback => "nothing was rolled back",
+    };
+    let command = |flag: &str| format!("`backout {} {flag}`", asked.typed);
+    let next = match &error {
+        EngineError::Conflicts { .. } => vec![
+            format!("take out only this change with {}", command("--merge")),
+            format!(
+                "restore anyway with {} (what is there now is kept)",
+                command("--force")
+            ),
+            format!("see the plan with {}", command("--dry-run")),
+        ],
+        EngineError::NeedsCommitted(_) => vec![
+            format!("take them back as well with {}", command("--committed")),
+            format!("see the plan with {}", command("--dry-run")),
+        ],
+        EngineError::Plan(PlanError::Nothing) if asked.words == Words::Redo => {
+            let report = Report::refused("there is nothing to redo");
+            return report.next("see what was undone with `backout log`");
+        }
+        _ => return Report::from(error),
+    };
+    Report {
+        what: not_done.to_owned(),
+        next,
+        ..Report::from(error)
+    }
+}
+
 /// Says what became of each operation and of each of its targets.
 pub(crate) fn steps(engine: &Engine, report: &UndoReport, here: &Here, words: Words) -> String {
     let mut text = String::new();
@@ -253,7 +163,7 @@ pub(crate) fn steps(engine: &Engine, report: &UndoReport, here: &Here, words: Wo
         );
         let rows = step.outcomes.iter().map(|outcome| {
             let path = here.show(outcome.target.path().as_path());
-            let said = here.shorten(&printable(&outcome.kind.to_string()));
+            let said = outcome_text(outcome, here, words);
             vec![
                 Cell::plain(format!("  {path}")),
                 Cell::new(outcome_style(&outcome.kind), said),
@@ -262,6 +172,17 @@ pub(crate) fn steps(engine: &Engine, report: &UndoReport, here: &Here, words: Wo
         text.push_str(&table(rows.collect(), None));
     }
     text
+}
+
+/// Says an outcome. A restored target that is not there is one that the operation had made.
+pub(super) fn outcome_text(outcome: &TargetOutcome, here: &Here, words: Words) -> String {
+    let is_there = outcome.target.path().as_path().symlink_metadata().is_ok();
+    match (&outcome.kind, words, is_there) {
+        (OutcomeKind::Restored, Words::Redo, true) => "changed again".to_owned(),
+        (OutcomeKind::Restored, Words::Redo, false) => "gone again".to_owned(),
+        (OutcomeKind::Restored, _, false) => "gone, as before".to_owned(),
+        (kind, _, _) => here.shorten(&printable(&kind.to_string())),
+    }
 }
 
 /// The colour of an outcome.
@@ -276,7 +197,8 @@ pub(super) const fn outcome_style(kind: &OutcomeKind) -> anstyle::Style {
     }
 }
 
-fn left_alone(engine: &Engine, left: &[LeftAlone], here: &Here, stay: &str) -> String {
+/// Lists what stays.
+pub(super) fn left_alone(engine: &Engine, left: &[LeftAlone], here: &Here, stay: &str) -> String {
     // What is undone already is no news.
     let stays = |left: &&LeftAlone| !matches!(left, LeftAlone::NotInEffect { .. });
     let left: Vec<&LeftAlone> = left.iter().filter(stays).collect();

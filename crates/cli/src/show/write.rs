@@ -14,39 +14,50 @@ const PARTS_MAX: usize = 3;
 
 /// Says a request as if it had happened.
 pub(crate) fn past(request: &FileRequest, here: &Here) -> String {
+    let FileRequest::Batch(requests) = request else {
+        let (verb, object) = parts(request, here);
+        return format!("{verb} {object}");
+    };
+    let mut said = String::new();
+    let mut last = "";
+    for request in requests.iter().take(PARTS_MAX) {
+        let (verb, object) = parts(request, here);
+        let comma = if said.is_empty() { "" } else { ", " };
+        // The same verb is not said twice in a row.
+        let verb_once = if verb == last { "" } else { verb };
+        let blank = if verb_once.is_empty() { "" } else { " " };
+        said.extend([comma, verb_once, blank, &object]);
+        last = verb;
+    }
+    let more = requests.len().saturating_sub(PARTS_MAX);
+    if more > 0 {
+        format!("{said} and {more} more")
+    } else {
+        said
+    }
+}
+
+fn parts(request: &FileRequest, here: &Here) -> (&'static str, String) {
     let show = |path: &std::path::Path| here.show(path);
     match request {
-        FileRequest::Write { path, .. } => format!("wrote {}", show(path)),
-        FileRequest::Append { path, .. } => format!("added to {}", show(path)),
-        FileRequest::Edit { path, .. } => format!("edited {}", show(path)),
-        FileRequest::Patch { base, .. } => format!("patched {}", show(base)),
-        FileRequest::Remove { path, .. } => format!("removed {}", show(path)),
-        FileRequest::Move { from, to, .. } => format!("moved {} to {}", show(from), show(to)),
-        FileRequest::Copy { from, to, .. } => format!("copied {} to {}", show(from), show(to)),
-        FileRequest::Mkdir { path, .. } => format!("made {}", show(path)),
+        FileRequest::Write { path, .. } => ("wrote", show(path)),
+        FileRequest::Append { path, .. } => ("added to", show(path)),
+        FileRequest::Edit { path, .. } => ("edited", show(path)),
+        FileRequest::Patch { base, .. } => ("applied the patch in", show(base)),
+        FileRequest::Remove { path, .. } => ("removed", show(path)),
+        FileRequest::Move { from, to, .. } => ("moved", format!("{} to {}", show(from), show(to))),
+        FileRequest::Copy { from, to, .. } => ("copied", format!("{} to {}", show(from), show(to))),
+        FileRequest::Mkdir { path, .. } => ("made", show(path)),
         FileRequest::Symlink { path, to, .. } => {
-            format!(
-                "linked {} to {}",
-                show(path),
-                printable(&to.display().to_string())
-            )
+            let to = printable(&to.display().to_string());
+            ("linked", format!("{} to {to}", show(path)))
         }
-        FileRequest::HardLink { path, to } => format!("linked {} to {}", show(path), show(to)),
+        FileRequest::HardLink { path, to } => ("linked", format!("{} to {}", show(path), show(to))),
         FileRequest::Chmod { path, mode, .. } => {
-            format!("changed the mode of {} to {mode}", show(path))
+            ("changed the mode of", format!("{} to {mode}", show(path)))
         }
-        FileRequest::Chown { path, .. } => format!("changed the owner of {}", show(path)),
-        FileRequest::Batch(requests) => {
-            let mut parts: Vec<String> = requests
-                .iter()
-                .take(PARTS_MAX)
-                .map(|request| past(request, here))
-                .collect();
-            if requests.len() > PARTS_MAX {
-                parts.push(format!("{} more", requests.len() - PARTS_MAX));
-            }
-            parts.join(", ")
-        }
+        FileRequest::Chown { path, .. } => ("changed the owner of", show(path)),
+        FileRequest::Batch(requests) => ("made", format!("{} changes", requests.len())),
     }
 }
 

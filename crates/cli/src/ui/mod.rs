@@ -171,10 +171,34 @@ impl Ui {
 }
 
 /// Prints what the parser of the command line has to say: help, version, or how it was asked wrongly.
-pub(crate) fn show_usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn show_usage(error: &clap::Error, is_json: bool) -> ExitCode {
+    let code = u8::try_from(error.exit_code()).unwrap_or(2);
     // If nobody listens there is nobody to tell.
-    let _printed = error.print();
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    let _printed = if is_json && error.use_stderr() {
+        let json = serde_json::to_string(&usage_report(error)).unwrap_or_default();
+        writeln!(io::stderr(), "{json}")
+    } else {
+        error.print()
+    };
+    ExitCode::from(code)
+}
+
+/// Says the parser's error in our own shape.
+fn usage_report(error: &clap::Error) -> Report {
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let mut report = Report::usage(first.strip_prefix("error: ").unwrap_or(first));
+    for line in lines {
+        report = match line
+            .strip_prefix("tip: ")
+            .or_else(|| line.strip_prefix("For more information, "))
+        {
+            Some(advice) => report.next(advice),
+            None => report.because(line),
+        };
+    }
+    report
 }
 
 fn report_text(report: &Report, here: &Here) -> String {

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn only_the_last_column_is_cut() {
         let rows = vec![row(&["id", "write a-rather-long-name.txt"])];
-        assert_eq!(table(rows.clone(), Some(24)), "id  write a-rather-long-…\n");
+        assert_eq!(table(rows.clone(), Some(24)), "id  write a-rather-long…\n");
         assert_eq!(table(rows.clone(), Some(3)), "id  write a-rather-…\n");
         assert_eq!(table(rows, Some(80)), "id  write a-rather-long-name.txt\n");
     }

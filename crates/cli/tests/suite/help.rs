@@ -9,10 +9,17 @@ fn page(command: &mut clap::Command, name: &str, text: &mut String) {
         .term_width(100)
         .render_long_help()
         .to_string();
-    writeln!(text, "## {name}\n\n{}\n", help.trim_end()).unwrap();
+    // What every command takes is shown once, at the top.
+    let own = if name.contains(' ') {
+        help.split("\nGlobal options:").next()
+    } else {
+        None
+    };
+    writeln!(text, "## {name}\n\n{}\n", own.unwrap_or(&help).trim_end()).unwrap();
     let below: Vec<String> = command
         .get_subcommands()
         .map(|c| c.get_name().to_owned())
+        .filter(|name| name != "help")
         .collect();
     for sub in below {
         page(

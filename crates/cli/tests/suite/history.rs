@@ -45,19 +45,38 @@ fn busy_world() -> World {
 
 #[test]
 fn the_log_draws_what_was_built_on_what() {
-    insta::assert_snapshot!(busy_world().cli(["log"]), @"");
+    insta::assert_snapshot!(busy_world().cli(["log"]), @r"
+    ╭◇         53845412   2 min ago  committed          undo of write src/main.rs
+    │  ╭●─╮    b54cda58  10 min ago  committed  codex   write notes.md
+    │  ├● │    1715609f     1 h ago  committed  claude  edit app.toml
+    ├○ │  │    78dde6e5     1 h ago  undone     claude  write src/main.rs
+    │  │  ╰●   daa66d2c     1 h ago  committed  codex   write notes.md
+    ╰● │       3c6ef372     2 h ago  committed  claude  make directory src
+       ╰●      9e3779b9     3 h ago  committed  claude  write app.toml
+    ");
 }
 
 #[test]
 fn the_log_is_plain_without_the_graph() {
-    insta::assert_snapshot!(busy_world().cli(["log", "--no-graph", "-n", "2"]), @"");
+    insta::assert_snapshot!(busy_world().cli(["log", "--no-graph", "-n", "2"]), @r"
+    ◇  53845412   2 min ago  committed         undo of write src/main.rs
+    ●  b54cda58  10 min ago  committed  codex  write notes.md
+    hint: there may be more: list all with `backout log -n 0`
+    ");
 }
 
 #[test]
 fn the_log_lists_only_an_agent_or_a_path() {
     let world = busy_world();
-    insta::assert_snapshot!(world.cli(["log", "--agent", "codex"]), @"");
-    insta::assert_snapshot!(world.cli(["log", "src"]), @"");
+    insta::assert_snapshot!(world.cli(["log", "--agent", "codex"]), @r"
+    ╭●   b54cda58  10 min ago  committed  codex  write notes.md
+    ╰●   daa66d2c     1 h ago  committed  codex  write notes.md
+    ");
+    insta::assert_snapshot!(world.cli(["log", "src"]), @r"
+    ╭◇   53845412   2 min ago  committed          undo of write src/main.rs
+    ├○   78dde6e5     1 h ago  undone     claude  write src/main.rs
+    ╰●   3c6ef372     2 h ago  committed  claude  make directory src
+    ");
 }
 
 #[test]
@@ -69,27 +88,59 @@ fn the_environment_says_who_asks_and_not_what_to_list() {
             .env("BACKOUT_AGENT", "claude"),
     );
     world.did(["write", "b", "--text", "2"]);
-    insta::assert_snapshot!(world.run(world.command(&["log"]).env("BACKOUT_AGENT", "claude")), @"");
+    insta::assert_snapshot!(world.run(world.command(&["log"]).env("BACKOUT_AGENT", "claude")), @r"
+    ●  3c6ef372  just now  committed          write b
+    ●  9e3779b9  just now  committed  claude  write a
+    ");
 }
 
 #[test]
 fn a_name_that_would_move_the_cursor_is_shown_harmlessly() {
     let world = World::new();
     world.did(["write", "a\u{1b}[31m\nb", "--text", "x"]);
-    insta::assert_snapshot!(world.cli(["log"]), @"");
+    insta::assert_snapshot!(world.cli(["log"]), @r"●  9e3779b9  just now  committed  write a\u{1b}[31m\nb");
 }
 
 #[test]
 fn an_operation_is_shown_with_all_that_is_known_of_it() {
     let world = busy_world();
-    insta::assert_snapshot!(world.cli(["show", "@-1"]), @"");
-    insta::assert_snapshot!(world.cli(["show", "@-2"]), @"");
+    insta::assert_snapshot!(world.cli(["show", "@-1"]), @r"
+    1715609f  edit app.toml
+      id        1715609f7c746c69
+      status    committed
+      when      2027-01-15 09:40:00 UTC (1 h ago)
+      agent     claude
+      target    app.toml  as this operation left it
+      built on  9e3779b9  writes the same target
+      base of   b54cda58
+      strategy  snapshot  10 bytes are cheap to keep whole
+      journal   13 intent, 14 applied, 15 commit
+    hint: see what it changed with `backout diff 1715609f`
+    hint: see what an undo would do with `backout undo 1715609f --dry-run`
+    ");
+    insta::assert_snapshot!(world.cli(["show", "@-2"]), @r"
+    78dde6e5  write src/main.rs
+      id        78dde6e5fd29f054
+      status    undone by 53845412
+      when      2027-01-15 09:30:00 UTC (1 h ago)
+      agent     claude
+      target    src/main.rs
+      built on  3c6ef372  writes inside its directory
+      strategy  snapshot  0 bytes are cheap to keep whole
+      journal   10 intent, 11 applied, 12 commit, 22 undone
+    ");
 }
 
 #[test]
 fn a_difference_can_be_read_by_patch() {
     let world = busy_world();
-    insta::assert_snapshot!(world.cli(["diff", "@-1"]), @"");
+    insta::assert_snapshot!(world.cli(["diff", "@-1"]), @r"
+    --- a$WORLD/work/app.toml
+    +++ b$WORLD/work/app.toml
+    @@ -1 +1 @@
+    -port = 80
+    +port = 8080
+    ");
 }
 
 #[test]
@@ -97,7 +148,14 @@ fn a_difference_is_coloured_on_a_terminal() {
     let world = World::new().file("a", "one\ntwo\n");
     world.did(["edit", "a", "-s", "two", "-r", "2\u{1b}[2J"]);
     let shown = world.terminal(80, ["diff"]);
-    insta::assert_snapshot!(shown.out.replace('\u{1b}', "^"), @"");
+    insta::assert_snapshot!(shown.out.replace('\u{1b}', "^"), @r"
+    ^[1m--- a$WORLD/work/a^[0m
+    ^[1m+++ b$WORLD/work/a^[0m
+    ^[36m@@ -1,2 +1,2 @@^[0m
+     one
+    ^[1m^[31m-two^[0m
+    ^[32m+2\u{1b}[2J^[0m
+    ");
 }
 
 #[test]
@@ -115,12 +173,31 @@ fn status_tells_what_waits_what_is_new_and_what_is_kept() {
         "port = 1\n",
     ]);
     world.minutes(185);
-    insta::assert_snapshot!(world.cli(["status"]), @"");
+    insta::assert_snapshot!(world.cli(["status"]), @r"
+    open tasks:
+      refactor  claude  began 5 min ago
+    newest:
+    ╭●         f1bbcdcb   5 min ago  applied    claude  refactor  write app.toml
+    │  ╭◇      53845412   7 min ago  committed                    undo of write src/main.rs
+    ├──│───●   b54cda58  15 min ago  committed  codex             write notes.md
+    ╰● │       1715609f     1 h ago  committed  claude            edit app.toml
+       ╰○      78dde6e5     1 h ago  undone     claude            write src/main.rs
+    store:
+      journal    8 operations: 1 applied, 6 committed, 1 undone
+      images     54 B of 2.0 GiB
+      directory  $WORLD/state
+    hint: keep the task with `backout commit refactor`, or take it back with `backout rollback refactor`
+    ");
 }
 
 #[test]
 fn an_empty_store_has_nothing_to_tell() {
     let world = World::new();
-    insta::assert_snapshot!(world.cli(["log"]), @"");
-    insta::assert_snapshot!(world.cli(["status"]), @"");
+    insta::assert_snapshot!(world.cli(["log"]), @"no operations");
+    insta::assert_snapshot!(world.cli(["status"]), @r"
+    store:
+      journal    none yet
+      images     0 B of 2.0 GiB
+      directory  $WORLD/state
+    ");
 }

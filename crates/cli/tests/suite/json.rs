@@ -36,8 +36,26 @@ fn pretty(value: &Value) -> String {
 #[test]
 fn a_write_answers_with_its_id() {
     let world = World::new();
-    insta::assert_snapshot!(pretty(&reply(&world.cli(["--json", "write", "a", "--text", "1"]))), @"");
-    insta::assert_snapshot!(pretty(&reply(&world.cli(["--json", "write", "a", "--text", "1"]))), @"");
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["--json", "write", "a", "--text", "1"]))), @r#"
+    {
+      "id": "9e3779b97f4a7c15",
+      "notes": [],
+      "reply": "finished",
+      "status": "committed",
+      "strategy": "snapshot",
+      "summary": "write $WORLD/work/a"
+    }
+    "#);
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["--json", "write", "a", "--text", "1"]))), @r#"
+    {
+      "id": null,
+      "notes": [],
+      "reply": "finished",
+      "status": null,
+      "strategy": null,
+      "summary": "write $WORLD/work/a"
+    }
+    "#);
 }
 
 #[test]
@@ -45,7 +63,65 @@ fn the_log_answers_with_operations() {
     let world = World::new();
     world.did(["--agent", "claude", "write", "a", "--text", "1"]);
     world.did(["write", "a", "--text", "2"]);
-    insta::assert_snapshot!(pretty(&reply(&world.cli(["log", "--json"]))), @"");
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["log", "--json"]))), @r#"
+    {
+      "operations": [
+        {
+          "at": 1800000000000,
+          "decision": {
+            "fallback": "transaction",
+            "reason": "1 bytes are cheap to keep whole",
+            "strategy": "snapshot"
+          },
+          "depends_on": [
+            {
+              "on": "9e3779b97f4a7c15",
+              "reason": "same-target"
+            }
+          ],
+          "id": "3c6ef372fe94f82a",
+          "lsn": 4,
+          "owner": "…",
+          "retained": true,
+          "status": "committed",
+          "summary": "write $WORLD/work/a",
+          "targets": [
+            {
+              "kind": "path",
+              "path": "$WORLD/work/a",
+              "reach": "node"
+            }
+          ],
+          "verb": "write"
+        },
+        {
+          "agent": "claude",
+          "at": 1800000000000,
+          "decision": {
+            "fallback": "transaction",
+            "reason": "0 bytes are cheap to keep whole",
+            "strategy": "snapshot"
+          },
+          "depends_on": [],
+          "id": "9e3779b97f4a7c15",
+          "lsn": 1,
+          "owner": "…",
+          "retained": true,
+          "status": "committed",
+          "summary": "write $WORLD/work/a",
+          "targets": [
+            {
+              "kind": "path",
+              "path": "$WORLD/work/a",
+              "reach": "node"
+            }
+          ],
+          "verb": "write"
+        }
+      ],
+      "reply": "log"
+    }
+    "#);
 }
 
 #[test]
@@ -53,8 +129,66 @@ fn an_undo_answers_with_its_plan_and_its_outcome() {
     let world = World::new();
     world.did(["write", "a", "--text", "1"]);
     world.did(["write", "b", "--text", "1"]);
-    insta::assert_snapshot!(pretty(&reply(&world.cli(["undo", "@-1", "--json", "--dry-run"]))), @"");
-    insta::assert_snapshot!(pretty(&reply(&world.cli(["undo", "@-1", "--json"]))), @"");
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["undo", "@-1", "--json", "--dry-run"]))), @r#"
+    {
+      "is_executable": true,
+      "left_alone": [
+        {
+          "id": "3c6ef372fe94f82a",
+          "why": "independent"
+        }
+      ],
+      "needs_committed": [],
+      "reply": "plan",
+      "steps": [
+        {
+          "chosen": "named",
+          "id": "9e3779b97f4a7c15",
+          "strategy": "snapshot",
+          "summary": "write $WORLD/work/a",
+          "targets": [
+            {
+              "state": "comes-back",
+              "target": {
+                "kind": "path",
+                "path": "$WORLD/work/a",
+                "reach": "node"
+              }
+            }
+          ],
+          "with": "9e3779b97f4a7c15"
+        }
+      ]
+    }
+    "#);
+    insta::assert_snapshot!(pretty(&reply(&world.cli(["undo", "@-1", "--json"]))), @r#"
+    {
+      "left_alone": [
+        {
+          "id": "3c6ef372fe94f82a",
+          "why": "independent"
+        }
+      ],
+      "reply": "undone",
+      "steps": [
+        {
+          "by": "daa66d2c7ddf743f",
+          "id": "9e3779b97f4a7c15",
+          "outcomes": [
+            {
+              "outcome": "restored",
+              "target": {
+                "kind": "path",
+                "path": "$WORLD/work/a",
+                "reach": "node"
+              }
+            }
+          ],
+          "summary": "write $WORLD/work/a"
+        }
+      ]
+    }
+    "#);
 }
 
 #[test]
@@ -63,7 +197,36 @@ fn an_error_is_an_object_on_standard_error() {
     let ran = world.cli(["--json", "undo", "7f3c"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
     let value: Value = serde_json::from_str(&ran.err).unwrap();
-    insta::assert_snapshot!(pretty(&value), @"");
+    insta::assert_snapshot!(pretty(&value), @r#"
+    {
+      "next": [
+        "see the operations with `backout log`"
+      ],
+      "severity": "refused",
+      "what": "there is no operation `7f3c`",
+      "why": []
+    }
+    "#);
+}
+
+#[test]
+fn a_wrong_question_is_answered_in_the_same_shape() {
+    let ran = World::new().cli(["--json", "undo", "--dryrun"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    let value: Value = serde_json::from_str(&ran.err).unwrap();
+    insta::assert_snapshot!(pretty(&value), @r#"
+    {
+      "next": [
+        "a similar argument exists: '--dry-run'",
+        "try '--help'."
+      ],
+      "severity": "usage",
+      "what": "unexpected argument '--dryrun' found",
+      "why": [
+        "Usage: backout undo --dry-run [REF]..."
+      ]
+    }
+    "#);
 }
 
 #[test]

@@ -8,9 +8,13 @@ use crate::world::World;
 fn quiet_says_nothing_of_success_but_shows_what_was_asked_for() {
     let world = World::new();
     insta::assert_snapshot!(world.cli(["-q", "write", "a", "--text", "1"]), @"");
-    insta::assert_snapshot!(world.cli(["-q", "log"]), @"");
+    insta::assert_snapshot!(world.cli(["-q", "log"]), @"●  9e3779b9  just now  committed  write a");
     insta::assert_snapshot!(world.cli(["-q", "undo"]), @"");
-    insta::assert_snapshot!(world.cli(["-q", "undo"]), @"");
+    insta::assert_snapshot!(world.cli(["-q", "undo"]), @r"
+    error: there is nothing to undo
+      next: see the operations with `backout log`
+    [exit code 1]
+    ");
 }
 
 #[test]
@@ -41,7 +45,10 @@ fn output_that_cannot_be_written_is_an_error() {
         .open("/dev/full")
         .unwrap();
     let output = world.command(&["log"]).stdout(full).output().unwrap();
-    insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @"");
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
+    error: the output could not be written
+      why: No space left on device (os error 28)
+    ");
     assert_eq!(output.status.code(), Some(1));
 }
 
@@ -49,7 +56,7 @@ fn output_that_cannot_be_written_is_an_error() {
 fn colour_can_be_asked_for_and_forbidden() {
     let world = World::new();
     world.did(["write", "a", "--text", "1"]);
-    insta::assert_snapshot!(world.cli(["log", "--color", "always"]).out.replace('\u{1b}', "^"), @"");
+    insta::assert_snapshot!(world.cli(["log", "--color", "always"]).out.replace('\u{1b}', "^"), @"^[32m●^[0m  ^[36m9e3779b9^[0m  ^[2mjust now^[0m  committed  write a");
     assert!(
         !world
             .terminal(80, ["log", "--color", "never"])
@@ -69,11 +76,16 @@ fn lines_are_cut_to_the_terminal() {
         "--text",
         "1",
     ]);
-    insta::assert_snapshot!(world.terminal(60, ["log", "--color", "never"]), @"");
+    insta::assert_snapshot!(world.terminal(60, ["log", "--color", "never"]), @"●  9e3779b9  just now  committed  write a-file-with-a-name-…");
 }
 
 #[test]
 fn nobody_is_asked_to_type_a_file() {
     let world = World::new();
-    insta::assert_snapshot!(world.terminal(80, ["write", "a", "--color", "never"]), @"");
+    insta::assert_snapshot!(world.terminal(80, ["write", "a", "--color", "never"]), @r"
+    error: there is nothing to read
+      why: standard input is a terminal
+      next: pipe it in, or give `--text STRING` or `--from FILE`
+    [exit code 2]
+    ");
 }

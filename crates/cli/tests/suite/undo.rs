@@ -24,58 +24,121 @@ fn chained_world() -> World {
 fn the_newest_operation_is_undone_and_redone() {
     let world = World::new().file("notes.txt", "keep me");
     world.did(["rm", "notes.txt"]);
-    insta::assert_snapshot!(world.cli(["undo"]), @"");
+    insta::assert_snapshot!(world.cli(["undo"]), @r"
+    undid 9e3779b9  remove notes.txt
+      notes.txt  restored
+    hint: take this back with `backout redo`
+    ");
     assert_eq!(world.text("notes.txt"), "keep me");
-    insta::assert_snapshot!(world.cli(["redo"]), @"");
+    insta::assert_snapshot!(world.cli(["redo"]), @r"
+    redid 9e3779b9  remove notes.txt
+      notes.txt  gone again
+    hint: take this back with `backout undo`
+    ");
     assert!(!world.has("notes.txt"));
-    insta::assert_snapshot!(world.cli(["log"]), @"");
+    insta::assert_snapshot!(world.cli(["log"]), @r"
+    ╭◇   daa66d2c  just now  committed  redo of remove notes.txt
+    ├◇   3c6ef372  just now  undone     undo of remove notes.txt
+    ╰●   9e3779b9  just now  committed  remove notes.txt
+    ");
 }
 
 #[test]
 fn a_dry_run_shows_the_plan_and_changes_nothing() {
     let world = chained_world();
-    insta::assert_snapshot!(world.cli(["undo", "--dry-run", "--committed", "@-2"]), @"");
+    insta::assert_snapshot!(world.cli(["undo", "--dry-run", "--committed", "@-2"]), @r"
+    would undo 2 operations, newest first:
+      78dde6e5  write a  depends on 3c6ef372: writes the same target
+                a  will be as before
+      3c6ef372  write a
+                a  will be as before, after the step above
+    1 later operation would stay:
+      daa66d2c  write b  independent
+    hint: do it with `backout undo @-2 --committed`
+    ");
     assert_eq!(world.text("a"), "3");
 }
 
 #[test]
 fn an_undo_takes_what_was_built_on_it_and_leaves_the_rest() {
     let world = chained_world();
-    insta::assert_snapshot!(world.cli(["undo", "--committed", "@-2"]), @"");
+    insta::assert_snapshot!(world.cli(["undo", "--committed", "@-2"]), @r"
+    undid 78dde6e5  write a
+      a  restored
+    undid 3c6ef372  write a
+      a  restored
+    1 later operation stayed:
+      daa66d2c  write b  independent
+    hint: take this back with `backout redo`
+    ");
     assert_eq!((world.text("a"), world.text("b")), ("1".into(), "x".into()));
 }
 
 #[test]
 fn the_chain_below_goes_too_when_asked_for() {
     let world = chained_world();
-    insta::assert_snapshot!(world.cli(["undo", "--with-dependencies", "--committed", "@", "-n"]), @"");
+    insta::assert_snapshot!(world.cli(["undo", "--with-dependencies", "--committed", "@", "-n"]), @r"
+    would undo 3 operations, newest first:
+      78dde6e5  write a
+                a  will be as before
+      3c6ef372  write a  78dde6e5 depends on it: writes the same target
+                a  will be as before, after the step above
+      9e3779b9  write a  3c6ef372 depends on it: writes the same target
+                a  will be as before, after the step above
+    hint: do it with `backout undo @ --with-dependencies --committed`
+    ");
 }
 
 #[test]
 fn several_operations_are_undone_by_name() {
     let world = chained_world();
-    insta::assert_snapshot!(world.cli(["undo", "@", "@-1"]), @"");
+    insta::assert_snapshot!(world.cli(["undo", "@", "@-1"]), @r"
+    undid 78dde6e5  write a
+      a  restored
+    undid daa66d2c  write b
+      b  gone, as before
+    hint: take this back with `backout redo`
+    ");
     assert_eq!(world.text("a"), "2");
     assert!(!world.has("b"));
 }
 
 #[test]
 fn a_dry_run_tells_what_is_in_the_way_and_what_to_type() {
-    insta::assert_snapshot!(drifted_world().cli(["undo", "--dry-run"]), @"");
+    insta::assert_snapshot!(drifted_world().cli(["undo", "--dry-run"]), @r"
+    would undo 1 operation:
+      9e3779b9  edit app.toml
+                app.toml  conflict: content changed since (18 bytes)
+    hint: take out only this change with `backout undo --merge`
+    hint: restore anyway, keeping what is there now, with `backout undo --force`
+    ");
 }
 
 #[test]
 fn a_merge_takes_out_only_the_change() {
     let world = drifted_world();
-    insta::assert_snapshot!(world.cli(["undo", "--merge", "--dry-run"]), @"");
-    insta::assert_snapshot!(world.cli(["undo", "--merge"]), @"");
+    insta::assert_snapshot!(world.cli(["undo", "--merge", "--dry-run"]), @r"
+    would undo 1 operation:
+      9e3779b9  edit app.toml
+                app.toml  merges: only this change is taken out
+    hint: do it with `backout undo --merge`
+    ");
+    insta::assert_snapshot!(world.cli(["undo", "--merge"]), @r"
+    undid 9e3779b9  edit app.toml
+      app.toml  merged
+    hint: take this back with `backout redo`
+    ");
     assert_eq!(world.text("app.toml"), "a = 1\nb = 2\nc = 7\n");
 }
 
 #[test]
 fn force_restores_and_keeps_what_was_overwritten() {
     let world = drifted_world();
-    insta::assert_snapshot!(world.cli(["undo", "--force"]), @"");
+    insta::assert_snapshot!(world.cli(["undo", "--force"]), @r"
+    undid 9e3779b9  edit app.toml
+      app.toml  restored
+    hint: take this back with `backout redo`
+    ");
     assert_eq!(world.text("app.toml"), "a = 1\nb = 2\nc = 3\n");
     world.did(["redo"]);
     assert_eq!(world.text("app.toml"), "a = 9\nb = 2\nc = 7\n");
@@ -87,7 +150,17 @@ fn what_can_be_undone_is_undone_in_part_when_asked_for() {
     world.did(["write", "a", "--text", "1"]);
     world.did(["write", "b", "--text", "2"]);
     world.put("b", "somebody else's");
-    insta::assert_snapshot!(world.cli(["undo", "--partial", "@", "@-1"]), @"");
+    insta::assert_snapshot!(world.cli(["undo", "--partial", "@", "@-1"]), @r"
+    did not undo 3c6ef372  write b
+      b  conflict: content changed since (1 -> 15 bytes)
+    undid 9e3779b9  write a
+      a  gone, as before
+    error: 1 of 2 operations could not be taken back
+      why: 3c6ef372 `b`: conflict: content changed since (1 -> 15 bytes)
+      why: 1 came back
+      next: put right what stands in the way, then `backout undo 3c6ef372` again
+    [exit code 1]
+    ");
     assert!(!world.has("a"));
     assert_eq!(world.text("b"), "somebody else's");
 }
@@ -97,7 +170,12 @@ fn a_redo_previews_too() {
     let world = World::new();
     world.did(["write", "a", "--text", "1"]);
     world.did(["undo"]);
-    insta::assert_snapshot!(world.cli(["redo", "--dry-run"]), @"");
+    insta::assert_snapshot!(world.cli(["redo", "--dry-run"]), @r"
+    would redo 1 operation:
+      9e3779b9  write a
+                a  will be changed again
+    hint: do it with `backout redo`
+    ");
 }
 
 #[test]
@@ -105,5 +183,28 @@ fn what_is_declared_to_depend_goes_too() {
     let world = World::new();
     world.did(["write", "a", "--text", "1"]);
     world.did(["--depends-on", "@", "write", "b", "--text", "2"]);
-    insta::assert_snapshot!(world.cli(["undo", "-n", "--committed", "@-1"]), @"");
+    insta::assert_snapshot!(world.cli(["undo", "-n", "--committed", "@-1"]), @r"
+    would undo 2 operations, newest first:
+      3c6ef372  write b  depends on 9e3779b9: was declared to depend on it
+                b  will be as before
+      9e3779b9  write a
+                a  will be as before
+    hint: do it with `backout undo @-1 --committed`
+    ");
+}
+
+#[test]
+fn a_redo_in_conflict_says_what_to_type() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["undo"]);
+    world.put("a", "somebody else's");
+    insta::assert_snapshot!(world.cli(["redo"]), @r"
+    error: nothing was redone
+      why: `a` changed since: content changed since (1 -> 15 bytes)
+      next: take out only this change with `backout redo --merge`
+      next: restore anyway with `backout redo --force` (what is there now is kept)
+      next: see the plan with `backout redo --dry-run`
+    [exit code 1]
+    ");
 }

@@ -11,22 +11,26 @@ fn used_world() -> World {
 
 #[test]
 fn a_healthy_store_is_verified() {
-    insta::assert_snapshot!(used_world().cli(["verify"]), @"");
+    insta::assert_snapshot!(used_world().cli(["verify"]), @"checked 6 records, 2 contents and 0 kept inodes: all as they must be");
 }
 
 #[test]
 fn a_damaged_store_is_told_record_by_record() {
     let world = used_world();
     let journal = rusqlite::Connection::open(world.place("state/journal.sqlite")).unwrap();
-    journal
-        .execute("UPDATE record SET at = at + 1 WHERE lsn = 2", [])
-        .unwrap();
-    insta::assert_snapshot!(world.cli(["verify"]), @"");
+    let tampering =
+        "DROP TRIGGER record_is_append_only; UPDATE record SET at = at + 1 WHERE lsn = 2";
+    journal.execute_batch(tampering).unwrap();
+    insta::assert_snapshot!(world.cli(["verify"]), @r"
+    checked 6 records, 2 contents and 0 kept inodes: 1 finding
+      record 2  record 2 does not match its hash
+    [exit code 3]
+    ");
 }
 
 #[test]
 fn nothing_unfinished_needs_no_recovery() {
-    insta::assert_snapshot!(used_world().cli(["recover"]), @"");
+    insta::assert_snapshot!(used_world().cli(["recover"]), @"nothing was left unfinished");
 }
 
 #[test]
@@ -38,7 +42,10 @@ fn what_a_dead_process_left_behind_is_recovered() {
             .env("BACKOUT_CRASH_AT", "engine.applied"),
     );
     assert_ne!(crash.code, 0);
-    insta::assert_snapshot!(world.cli(["recover"]), @"");
+    insta::assert_snapshot!(world.cli(["recover"]), @r"
+    9e3779b9  write a  now aborted
+      a  restored
+    ");
     assert_eq!(world.text("a"), "before");
 }
 
@@ -46,26 +53,62 @@ fn what_a_dead_process_left_behind_is_recovered() {
 fn old_images_are_let_go() {
     let world = used_world();
     world.minutes(60 * 24 * 40);
-    insta::assert_snapshot!(world.cli(["gc", "--dry-run"]), @"");
-    insta::assert_snapshot!(world.cli(["gc"]), @"");
-    insta::assert_snapshot!(world.cli(["undo"]), @"");
-    insta::assert_snapshot!(world.cli(["log"]), @"");
+    insta::assert_snapshot!(world.cli(["gc", "--dry-run"]), @r"
+    would let the images of 2 operations go: they can no longer be undone
+      2 operations  past the retention window
+      store         held 2 B, would then hold 0 B
+    ");
+    insta::assert_snapshot!(world.cli(["gc"]), @r"
+    let the images of 2 operations go: they can no longer be undone
+      2 operations  past the retention window
+      old records   moved to $WORLD/state/audit/1-6.jsonl
+      store         held 2 B, holds now 0 B
+    ");
+    insta::assert_snapshot!(world.cli(["undo"]), @r"
+    error: there is nothing to undo
+      next: see the operations with `backout log`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.cli(["log"]), @"no operations");
 }
 
 #[test]
 fn retention_can_be_set() {
     let world = used_world();
     world.minutes(120);
-    insta::assert_snapshot!(world.cli(["gc", "-n"]), @"");
-    insta::assert_snapshot!(world.cli(["gc", "-n", "--preset", "article"]), @"");
-    insta::assert_snapshot!(world.cli(["gc", "-n", "--keep", "90min"]), @"");
-    insta::assert_snapshot!(world.cli(["gc", "-n", "--keep", "soon"]), @"");
+    insta::assert_snapshot!(world.cli(["gc", "-n"]), @r"
+    no image is past its retention
+      store  held 2 B, would then hold 2 B
+    ");
+    insta::assert_snapshot!(world.cli(["gc", "-n", "--preset", "article"]), @r"
+    would let the images of 2 operations go: they can no longer be undone
+      2 operations  past the retention window
+      store         held 2 B, would then hold 0 B
+    ");
+    insta::assert_snapshot!(world.cli(["gc", "-n", "--keep", "90min"]), @r"
+    would let the images of 2 operations go: they can no longer be undone
+      2 operations  past the retention window
+      store         held 2 B, would then hold 0 B
+    ");
+    insta::assert_snapshot!(world.cli(["gc", "-n", "--keep", "soon"]), @r"
+    error: invalid value 'soon' for '--keep <DURATION>': a duration is like 30d, 12h or 90min
+
+    For more information, try '--help'.
+    [exit code 2]
+    ");
 }
 
 #[test]
 fn a_full_store_refuses_the_next_write() {
     let world = used_world();
-    insta::assert_snapshot!(world.cli(["--cap", "1", "write", "a", "--text", "3"]), @"");
+    insta::assert_snapshot!(world.cli(["--cap", "1", "write", "a", "--text", "3"]), @r"
+    error: nothing was written: the store is full
+      why: it holds 2 bytes, its cap is 1
+      why: nothing in it may be let go yet: it is uncommitted or not an hour old
+      next: commit or roll back open tasks (`backout status`), then `backout gc`
+      next: raise the cap with `--cap` or BACKOUT_CAP_BYTES
+    [exit code 1]
+    ");
     assert_eq!(world.text("a"), "2");
 }
 
@@ -108,9 +151,14 @@ fn the_journal_is_exported_as_lines_of_json() {
         events.join(" "),
         r#""intent" "applied" "commit" "intent" "applied" "commit""#
     );
-    insta::assert_snapshot!(world.cli(["export", "--from", "4", "-o", "audit.jsonl"]), @"");
+    insta::assert_snapshot!(world.cli(["export", "--from", "4", "-o", "audit.jsonl"]), @"exported 2 records");
     assert_eq!(world.text("audit.jsonl").lines().count(), 2);
-    insta::assert_snapshot!(world.cli(["export", "-o", "audit.jsonl"]), @"");
+    insta::assert_snapshot!(world.cli(["export", "-o", "audit.jsonl"]), @r"
+    error: `audit.jsonl` could not be made
+      why: File exists (os error 17)
+      next: choose another name
+    [exit code 1]
+    ");
 }
 
 #[test]
@@ -122,6 +170,6 @@ fn completions_and_manual_pages_are_made() {
     }
     assert!(world.cli(["man"]).out.contains(".TH backout 1"));
     std::fs::create_dir(world.path("man")).unwrap();
-    insta::assert_snapshot!(world.cli(["man", "--dir", "man"]), @"");
+    insta::assert_snapshot!(world.cli(["man", "--dir", "man"]), @"wrote the manual pages into man");
     assert!(world.has("man/backout-undo.1"));
 }

@@ -129,12 +129,12 @@ impl World {
         let mut command = self.command(&arguments);
         command.env("TERM", "xterm");
         {
-            let side = || {
+            let slave = || {
                 let place = OsStr::new(name.to_str().unwrap());
                 let opened = File::options().read(true).write(true).open(place);
                 Stdio::from(opened.unwrap())
             };
-            command.stdin(side()).stdout(side()).stderr(side());
+            command.stdin(slave()).stdout(slave()).stderr(slave());
         }
         let mut child = command.spawn().unwrap();
         drop(command);

@@ -8,15 +8,15 @@ use crate::world::World;
 #[test]
 fn a_file_is_written_from_standard_input() {
     let world = World::new();
-    insta::assert_snapshot!(world.piped(b"hello\n", ["write", "notes.txt"]), @"");
+    insta::assert_snapshot!(world.piped(b"hello\n", ["write", "notes.txt"]), @"wrote notes.txt  (9e3779b9, undo with `backout undo 9e3779b9`)");
     assert_eq!(world.text("notes.txt"), "hello\n");
 }
 
 #[test]
 fn a_file_is_written_from_text_and_from_another_file() {
     let world = World::new().file("from.txt", "copied");
-    insta::assert_snapshot!(world.cli(["write", "a.txt", "--text", "-x"]), @"");
-    insta::assert_snapshot!(world.cli(["write", "a.txt", "--from", "from.txt"]), @"");
+    insta::assert_snapshot!(world.cli(["write", "a.txt", "--text", "-x"]), @"wrote a.txt  (9e3779b9, undo with `backout undo 9e3779b9`)");
+    insta::assert_snapshot!(world.cli(["write", "a.txt", "--from", "from.txt"]), @"wrote a.txt  (3c6ef372, undo with `backout undo 3c6ef372`)");
     assert_eq!(world.text("a.txt"), "copied");
 }
 
@@ -56,32 +56,46 @@ fn missing_directories_and_modes_are_made_when_asked_for() {
 #[test]
 fn text_is_added_to_the_end() {
     let world = World::new().file("log", "one\n");
-    insta::assert_snapshot!(world.cli(["write", "--append", "log", "--text", "two\n"]), @"");
+    insta::assert_snapshot!(world.cli(["write", "--append", "log", "--text", "two\n"]), @"added to log  (9e3779b9, undo with `backout undo 9e3779b9`)");
     assert_eq!(world.text("log"), "one\ntwo\n");
 }
 
 #[test]
 fn a_write_that_changes_nothing_is_not_recorded() {
     let world = World::new().file("a.txt", "same");
-    insta::assert_snapshot!(world.cli(["write", "a.txt", "--text", "same"]), @"");
-    insta::assert_snapshot!(world.cli(["log"]), @"");
+    insta::assert_snapshot!(world.cli(["write", "a.txt", "--text", "same"]), @"nothing to do: everything is already as asked");
+    insta::assert_snapshot!(world.cli(["log"]), @"no operations");
 }
 
 #[test]
 fn a_file_that_must_exist_and_does_not_is_refused() {
     let world = World::new();
-    insta::assert_snapshot!(world.cli(["write", "--existing", "a.txt", "--text", "x"]), @"");
+    insta::assert_snapshot!(world.cli(["write", "--existing", "a.txt", "--text", "x"]), @r"
+    error: `a.txt` does not exist
+      next: leave out `--existing` to make it
+    [exit code 1]
+    ");
 }
 
 #[test]
 fn a_mode_that_is_none_is_a_wrong_question() {
     let world = World::new();
-    insta::assert_snapshot!(world.cli(["write", "a.txt", "--text", "x", "--mode", "rw"]), @"");
+    insta::assert_snapshot!(world.cli(["write", "a.txt", "--text", "x", "--mode", "rw"]), @r"
+    error: invalid value 'rw' for '--mode <OCTAL>': a mode is octal digits, like 0644
+
+    For more information, try '--help'.
+    [exit code 2]
+    ");
 }
 
 #[test]
 fn nothing_is_written_into_our_own_state() {
     let world = World::new();
     world.did(["write", "a.txt", "--text", "x"]);
-    insta::assert_snapshot!(world.cli(["write", "../state/journal.sqlite", "--text", "x"]), @"");
+    insta::assert_snapshot!(world.cli(["write", "../state/journal.sqlite", "--text", "x"]), @r"
+    error: `$WORLD/state/journal.sqlite` belongs to our own state
+      why: nobody writes there but Backout itself
+      next: choose another path
+    [exit code 1]
+    ");
 }

@@ -10,6 +10,7 @@ mod storage;
 
 use std::error::Error;
 
+use backout_model::{OperationId, TargetOutcome};
 use backout_storage::RefError;
 use serde::Serialize;
 
@@ -67,6 +68,10 @@ impl Report {
 
     /// Adds a reason.
     #[must_use]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "errors and texts are given away here"
+    )]
     pub fn because(mut self, why: impl ToString) -> Self {
         self.why.push(why.to_string());
         self
@@ -109,7 +114,7 @@ impl From<EngineError> for Report {
             EngineError::NotArmed(error) => {
                 let mut report = storage::report(&error);
                 report.why.insert(0, report.what.clone());
-                report.what = "nothing was written: the undo could not be recorded".to_owned();
+                "nothing was written: the undo could not be recorded".clone_into(&mut report.what);
                 report
             }
             EngineError::TakenBack { id, cause } => {
@@ -121,21 +126,7 @@ impl From<EngineError> for Report {
                 id,
                 cause,
                 outcomes,
-            } => {
-                let inner = Self::from(*cause);
-                let mut report = Self::refused(format!("operation {} is half done", id.short()))
-                    .because(inner.what);
-                report.why.extend(inner.why);
-                for outcome in outcomes.iter().filter(|outcome| !outcome.kind.is_settled()) {
-                    report = report.because(format!("`{}`: {}", outcome.target, outcome.kind));
-                }
-                report
-                    .next(format!(
-                        "see what is kept with `backout show {}`",
-                        id.short()
-                    ))
-                    .next(format!("try again with `backout undo {}`", id.short()))
-            }
+            } => half_done(id, *cause, &outcomes),
             EngineError::Refused { id, why } => Self::refused("nothing was written")
                 .because(why)
                 .next(format!("the journal has it as {}", id.short())),
@@ -156,25 +147,10 @@ impl From<EngineError> for Report {
             EngineError::NeedsCommitted(view) => plan::needs_committed(&view),
             EngineError::Conflicts { targets } => plan::conflicts(&targets),
             EngineError::Partial(report) => plan::partial(&report),
-            EngineError::NoTask { id } => Self::refused(format!("there is no task `{id}`"))
-                .next("see them with `backout task list`")
-                .next(format!("begin it with `backout task begin {id}`")),
-            EngineError::TaskEnded { id } => Self::refused(format!("the task `{id}` has ended"))
-                .because("a task that was committed or rolled back takes no more operations")
-                .next("begin another with `backout task begin NAME`"),
-            EngineError::TaskOpen { id } => {
-                Self::refused(format!("the task `{id}` is open already"))
-                    .next(format!("write into it with `--task {id}`"))
-                    .next(format!(
-                        "end it with `backout commit {id}` or `backout rollback {id}`"
-                    ))
-            }
-            EngineError::WhichTask { open: 0 } => {
-                Self::refused("no task is open").next("begin one with `backout task begin NAME`")
-            }
-            EngineError::WhichTask { open } => Self::usage("it is not clear which task is meant")
-                .because(format!("{open} tasks are open"))
-                .next("name one; see them with `backout task list`"),
+            EngineError::NoTask { .. }
+            | EngineError::TaskEnded { .. }
+            | EngineError::TaskOpen { .. }
+            | EngineError::WhichTask { .. } => tasks(&error),
             EngineError::NoCheckpoint { name } => {
                 Self::refused(format!("there is no checkpoint `{name}`"))
                     .next("see them with `backout checkpoint --list`")
@@ -185,6 +161,49 @@ impl From<EngineError> for Report {
                 Self::refused(format!("could not {action}")).because(source)
             }
         }
+    }
+}
+
+fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {
+    let inner = Report::from(cause);
+    let mut report =
+        Report::refused(format!("operation {} is half done", id.short())).because(inner.what);
+    report.why.extend(inner.why);
+    for outcome in outcomes.iter().filter(|outcome| !outcome.kind.is_settled()) {
+        report = report.because(format!("`{}`: {}", outcome.target, outcome.kind));
+    }
+    report
+        .next(format!(
+            "see what is kept with `backout show {}`",
+            id.short()
+        ))
+        .next(format!("try again with `backout undo {}`", id.short()))
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the caller has listed the others"
+)]
+fn tasks(error: &EngineError) -> Report {
+    match error {
+        EngineError::NoTask { id } => Report::refused(format!("there is no task `{id}`"))
+            .next("see them with `backout task list`")
+            .next(format!("begin it with `backout task begin {id}`")),
+        EngineError::TaskEnded { id } => Report::refused(format!("the task `{id}` has ended"))
+            .because("a task that was committed or rolled back takes no more operations")
+            .next("begin another with `backout task begin NAME`"),
+        EngineError::TaskOpen { id } => Report::refused(format!("the task `{id}` is open already"))
+            .next(format!("write into it with `--task {id}`"))
+            .next(format!(
+                "end it with `backout commit {id}` or `backout rollback {id}`"
+            )),
+        EngineError::WhichTask { open: 0 } => {
+            Report::refused("no task is open").next("begin one with `backout task begin NAME`")
+        }
+        EngineError::WhichTask { open } => Report::usage("it is not clear which task is meant")
+            .because(format!("{open} tasks are open"))
+            .next("name one; see them with `backout task list`"),
+        other => Report::refused(other.to_string()),
     }
 }
 

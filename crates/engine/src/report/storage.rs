@@ -6,19 +6,20 @@ use super::Report;
 
 pub(super) fn report(error: &StorageError) -> Report {
     match error {
-        StorageError::StateDir { path, action, source } => {
-            Report::refused(format!("could not {action} `{}`", path.display()))
-                .because(source)
-                .next("check the path, its permissions and the disk, or choose another with `--state-dir`")
-        }
-        StorageError::NotOurs { path, uid } => {
-            Report::refused(format!("the state directory `{}` is not ours", path.display()))
-                .because(format!("it belongs to user {uid}; images are private to one user"))
-                .next("choose another with `--state-dir`, or run as that user")
+        StorageError::StateDir { .. } | StorageError::NotOurs { .. } => directory(error),
+        StorageError::ContentGone { digest } => {
+            Report::refused("nothing was written: a kept content is gone")
+                .because(format!(
+                    "the content {} left the store in the meantime",
+                    digest.short()
+                ))
+                .next("try again; if it stays so, see `backout verify`")
         }
         StorageError::NewerFormat { found, supported } => {
             Report::broken("the store was written by a newer version of Backout")
-                .because(format!("it has format {found}, this program reads up to {supported}"))
+                .because(format!(
+                    "it has format {found}, this program reads up to {supported}"
+                ))
                 .next("use the newer program; nothing was changed")
         }
         StorageError::Damaged { path, source } => {
@@ -27,37 +28,28 @@ pub(super) fn report(error: &StorageError) -> Report {
                 .next("copy the state directory away before anything else")
                 .next("see what can be saved with `backout doctor`")
         }
-        StorageError::Gone { path } => {
-            Report::broken(format!("the state directory `{}` was deleted while in use", path.display()))
-                .because("without it nothing can be undone, so nothing is written")
-                .next("put it back from a copy, or run the command again to begin with an empty one")
+        StorageError::Gone { path } => Report::broken(format!(
+            "the state directory `{}` was deleted while in use",
+            path.display()
+        ))
+        .because("without it nothing can be undone, so nothing is written")
+        .next("put it back from a copy, or run the command again to begin with an empty one"),
+        StorageError::DiskFull { .. }
+        | StorageError::ReadOnly { .. }
+        | StorageError::OverCap { .. } => room(error),
+        StorageError::Poisoned => {
+            Report::broken("the journal takes no more writes in this process")
+                .because(
+                    "a sync failed, so what is on the disk is unknown until it is opened again",
+                )
+                .next("check the disk (`dmesg`), then start again and run `backout recover`")
         }
-        StorageError::DiskFull { path } => {
-            Report::refused(format!("no space left for the journal in `{}`", path.display()))
-                .because("a write whose undo cannot be kept does not happen")
-                .next("make room on that disk")
-                .next("let old images go with `backout gc`")
-        }
-        StorageError::ReadOnly { path } => {
-            Report::refused(format!("the state directory `{}` is read-only", path.display()))
-                .because("a write whose undo cannot be kept does not happen")
-                .next("mount it writable, or choose another with `--state-dir`")
-        }
-        StorageError::Poisoned => Report::broken("the journal takes no more writes in this process")
-            .because("a sync failed, so what is on the disk is unknown until it is opened again")
-            .next("check the disk (`dmesg`), then start again and run `backout recover`"),
-        StorageError::Leased { target, by, owner } => {
-            Report::refused(format!("`{target}` is being written by operation {}", by.short()))
-                .because(format!("process {} has it", owner.pid))
-                .next("try again when it is done")
-        }
-        StorageError::OverCap { stored, cap } => {
-            Report::refused("nothing was written: the store is full")
-                .because(format!("it holds {stored} bytes, its cap is {cap}"))
-                .because("nothing in it may be let go yet: it is uncommitted or not an hour old")
-                .next("commit or roll back open tasks (`backout status`), then `backout gc`")
-                .next("raise the cap with `--cap` or BACKOUT_CAP_BYTES")
-        }
+        StorageError::Leased { target, by, owner } => Report::refused(format!(
+            "`{target}` is being written by operation {}",
+            by.short()
+        ))
+        .because(format!("process {} has it", owner.pid))
+        .next("try again when it is done"),
         StorageError::DuplicateId { id } => {
             Report::refused(format!("operation {id} exists already")).next("try again")
         }
@@ -73,8 +65,58 @@ pub(super) fn report(error: &StorageError) -> Report {
             Report::refused(format!("the journal has no record {lsn}"))
                 .next("records that were cut are in the state directory's `audit` folder")
         }
-        StorageError::Database(error) => {
-            Report::refused("the journal could not be used").because(error).next("run `backout doctor`")
+        StorageError::Database(error) => Report::refused("the journal could not be used")
+            .because(error)
+            .next("run `backout doctor`"),
+    }
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the caller has listed the others"
+)]
+fn directory(error: &StorageError) -> Report {
+    match error {
+        StorageError::StateDir { path, action, source } => {
+            Report::refused(format!("could not {action} `{}`", path.display()))
+                .because(source)
+                .next("check the path, its permissions and the disk, or choose another with `--state-dir`")
         }
+        StorageError::NotOurs { path, uid } => {
+            Report::refused(format!("the state directory `{}` is not ours", path.display()))
+                .because(format!("it belongs to user {uid}; images are private to one user"))
+                .next("choose another with `--state-dir`, or run as that user")
+        }
+        other => Report::refused(other.to_string()),
+    }
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the caller has listed the others"
+)]
+fn room(error: &StorageError) -> Report {
+    match error {
+        StorageError::DiskFull { path } => Report::refused(format!(
+            "no space left for the journal in `{}`",
+            path.display()
+        ))
+        .because("a write whose undo cannot be kept does not happen")
+        .next("make room on that disk")
+        .next("let old images go with `backout gc`"),
+        StorageError::ReadOnly { path } => Report::refused(format!(
+            "the state directory `{}` is read-only",
+            path.display()
+        ))
+        .because("a write whose undo cannot be kept does not happen")
+        .next("mount it writable, or choose another with `--state-dir`"),
+        StorageError::OverCap { stored, cap } => {
+            Report::refused("nothing was written: the store is full")
+                .because(format!("it holds {stored} bytes, its cap is {cap}"))
+                .because("nothing in it may be let go yet: it is uncommitted or not an hour old")
+                .next("commit or roll back open tasks (`backout status`), then `backout gc`")
+                .next("raise the cap with `--cap` or BACKOUT_CAP_BYTES")
+        }
+        other => Report::refused(other.to_string()),
     }
 }

@@ -3,10 +3,8 @@
 //! A link goes from an older version to the newer one it is stored against. Chains have no circle and are short
 //! enough to be read quickly; both are checked in the transaction that adds the link.
 
-use std::collections::HashSet;
-
 use backout_model::Digest;
-use rusqlite::{OptionalExtension as _, Transaction};
+use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::codec::Form;
 use super::rows::to_digest;
@@ -16,8 +14,6 @@ use crate::{StorageError, Store};
 const DEPTH_MAX: u64 = 64;
 /// and reading its end decodes no more bytes than these.
 pub(crate) const DECODED_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// More versions than this behind one are never looked at: such a chain is as if too deep.
-const DEPENDENTS_MAX: usize = 4096;
 
 /// Tells whether `older`, of `size` bytes, may be stored as a difference from `newer`.
 pub(super) fn may_link(
@@ -77,27 +73,23 @@ fn height(
     digest: &Digest,
     limit: u64,
 ) -> Result<Option<u64>, StorageError> {
-    let mut seen = HashSet::from([*digest]);
-    let mut level = vec![*digest];
-    for height in 0..=limit {
-        let mut next = Vec::new();
-        for digest in &level {
-            let dependents = dependents(store, transaction, digest)?;
-            next.extend(
-                dependents
-                    .into_iter()
-                    .filter(|dependent| seen.insert(*dependent)),
-            );
-        }
-        if next.is_empty() {
-            return Ok(Some(height));
-        }
-        if seen.len() > DEPENDENTS_MAX {
-            return Ok(None);
-        }
-        level = next;
-    }
-    Ok(None)
+    // One step more than the limit is enough to know, and ends a circle.
+    let height: i64 = transaction
+        .prepare_cached(
+            "WITH RECURSIVE below (digest, height) AS (
+                 SELECT ?1, 0
+                 UNION ALL
+                 SELECT content.digest, height + 1 FROM below JOIN content ON content.base = below.digest
+                 WHERE height <= ?2)
+             SELECT max(height) FROM below",
+        )
+        .and_then(|mut height| {
+            height.query_row(params![digest.as_bytes().as_slice(), limit.cast_signed()], |row| {
+                row.get(0)
+            })
+        })
+        .map_err(|error| store.named(error))?;
+    Ok(u64::try_from(height).ok().filter(|height| *height <= limit))
 }
 
 /// Lists the versions that are stored against `digest`.

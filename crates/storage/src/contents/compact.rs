@@ -27,6 +27,10 @@ const BATCH_ROWS_MAX: usize = 100;
 /// and no more bytes in them.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// So many contents may wait to be polished. Until they are, the mark in the database does not move, and a run that is
+/// killed is taken up before them.
+const TOUCHED_MAX: usize = 10_000;
+
 /// So many free pages may stay for the next writes to fill: four mebibytes.
 const FREE_PAGES_MAX: i64 = 1024;
 
@@ -87,8 +91,6 @@ impl Store {
             progress(run.report.operations, total.max(run.report.operations));
         }
         if run.report.operations > 0 {
-            // The first one may leave versions whole because their chain is full; the second polishes them.
-            run.flush(Durability::Process)?;
             run.flush(Durability::Power)?;
             self.vacuum(FREE_PAGES_MAX)?;
         }
@@ -138,8 +140,8 @@ struct Run<'s> {
     pairing: Pairing,
     batch: Vec<Rewrite>,
     batch_bytes: usize,
-    /// Contents of the batch's operations that may stay whole.
-    touched: Vec<Digest>,
+    /// Contents of operations after the mark in the database that may stay whole.
+    touched: HashSet<Digest>,
     /// The last operation that was taken.
     mark: i64,
     /// Bytes that were compressed.
@@ -154,7 +156,7 @@ impl<'s> Run<'s> {
             pairing: Pairing::default(),
             batch: Vec::new(),
             batch_bytes: 0,
-            touched: Vec::new(),
+            touched: HashSet::new(),
             mark,
             bytes: 0,
             report: CompactReport::default(),
@@ -176,7 +178,7 @@ impl<'s> Run<'s> {
             .extend(versions.iter().map(|version| version.digest));
         self.mark = lsn;
         self.report.operations += 1;
-        if self.touched.len() >= BATCH_ROWS_MAX {
+        if self.touched.len() >= TOUCHED_MAX {
             self.flush(Durability::Process)
         } else {
             Ok(())
@@ -285,12 +287,10 @@ impl<'s> Run<'s> {
 
     /// Polishes what stays whole, writes what is waiting, and notes how far the work came.
     fn flush(&mut self, durability: Durability) -> Result<(), StorageError> {
-        let mut done: HashSet<Digest> = self.batch.iter().map(|rewrite| rewrite.digest).collect();
+        self.write(None, Durability::Process)?;
         for digest in std::mem::take(&mut self.touched) {
-            if done.insert(digest) {
-                let rewrite = self.polish(&digest);
-                self.add(rewrite)?;
-            }
+            let rewrite = self.polish(&digest);
+            self.add(rewrite)?;
         }
         self.write(Some(self.mark), durability)
     }
@@ -321,8 +321,9 @@ impl<'s> Run<'s> {
                 self.report.rewritten += 1;
                 self.report.bytes_before += rewrite.seen.1 as u64;
                 self.report.bytes_after += rewrite.encoded.bytes.len() as u64;
+                self.touched.remove(&rewrite.digest);
             } else if rewrite.base.is_some() {
-                self.touched.push(rewrite.digest);
+                self.touched.insert(rewrite.digest);
             }
         }
         crash_point("compact.written");

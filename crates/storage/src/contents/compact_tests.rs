@@ -415,3 +415,37 @@ proptest! {
         world.counts_are_right();
     }
 }
+
+#[cfg(feature = "testing")]
+mod crashes {
+    use super::super::super::fixture::{dies_at, state_of_child};
+    use super::*;
+
+    #[test]
+    fn child_that_compacts() {
+        let Some(state) = state_of_child() else {
+            return;
+        };
+        World::at(&state).compact();
+    }
+
+    #[test]
+    fn a_compaction_that_dies_is_finished_by_the_next() {
+        let test = "contents::compact::tests::crashes::child_that_compacts";
+        for point in [
+            "compact.before-write",
+            "compact.written",
+            "compact.before-write#2",
+        ] {
+            let world = World::new();
+            let versions = edit(&world, "/f", 1, 120);
+            assert!(dies_at(test, &world.path(""), point), "{point}");
+            all_are_readable(&world, &versions);
+            world.counts_are_right();
+            assert!(world.compact().is_complete);
+            all_are_readable(&world, &versions);
+            let deltas = world.count("SELECT count(*) FROM content WHERE form = 2");
+            assert!(deltas >= 117, "{point}: {deltas} deltas");
+        }
+    }
+}

@@ -328,32 +328,32 @@ pub(crate) fn path_of(store: &Store, id: i64) -> PathBuf {
 /// Takes the lock under which packs are read and written: none that was there goes away while it is held.
 /// Never taken inside a database transaction, since `gc` holds it alone while it waits for one.
 pub(crate) fn share(store: &Store) -> Result<File, StorageError> {
-    let (path, file) = open_directory(store)?;
+    let path = store.directory.path().join(CONTENTS);
+    let file = File::open(&path).map_err(|source| failed(&path, "open", source))?;
     flock(&file, FlockOperation::LockShared).map_err(|source| failed(&path, "lock", source))?;
     Ok(file)
 }
 
 /// Takes the lock alone, or gives up after a while.
 pub(crate) fn lock_alone(store: &Store) -> Result<Option<File>, StorageError> {
-    let (path, file) = open_directory(store)?;
+    lock_within(&store.directory.path().join(CONTENTS), LOCK_WAIT)
+}
+
+/// Takes the lock on a directory alone, if that is possible before `wait` has passed.
+pub(crate) fn lock_within(path: &Path, wait: Duration) -> Result<Option<File>, StorageError> {
+    let file = File::open(path).map_err(|source| failed(path, "open", source))?;
     let mut waited = Duration::ZERO;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(Some(file)),
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-                return Err(failed(&path, "lock", error));
+                return Err(failed(path, "lock", error));
             }
-            Err(_) if waited >= LOCK_WAIT => return Ok(None),
+            Err(_) if waited >= wait => return Ok(None),
             Err(_) => std::thread::sleep(LOCK_PAUSE),
         }
         waited += LOCK_PAUSE;
     }
-}
-
-fn open_directory(store: &Store) -> Result<(PathBuf, File), StorageError> {
-    let path = store.directory.path().join(CONTENTS);
-    let file = File::open(&path).map_err(|source| failed(&path, "open", source))?;
-    Ok((path, file))
 }
 
 fn flock(file: &File, operation: FlockOperation) -> io::Result<()> {

@@ -3,7 +3,6 @@
 //! An operation and the redo that brought it back are one: undoing it again takes the redo's recipe. They go
 //! together, when the younger of them is due.
 
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use backout_crashpoint::crash_point;
@@ -28,6 +27,7 @@ struct Finished {
     id: i64,
     status: Status,
     at: i64,
+    lsn: i64,
     redone_by: Option<i64>,
 }
 
@@ -35,6 +35,10 @@ struct Finished {
 #[derive(Debug)]
 pub(super) struct Group {
     members: Vec<Finished>,
+    /// The place of its last operation in the journal.
+    lsn: i64,
+    /// Its id stands for that place: the operations of a task finish at the same moment, and of those the one
+    /// that was armed first must go first.
     pub(super) candidate: Candidate,
     verdict: Option<Verdict>,
 }
@@ -46,8 +50,8 @@ impl Group {
     }
 
     /// Orders groups as they go: the least goes first.
-    pub(super) fn place(&self) -> (Timestamp, Reverse<OperationId>) {
-        (self.candidate.at, Reverse(self.candidate.id))
+    pub(super) fn place(&self) -> (Timestamp, i64) {
+        (self.candidate.at, self.lsn)
     }
 }
 
@@ -143,7 +147,7 @@ impl Store {
         for group in &mut groups {
             group.verdict = chosen.get(&group.candidate.id).copied();
         }
-        groups.sort_by_key(|group| (group.candidate.at, group.candidate.id));
+        groups.sort_by_key(Group::place);
         Ok(Plan { groups })
     }
 
@@ -170,7 +174,7 @@ impl Store {
         }
         let mut groups = Vec::new();
         for mut members in grouped.into_values() {
-            members.sort_by_key(|member| (member.at, member.id));
+            members.sort_by_key(|member| (member.at, member.lsn));
             if self.is_protected(transaction, &members, leases)? {
                 continue;
             }
@@ -182,15 +186,16 @@ impl Store {
             }
             paths.sort();
             paths.dedup();
-            let (id, at) = (id_from_sql(last.id), Timestamp(last.at));
+            let (lsn, at) = (last.lsn, Timestamp(last.at));
             let candidate = Candidate {
-                id,
+                id: OperationId::from_bits(u64::MAX - lsn.cast_unsigned()),
                 at,
                 paths,
                 bytes: 0,
             };
             groups.push(Group {
                 members,
+                lsn,
                 candidate,
                 verdict: None,
             });
@@ -207,7 +212,7 @@ impl Store {
         for member in members {
             if !is_finished(member.status)
                 || leases.operations.contains(&member.id)
-                || leases.touch(&self.gc_targets(transaction, member.id)?)
+                || (!leases.is_empty() && leases.touch(&self.gc_targets(transaction, member.id)?))
             {
                 return Ok(true);
             }
@@ -251,7 +256,9 @@ impl Store {
     fn retained(&self, transaction: &Transaction<'_>) -> Result<Vec<Finished>, StorageError> {
         let named = |error| self.named(error);
         let mut statement = transaction
-            .prepare("SELECT id, status, finished, redone_by FROM operation WHERE retained = 1")
+            .prepare(
+                "SELECT id, status, finished, redone_by, lsn FROM operation WHERE retained = 1",
+            )
             .map_err(named)?;
         let rows = statement
             .query_map([], |row| {
@@ -266,6 +273,7 @@ impl Store {
                     status,
                     at: row.get(2)?,
                     redone_by: row.get(3)?,
+                    lsn: row.get(4)?,
                 })
             })
             .map_err(named)?;

@@ -23,11 +23,12 @@ mod tidy;
 mod weigh;
 
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use backout_model::ports::Durability;
 use backout_model::{OperationId, Retention, Timestamp, Verdict};
-use rustix::fs::FlockOperation;
 use serde::Serialize;
 
 use crate::contents::{StoredBytes, pack};
@@ -41,6 +42,12 @@ const LIVE_PERCENT_MIN_OVER_CAP: u64 = 90;
 
 /// When room must be made, it is made down to this part of the cap, so that not every write has to.
 const ROOM_PERCENT: u64 = 90;
+
+/// So many times the cap may turn out to need more than was estimated.
+const ROUNDS_MAX: usize = 16;
+
+/// How long one `gc` waits for another.
+const TURN_WAIT: Duration = Duration::from_mins(10);
 
 /// So many pages are given back to the file system in one transaction.
 const VACUUM_PAGES: u32 = 1000;
@@ -175,7 +182,8 @@ impl Store {
         }
     }
 
-    /// Expires and sweeps.
+    /// Expires and sweeps. What an operation takes is only an estimate where versions depend on each other, so
+    /// this is done again while the store is over its cap and something can go.
     fn let_go(
         &self,
         retention: &Retention,
@@ -184,12 +192,19 @@ impl Store {
         report: &mut GcReport,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), StorageError> {
-        self.expire(retention, now, report)?;
-        progress(1);
-        self.sweep_contents(report)?;
-        progress(2);
-        self.sweep_packs(live_percent_min, report)?;
-        progress(3);
+        for _ in 0..ROUNDS_MAX {
+            let before = report.expired.len();
+            self.expire(retention, now, report)?;
+            progress(1);
+            self.sweep_contents(report)?;
+            progress(2);
+            self.sweep_packs(live_percent_min, report)?;
+            progress(3);
+            let is_over = self.stored_bytes()?.total > retention.store_bytes_max;
+            if !is_over || report.expired.len() == before {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -216,11 +231,8 @@ impl Store {
     /// Waits until no other process collects. Dropping the file ends the turn.
     fn gc_turn(&self) -> Result<File, StorageError> {
         let path = self.directory.path().join(DEPOT);
-        let failed = |source| pack::failed(&path, "lock", source);
-        let file = File::open(&path).map_err(failed)?;
-        rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))
-            .map_err(|errno| failed(errno.into()))?;
-        Ok(file)
+        let turn = pack::lock_within(&path, TURN_WAIT)?;
+        turn.ok_or_else(|| pack::failed(&path, "lock", io::ErrorKind::TimedOut.into()))
     }
 
     /// Gives free pages of the database back if there are more than `pages_min`, a few at a time.

@@ -18,6 +18,11 @@ pub(super) struct Leases {
 }
 
 impl Leases {
+    /// Tells whether nobody holds anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
     /// Tells whether a living process is about to write one of these targets, and so may need their history.
     pub(super) fn touch(&self, targets: &[Target]) -> bool {
         let held = |target: &Target| {

@@ -119,7 +119,7 @@ impl Finder<'_, '_> {
 }
 
 /// Gives the bounds between which, as bytes, lies every path below `directory` and nothing else.
-fn bounds_below(directory: &TargetPath) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn bounds_below(directory: &TargetPath) -> (Vec<u8>, Vec<u8>) {
     let mut first = directory.as_bytes().to_vec();
     if first.last() != Some(&b'/') {
         first.push(b'/');

@@ -4,8 +4,8 @@
 //! the journal never holds a history that cannot have happened.
 
 use backout_model::{
-    AgentId, Checkpoint, Decision, Event, Intent, Lsn, Operation, OperationId, Refusal, Status,
-    Strategy, TargetOutcome, TaskId, TaskStatus, Timestamp,
+    AgentId, Checkpoint, Decision, Digest, Event, Intent, Lsn, Operation, OperationId, Refusal,
+    Status, Strategy, TargetOutcome, TaskId, TaskStatus, Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -116,15 +116,29 @@ impl Projection<'_, '_> {
         self.insert(lsn, &operation)?;
         let id = id_to_sql(intent.id);
         for digest in &intent.recipe.contents {
-            self.execute(
-                "INSERT OR IGNORE INTO reference (operation, digest) VALUES (?1, ?2)",
-                params![id, digest.as_bytes().as_slice()],
-            )?;
+            self.refer(id, digest)?;
         }
         for slot in &intent.recipe.slots {
             contents::put_slot(self.store, self.transaction, intent.id, slot)?;
         }
         Ok(())
+    }
+
+    /// Notes that an operation needs a content, which must be there: an undo without it would be none.
+    fn refer(&self, id: i64, digest: &Digest) -> Result<(), StorageError> {
+        let bytes = digest.as_bytes().as_slice();
+        let is_there: bool = self
+            .transaction
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM content WHERE digest = ?1)")
+            .and_then(|mut statement| statement.query_row([bytes], |row| row.get(0)))
+            .map_err(|error| self.store.named(error))?;
+        if !is_there {
+            return Err(StorageError::ContentGone { digest: *digest });
+        }
+        self.execute(
+            "INSERT OR IGNORE INTO reference (operation, digest) VALUES (?1, ?2)",
+            params![id, bytes],
+        )
     }
 
     fn insert(&self, lsn: Lsn, operation: &Operation) -> Result<(), StorageError> {
@@ -268,7 +282,10 @@ impl Projection<'_, '_> {
     fn expired(&self, ids: &[OperationId]) -> Result<(), StorageError> {
         for id in ids {
             let id = id_to_sql(*id);
-            self.execute("UPDATE operation SET retained = 0 WHERE id = ?1", [id])?;
+            self.execute(
+                "UPDATE operation SET retained = 0, finished = ?2 WHERE id = ?1",
+                params![id, self.now.0],
+            )?;
             self.execute("DELETE FROM reference WHERE operation = ?1", [id])?;
             contents::drop_slots(self.store, self.transaction, id)?;
         }

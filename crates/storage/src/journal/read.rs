@@ -10,6 +10,7 @@ use rusqlite::{OptionalExtension as _, Params, Transaction, params};
 use serde::Serialize;
 
 use super::append::{anchor, head};
+use super::dependency::bounds_below;
 use super::rows::{
     OPERATION_COLUMNS, OperationRow, completion, contradiction, digest, from_json, id_from_sql,
     id_to_sql, lsn_from_sql, lsn_to_sql, operation, word,
@@ -55,17 +56,13 @@ impl Store {
 
     /// Lists operations, newest first.
     pub fn operations(&self, filter: &Filter) -> Result<Vec<Operation>, StorageError> {
-        let below = filter.path.as_ref().map(|path| {
-            let mut last = path.as_bytes().to_vec();
-            last.push(b'/' + 1);
-            (path.as_bytes().to_vec(), last)
-        });
-        let (first, last) = below.unzip();
+        let path = filter.path.as_ref();
+        let (first, last) = path.map(bounds_below).unzip();
         let condition =
             "(?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR lsn > ?3)
              AND (?7 IS NULL OR undo_group = ?7)
              AND (?4 IS NULL OR id IN (SELECT operation FROM target WHERE path = ?4
-                  OR (path > ?4 || x'2f' AND path < ?5)))
+                  OR (path > ?8 AND path < ?5)))
              ORDER BY lsn DESC LIMIT ?6";
         let limit = filter
             .limit
@@ -76,10 +73,11 @@ impl Store {
                 filter.agent.as_ref().map(AgentId::as_str),
                 filter.task.as_ref().map(TaskId::as_str),
                 filter.after.map(lsn_to_sql),
-                first,
+                path.map(TargetPath::as_bytes),
                 last,
                 limit,
-                filter.group.map(id_to_sql)
+                filter.group.map(id_to_sql),
+                first
             ],
         )
     }

@@ -9,7 +9,7 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
 /// How many bytes are moved at a time.
-const BUFFER_BYTES: usize = 256 * 1024;
+const BUFFER_BYTES: usize = 32 * 1024;
 
 /// Copies all that `from` gives, and returns digest and length.
 pub(crate) fn copy_stream(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(Digest, u64)> {

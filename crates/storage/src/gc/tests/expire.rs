@@ -319,3 +319,59 @@ fn progress_comes_to_its_end() {
     assert!(seen.is_sorted());
     assert_eq!(seen.last(), Some(&(STEPS, STEPS)));
 }
+
+#[test]
+fn of_operations_that_finished_together_the_first_goes_first() {
+    let world = World::new();
+    // A task: many edits of one file, committed at one moment. Ids are random, so they say nothing.
+    let number = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for n in 0..20 {
+        world.write(number(n), "/f", &[&noise(n, 3000), &noise(n + 1, 3000)]);
+    }
+    world.pass(2 * HOUR_MS);
+    let retention = Retention {
+        versions_per_file_max: 5,
+        ..Retention::standard()
+    };
+    let gone = ids(&world.gc(&retention));
+    assert_eq!(gone, (0..15).map(number).collect::<Vec<_>>());
+    let retention = Retention {
+        store_bytes_max: 10_000,
+        ..Retention::standard()
+    };
+    let gone = ids(&world.gc(&retention));
+    assert_eq!(gone, (15..18).map(number).collect::<Vec<_>>());
+    assert!(world.read(&noise(18, 3000)) && world.read(&noise(20, 3000)));
+}
+
+#[test]
+fn the_cap_is_reached_even_if_versions_depend_on_each_other() {
+    let world = World::new();
+    let text = noise(1, 5000);
+    let version = |n: u8| [text.as_slice(), &[n; 9]].concat();
+    for n in 0..20_u8 {
+        let (before, after) = (version(n), version(n + 1));
+        let operation = world.arm(u64::from(n), &["/f"], &[&before, &after]);
+        // The oldest wait for their task, so the newest must go, and with it what the others are stored against.
+        let status = if n < 2 {
+            Status::Applied
+        } else {
+            Status::Committed
+        };
+        world.bring(operation, status);
+        world.pass(1);
+    }
+    world.compact();
+    world.pass(2 * HOUR_MS);
+    let retention = Retention {
+        store_bytes_max: 100,
+        ..Retention::standard()
+    };
+    let refused = world.store.make_room(&retention, world.now());
+    assert!(matches!(refused, Err(StorageError::OverCap { .. })));
+    assert_eq!(world.count("SELECT sum(retained) FROM operation"), 2);
+    for n in 0..=2 {
+        assert!(world.read(&version(n)));
+    }
+    assert_eq!(world.rows("content"), 3);
+}

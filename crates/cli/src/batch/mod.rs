@@ -1,0 +1,198 @@
+//! A batch as JSON: several changes that happen together or not at all.
+//!
+//! The shape is in the help of `backout batch`. Unknown fields are refused with their place, paths are relative
+//! and stay below the directory that they start at.
+
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Component, Path, PathBuf};
+
+use backout_drivers::file::{Expect, FileRequest, Source};
+use backout_engine::Report;
+use backout_model::text::Occurrence;
+
+use crate::accounts::ownership;
+use crate::base64;
+use shape::{Batch, Change, Copy, Edit, Move, Symlink, Write};
+
+/// Reads a batch; its paths start at `base`.
+pub(crate) fn parse(json: &[u8], base: &Path) -> Result<Vec<FileRequest>, Report> {
+    let batch: Batch = serde_json::from_slice(json).map_err(|error| {
+        Report::usage("the batch cannot be read")
+            .because(error)
+            .next("see its shape with `backout batch --help`")
+    })?;
+    if batch.changes.is_empty() {
+        return Err(Report::usage("the batch is empty").next("put something into `changes`"));
+    }
+    let numbered = batch.changes.into_iter().zip(1..);
+    let request = |(change, number): (Change, usize)| {
+        change.request(base).map_err(|report| Report {
+            what: format!(
+                "change {number} of the batch cannot be made: {}",
+                report.what
+            ),
+            ..report
+        })
+    };
+    numbered.map(request).collect()
+}
+
+impl Change {
+    fn request(self, base: &Path) -> Result<FileRequest, Report> {
+        let at = |path: &Path| below(base, path);
+        Ok(match self {
+            Self::Write(write) => write.request(base)?,
+            Self::Append(append) => FileRequest::Append {
+                path: at(&append.path)?,
+                source: source(base, append.text, append.base64, append.from)?,
+            },
+            Self::Edit(edit) => edit.request(base)?,
+            Self::Patch(patch) => FileRequest::Patch {
+                base: patch
+                    .base
+                    .map_or(Ok(base.to_path_buf()), |path| at(&path))?,
+                patch: patch.patch.into_bytes(),
+            },
+            Self::Remove(remove) => FileRequest::Remove {
+                path: at(&remove.path)?,
+                recursive: remove.recursive,
+            },
+            Self::Move(Move { from, to, replace }) => FileRequest::Move {
+                from: at(&from)?,
+                to: at(&to)?,
+                replace,
+            },
+            Self::Copy(Copy {
+                from,
+                to,
+                recursive,
+                replace,
+            }) => FileRequest::Copy {
+                from: at(&from)?,
+                to: at(&to)?,
+                recursive,
+                replace,
+            },
+            Self::Mkdir(mkdir) => FileRequest::Mkdir {
+                path: at(&mkdir.path)?,
+                parents: mkdir.parents,
+                mode: mkdir.mode.as_deref().map(bits).transpose()?,
+            },
+            Self::Symlink(Symlink { path, to, replace }) => FileRequest::Symlink {
+                path: at(&path)?,
+                to: to.into(),
+                replace,
+            },
+            Self::Link(link) => FileRequest::HardLink {
+                path: at(&link.path)?,
+                to: at(&link.to)?,
+            },
+            Self::Chmod(chmod) => FileRequest::Chmod {
+                path: at(&chmod.path)?,
+                mode: chmod.mode.parse().map_err(not_a_mode)?,
+                recursive: chmod.recursive,
+            },
+            Self::Chown(chown) => {
+                let owner = ownership(&chown.owner)?;
+                let path = at(&chown.path)?;
+                FileRequest::Chown {
+                    path,
+                    uid: owner.uid,
+                    gid: owner.gid,
+                    recursive: chown.recursive,
+                }
+            }
+        })
+    }
+}
+
+impl Write {
+    fn request(self, base: &Path) -> Result<FileRequest, Report> {
+        let expect = match (self.create, self.existing) {
+            (false, false) => Expect::Anything,
+            (true, false) => Expect::New,
+            (false, true) => Expect::Existing,
+            (true, true) => {
+                return Err(
+                    Report::usage("`create` and `existing` contradict each other")
+                        .next("leave one of them out"),
+                );
+            }
+        };
+        Ok(FileRequest::Write {
+            path: below(base, &self.path)?,
+            source: source(base, self.text, self.base64, self.from)?,
+            expect,
+            parents: self.parents,
+            mode: self.mode.as_deref().map(bits).transpose()?,
+        })
+    }
+}
+
+impl Edit {
+    fn request(self, base: &Path) -> Result<FileRequest, Report> {
+        let occurrence = match (self.all, self.nth) {
+            (false, None) => Occurrence::Unique,
+            (true, None) => Occurrence::All,
+            (false, Some(nth)) => Occurrence::Nth(nth),
+            (true, Some(_)) => {
+                return Err(Report::usage("`all` and `nth` contradict each other")
+                    .next("leave one of them out"));
+            }
+        };
+        Ok(FileRequest::Edit {
+            path: below(base, &self.path)?,
+            search: self.search.into_bytes(),
+            replacement: self.replace.into_bytes(),
+            occurrence,
+        })
+    }
+}
+
+/// Gives a path its place below `base`, which it may not leave.
+fn below(base: &Path, path: &Path) -> Result<PathBuf, Report> {
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if path.as_os_str().is_empty() || !path.components().all(is_plain) {
+        return Err(Report::usage(format!(
+            "`{}` is not a path below this directory",
+            path.display()
+        ))
+        .because("paths in a batch are relative and have no `..`")
+        .next("run it in the directory that holds everything it writes"));
+    }
+    Ok(base.join(path))
+}
+
+fn source(
+    base: &Path,
+    text: Option<String>,
+    encoded: Option<String>,
+    from: Option<PathBuf>,
+) -> Result<Source, Report> {
+    match (text, encoded, from) {
+        (Some(text), None, None) => Ok(Source::Bytes(text.into_bytes())),
+        (None, Some(encoded), None) => {
+            let bytes = base64::decode(&encoded).map(Source::Bytes);
+            bytes.ok_or_else(|| Report::usage("`base64` does not hold base64"))
+        }
+        (None, None, Some(from)) => Ok(Source::Path(below(base, &from)?)),
+        _ => Err(Report::usage("it is not clear what to write")
+            .next("give exactly one of `text`, `base64` and `from`")),
+    }
+}
+
+fn bits(text: &str) -> Result<u32, Report> {
+    let mode = u32::from_str_radix(text, 8)
+        .ok()
+        .filter(|mode| *mode <= 0o7777);
+    mode.ok_or_else(|| {
+        Report::usage(format!("`{text}` is not a mode")).next("give octal digits, like \"0644\"")
+    })
+}
+
+fn not_a_mode(error: impl std::fmt::Display) -> Report {
+    Report::usage(error.to_string())
+}
