@@ -234,7 +234,7 @@ fn an_environment_that_makes_no_sense() {
     let world = World::new();
     insta::assert_snapshot!(world.run(world.command(&["log"]).env("BACKOUT_AGENT", "two words")), @r"
     error: the environment variable BACKOUT_AGENT cannot be used
-      why: `two words` is not a agent name (1 to 128 letters, digits, `.`, `_`, `-`, `:`, `/`, `@`)
+      why: `two words` cannot name an agent (1 to 128 letters, digits, `.`, `_`, `-`, `:`, `/`, `@`)
       next: set it right, or take it away
     [exit code 2]
     ");

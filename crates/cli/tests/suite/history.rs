@@ -73,9 +73,9 @@ fn the_log_lists_only_an_agent_or_a_path() {
     ╰●   daa66d2c     1 h ago  committed  codex  write notes.md
     ");
     insta::assert_snapshot!(world.cli(["log", "src"]), @r"
-    ╭◇   53845412   2 min ago  committed          undo of write src/main.rs
-    ├○   78dde6e5     1 h ago  undone     claude  write src/main.rs
-    ╰●   3c6ef372     2 h ago  committed  claude  make directory src
+    ╭◇   53845412  2 min ago  committed          undo of write src/main.rs
+    ├○   78dde6e5    1 h ago  undone     claude  write src/main.rs
+    ╰●   3c6ef372    2 h ago  committed  claude  make directory src
     ");
 }
 
@@ -113,7 +113,7 @@ fn an_operation_is_shown_with_all_that_is_known_of_it() {
       target    app.toml  as this operation left it
       built on  9e3779b9  writes the same target
       base of   b54cda58
-      strategy  snapshot  10 bytes are cheap to keep whole
+      strategy  snapshot  small enough to keep whole (size 10)
       journal   13 intent, 14 applied, 15 commit
     hint: see what it changed with `backout diff 1715609f`
     hint: see what an undo would do with `backout undo 1715609f --dry-run`
@@ -126,7 +126,7 @@ fn an_operation_is_shown_with_all_that_is_known_of_it() {
       agent     claude
       target    src/main.rs
       built on  3c6ef372  writes inside its directory
-      strategy  snapshot  0 bytes are cheap to keep whole
+      strategy  snapshot  small enough to keep whole (size 0)
       journal   10 intent, 11 applied, 12 commit, 22 undone
     ");
 }

@@ -70,7 +70,7 @@ fn the_log_answers_with_operations() {
           "at": 1800000000000,
           "decision": {
             "fallback": "transaction",
-            "reason": "1 bytes are cheap to keep whole",
+            "reason": "small enough to keep whole (size 1)",
             "strategy": "snapshot"
           },
           "depends_on": [
@@ -99,7 +99,7 @@ fn the_log_answers_with_operations() {
           "at": 1800000000000,
           "decision": {
             "fallback": "transaction",
-            "reason": "0 bytes are cheap to keep whole",
+            "reason": "small enough to keep whole (size 0)",
             "strategy": "snapshot"
           },
           "depends_on": [],

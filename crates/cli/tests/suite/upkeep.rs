@@ -61,12 +61,12 @@ fn old_images_are_let_go() {
     insta::assert_snapshot!(world.cli(["gc"]), @r"
     let the images of 2 operations go: they can no longer be undone
       2 operations  past the retention window
-      old records   moved to $WORLD/state/audit/1-6.jsonl
       store         held 2 B, holds now 0 B
     ");
     insta::assert_snapshot!(world.cli(["undo"]), @r"
-    error: there is nothing to undo
-      next: see the operations with `backout log`
+    error: operation 3c6ef372 can no longer be undone
+      why: the images of 3c6ef372 are past their retention
+      next: see what the journal still knows with `backout show 3c6ef372`
     [exit code 1]
     ");
     insta::assert_snapshot!(world.cli(["log"]), @"no operations");

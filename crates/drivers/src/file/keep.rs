@@ -3,7 +3,7 @@
 //! | what | how |
 //! | --- | --- |
 //! | file up to 64 KiB with one name, ours | its bytes ride with the recipe: no further sync |
-//! | larger file, or one with several names, or somebody else's | its inode moves into the depot when it is replaced: O(1) |
+//! | larger file, or one of very many, or with several names, or somebody else's | its inode moves into the depot when it is replaced: O(1) |
 //! | tree | the same, whole |
 //! | symbolic link, empty directory | by value |
 //! | pipe, socket, device | its inode; where that cannot be, by value |
@@ -28,7 +28,14 @@ use super::tools::Tools;
 /// Up to this size a content rides with the record that needs it.
 pub(crate) const INLINE_BYTES_MAX: u64 = 64 * 1024;
 
-/// All contents that ride with one record together.
+/// All contents that ride with one record together, where whole inodes can be kept as well: with many
+/// files that is cheaper to do and much cheaper to undo.
+const INLINE_TOTAL_USUAL: u64 = 4 * 1024 * 1024;
+
+/// How many they are then at most.
+const INLINE_COUNT_USUAL: usize = 512;
+
+/// All contents that ride with one record together, where nothing else can be done.
 const INLINE_TOTAL_MAX: u64 = 64 * 1024 * 1024;
 
 /// How often a file that changes while it is read is read again.
@@ -118,6 +125,19 @@ impl<'t> Keeper<'t> {
         }))
     }
 
+    /// Lets the bytes of a new state ride with the recipe: good to have for showing and merging, but not
+    /// at the price of a huge record. Returns whether they do.
+    pub(crate) fn inline_new(&mut self, digest: Digest, content: &[u8]) -> bool {
+        let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        self.is_usual(size) && self.inline(digest, content)
+    }
+
+    /// Tells whether the record stays small with so many bytes more.
+    fn is_usual(&self, size: u64) -> bool {
+        self.inline_bytes.saturating_add(size) <= INLINE_TOTAL_USUAL
+            && self.contents.len() < INLINE_COUNT_USUAL
+    }
+
     /// Lets bytes ride with the recipe, if they are few enough. Returns whether they do.
     pub(crate) fn inline(&mut self, digest: Digest, content: &[u8]) -> bool {
         let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
@@ -133,12 +153,12 @@ impl<'t> Keeper<'t> {
     }
 
     fn keep_file(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
-        let is_small = node.identity.size <= INLINE_BYTES_MAX
-            && self.inline_bytes + node.identity.size <= INLINE_TOTAL_MAX;
+        let size = node.identity.size;
+        let is_small = size <= INLINE_BYTES_MAX && self.inline_bytes + size <= INLINE_TOTAL_MAX;
         let euid = rustix::process::geteuid().as_raw();
         // Only root can give a new file to somebody else, so somebody else's inode is kept itself.
         let is_ours = euid == 0 || node.uid == euid;
-        if is_small && is_ours && !node.is_shared {
+        if is_small && self.is_usual(size) && is_ours && !node.is_shared {
             return self.keep_bytes(place, node);
         }
         match self.park(place, node)? {

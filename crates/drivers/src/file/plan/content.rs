@@ -256,7 +256,7 @@ impl Planner<'_> {
         };
         let near = near(path)?;
         let waiting = wait(self.tools, self.id, &near, &mut self.open, incoming)?;
-        let stored = small.is_some_and(|content| self.keeper.inline(waiting.digest, &content));
+        let stored = small.is_some_and(|content| self.keeper.inline_new(waiting.digest, &content));
         let meta = self.dress(path, &near, &waiting.material, wanted)?;
         self.tools.reach("file.staged")?;
         let image = Image::File {
