@@ -69,6 +69,13 @@ fn old_images_are_let_go() {
       next: see what the journal still knows with `backout show 3c6ef372`
     [exit code 1]
     ");
+    insta::assert_snapshot!(world.cli(["log"]), @r"
+    ╭●   3c6ef372  2027-01-15  committed  write a  (no longer undoable)
+    ╰●   9e3779b9  2027-01-15  committed  write a  (no longer undoable)
+    ");
+    // What happened is known for a week longer, then it leaves the journal.
+    world.minutes(60 * 24 * 48);
+    assert!(world.cli(["gc"]).to_string().contains("old records"));
     insta::assert_snapshot!(world.cli(["log"]), @"no operations");
 }
 

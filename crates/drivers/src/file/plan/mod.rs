@@ -177,7 +177,27 @@ impl<'t> Planner<'t> {
                 .notes
                 .push(format!("followed the link `{link}` to `{}`", resolved.path));
         }
+        self.untangle(&resolved.path)?;
         Ok(resolved.path)
+    }
+
+    /// Turns the planned move of a file into a copy and a removal, because a later entry of the batch
+    /// writes to its new name.
+    fn untangle(&mut self, path: &TargetPath) -> Result<(), FileError> {
+        let is_it = |step: &Step| match &step.change {
+            Change::Move { to, node, .. } => to == path && *node == Kind::File,
+            Change::Set { .. } | Change::Retouch { .. } => false,
+        };
+        let Some(index) = self.steps.iter().position(is_it) else {
+            return Ok(());
+        };
+        let step = self.steps.remove(index);
+        self.index_again();
+        let Change::Move { from, to, .. } = step.change else {
+            return Ok(());
+        };
+        self.copy(&from, &to, false, true)?;
+        self.remove(&from, false)
     }
 
     /// Looks at a name through what is planned.
@@ -314,11 +334,12 @@ impl<'t> Planner<'t> {
     fn index_again(&mut self) {
         self.sets.clear();
         self.retouches.clear();
+        self.moves.clear();
         for (index, step) in self.steps.iter().enumerate() {
             match &step.change {
                 Change::Set { path, .. } => drop(self.sets.insert(path.clone(), index)),
                 Change::Retouch { path, .. } => drop(self.retouches.insert(path.clone(), index)),
-                Change::Move { .. } => {}
+                Change::Move { from, to, .. } => self.moves.push((from.clone(), to.clone())),
             }
         }
     }

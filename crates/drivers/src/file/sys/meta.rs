@@ -26,6 +26,9 @@ pub(crate) fn is_system_given(name: &[u8]) -> bool {
     SYSTEM_GIVEN.contains(&name)
 }
 
+/// Under these names XFS shows the ACLs once more to root.
+const XFS_ACL: &[u8] = b"trusted.SGI_ACL_";
+
 /// The largest name list and value the kernel allows.
 const XATTR_BYTES_MAX: usize = 64 * 1024;
 
@@ -53,10 +56,8 @@ fn xattrs(fd: BorrowedFd<'_>, path: &TargetPath) -> Result<Vec<(AnyBytes, AnyByt
     let length = listxattr(&proc, names.as_mut_slice()).naming(path, "read the attributes of")?;
     names.truncate(length);
     let mut found = Vec::new();
-    for name in names
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty())
-    {
+    let names = names.split(|byte| *byte == 0);
+    for name in names.filter(|name| !name.is_empty() && !name.starts_with(XFS_ACL)) {
         let mut value = vec![0_u8; XATTR_BYTES_MAX];
         match getxattr(&proc, name, value.as_mut_slice()) {
             Ok(length) => {

@@ -200,15 +200,37 @@ fn a_batch_with_one_bad_entry_does_nothing() {
 }
 
 #[test]
+fn a_batch_may_write_to_what_it_moved() {
+    let world = World::new().file("f", "x").file("g", "old");
+    let before = world.see();
+    let batch = FileRequest::Batch(vec![
+        FileRequest::Move {
+            from: world.path("f"),
+            to: world.path("g"),
+            replace: true,
+        },
+        FileRequest::Append {
+            path: world.path("g"),
+            source: Source::Bytes(b"y".to_vec()),
+        },
+    ]);
+    let effect = world.apply(&batch).unwrap();
+    assert_eq!(world.read("g"), b"xy");
+    assert!(!world.path("f").exists());
+    world.undo(&effect, OnConflict::Refuse);
+    assert_eq!(world.see(), before);
+}
+
+#[test]
 fn a_batch_says_when_it_is_too_tangled() {
-    let world = World::new().file("f", "x");
+    let world = World::new().file("f/inner", "x");
     let batch = FileRequest::Batch(vec![
         FileRequest::Move {
             from: world.path("f"),
             to: world.path("g"),
             replace: false,
         },
-        FileRequest::write(world.path("g"), "y"),
+        FileRequest::write(world.path("g/inner"), "y"),
     ]);
     assert!(matches!(
         refused(&world, &batch),
