@@ -1,0 +1,10 @@
+//! The engine on real files.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod life;
+mod undo;
+mod world;

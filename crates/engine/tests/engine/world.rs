@@ -1,0 +1,110 @@
+//! A directory with a state directory beside it, and an engine.
+
+use std::fs;
+use std::path::PathBuf;
+
+use backout_drivers::file::FileRequest;
+use backout_engine::{Engine, EngineError, Finished, Settings, UndoOptions, UndoReport, UndoWhat};
+use backout_model::ports::OnConflict;
+use backout_model::{OperationId, Status};
+
+pub(crate) struct World {
+    pub(crate) directory: tempfile::TempDir,
+    pub(crate) engine: Engine,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Settings::new(directory.path().join("state"))).unwrap();
+        Self { directory, engine }
+    }
+
+    /// The same store for another agent, task or connection.
+    pub(crate) fn with(&self, change: impl FnOnce(&mut Settings)) -> Engine {
+        let mut settings = self.engine.settings().clone();
+        change(&mut settings);
+        Engine::open(settings).unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn file(self, name: &str, content: &str) -> Self {
+        fs::write(self.path(name), content).unwrap();
+        self
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.path(name)).ok()
+    }
+
+    pub(crate) fn write(&self, name: &str, content: &str) -> OperationId {
+        written(
+            &self
+                .engine
+                .write(&FileRequest::write(self.path(name), content))
+                .unwrap(),
+        )
+    }
+
+    pub(crate) fn mkdir(&self, name: &str) -> OperationId {
+        let request = FileRequest::Mkdir {
+            path: self.path(name),
+            parents: false,
+            mode: None,
+        };
+        written(&self.engine.write(&request).unwrap())
+    }
+
+    pub(crate) fn remove(&self, name: &str) -> OperationId {
+        let request = FileRequest::Remove {
+            path: self.path(name),
+            recursive: true,
+        };
+        written(&self.engine.write(&request).unwrap())
+    }
+
+    pub(crate) fn undo(
+        &self,
+        id: OperationId,
+        options: UndoOptions,
+    ) -> Result<UndoReport, EngineError> {
+        self.engine.undo(&named(id), options)
+    }
+
+    pub(crate) fn undone(&self, id: OperationId) -> UndoReport {
+        self.undo(id, committed()).unwrap()
+    }
+
+    pub(crate) fn redo(&self) -> UndoReport {
+        self.engine.redo(None, UndoOptions::default()).unwrap()
+    }
+
+    pub(crate) fn status(&self, id: OperationId) -> Status {
+        self.engine.store().operation(id).unwrap().unwrap().status
+    }
+}
+
+pub(crate) fn written(finished: &Finished) -> OperationId {
+    finished.id.expect("something was written")
+}
+
+pub(crate) fn named(id: OperationId) -> UndoWhat {
+    UndoWhat::Operations(vec![id.to_string().parse().unwrap()])
+}
+
+pub(crate) fn committed() -> UndoOptions {
+    UndoOptions {
+        committed: true,
+        ..UndoOptions::default()
+    }
+}
+
+pub(crate) fn on(on_conflict: OnConflict) -> UndoOptions {
+    UndoOptions {
+        on_conflict,
+        ..UndoOptions::default()
+    }
+}
