@@ -74,7 +74,7 @@ impl Backout {
         path: impl AsRef<Path>,
         content: impl AsRef<[u8]>,
     ) -> Result<StagedWrite<'_>, WriteError> {
-        self.stage_request(FileRequest::Write {
+        self.stage_request(&FileRequest::Write {
             path: path.as_ref().to_path_buf(),
             source: Source::Bytes(content.as_ref().to_vec()),
             expect: Expect::Anything,
@@ -84,10 +84,10 @@ impl Backout {
     }
 
     /// Stages any change of files.
-    pub fn stage_request(&self, request: FileRequest) -> Result<StagedWrite<'_>, WriteError> {
+    pub fn stage_request(&self, request: &FileRequest) -> Result<StagedWrite<'_>, WriteError> {
         let staged = self
             .engine
-            .stage(&request)
+            .stage(request)
             .map_err(|error| WriteError::new(self, error))?;
         Ok(StagedWrite::new(self, staged))
     }

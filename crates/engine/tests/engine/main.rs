@@ -1,9 +1,6 @@
 //! The engine on real files.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod life;
 mod undo;
