@@ -3,7 +3,7 @@
 use backout_engine::{Engine, PlanView, PlannedStep, PlannedTarget, TargetState};
 use backout_model::Chosen;
 
-use super::undo::{Asked, Words, left_alone, subject};
+use super::undo::{Asked, Words, abridged, hidden_line, left_alone, subject};
 use super::{counted_of, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
@@ -68,7 +68,9 @@ fn planned(
 
 /// Shows how targets stand against what an undo expects.
 fn targets(targets: &[PlannedTarget], here: &Here, words: Words) -> String {
-    let rows = targets.iter().map(|planned| {
+    let is_fine = |planned: &PlannedTarget| !matches!(planned.state, TargetState::Conflict { .. });
+    let (shown, hidden) = abridged(targets, is_fine);
+    let rows = shown.into_iter().map(|planned| {
         let path = here.show(planned.target.path().as_path());
         let (style, said) = match &planned.state {
             TargetState::ComesBack if words == Words::Redo => {
@@ -94,7 +96,7 @@ fn targets(targets: &[PlannedTarget], here: &Here, words: Words) -> String {
             Cell::new(style, said),
         ]
     });
-    table(rows.collect(), None)
+    table(rows.collect(), None) + &hidden_line("            ", hidden)
 }
 
 fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {

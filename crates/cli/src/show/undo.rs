@@ -13,6 +13,9 @@ use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, GOOD, PLAIN, WARN, paint, printabl
 /// How many operations that stay are named.
 const LEFT_ALONE_MAX: usize = 5;
 
+/// How many targets that are in order are named for one operation.
+const TARGETS_MAX: usize = 10;
+
 /// Which of the three was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Words {
@@ -161,7 +164,8 @@ pub(crate) fn steps(engine: &Engine, report: &UndoReport, here: &Here, words: Wo
             id(subject(engine, step.id, words)),
             paint(BOLD, &summary)
         );
-        let rows = step.outcomes.iter().map(|outcome| {
+        let (shown, hidden) = abridged(&step.outcomes, |outcome| outcome.kind.is_settled());
+        let rows = shown.into_iter().map(|outcome| {
             let path = here.show(outcome.target.path().as_path());
             let said = outcome_text(outcome, here, words);
             vec![
@@ -170,8 +174,32 @@ pub(crate) fn steps(engine: &Engine, report: &UndoReport, here: &Here, words: Wo
             ]
         });
         text.push_str(&table(rows.collect(), None));
+        text.push_str(&hidden_line("  ", hidden));
     }
     text
+}
+
+/// Chooses what of a long list is shown: everything that is out of order, and of the rest the first few.
+pub(super) fn abridged<T>(items: &[T], is_fine: impl Fn(&T) -> bool) -> (Vec<&T>, usize) {
+    let mut fine = 0;
+    let shown: Vec<&T> = items
+        .iter()
+        .filter(|item| {
+            fine += usize::from(is_fine(item));
+            !is_fine(item) || fine <= TARGETS_MAX
+        })
+        .collect();
+    let hidden = items.len() - shown.len();
+    (shown, hidden)
+}
+
+/// Counts what is not shown.
+pub(super) fn hidden_line(indent: &str, hidden: usize) -> String {
+    if hidden == 0 {
+        String::new()
+    } else {
+        format!("{indent}and {hidden} more like these (all of them with `--json`)\n")
+    }
 }
 
 /// Says an outcome. A restored target that is not there is one that the operation had made.

@@ -208,3 +208,17 @@ fn a_redo_in_conflict_says_what_to_type() {
     [exit code 1]
     ");
 }
+
+#[test]
+fn a_long_list_of_targets_is_abridged() {
+    let world = World::new();
+    world.did(["mkdir", "d"]);
+    for number in 0..14 {
+        world.put(&format!("d/{number:02}"), "x");
+    }
+    world.cli(["cp", "-r", "d", "copy"]);
+    let shown = world.cli(["undo", "--dry-run"]).to_string();
+    assert!(shown.contains("and 5 more like these"), "{shown}");
+    let shown = world.cli(["undo"]).to_string();
+    assert!(shown.contains("and 5 more like these"), "{shown}");
+}

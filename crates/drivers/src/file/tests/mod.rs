@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod fidelity;
+mod sequences;
 mod suite;
 mod undoing;
 mod world;
