@@ -45,6 +45,17 @@ workloads! {
     undo_of_a_removed_tree: &[&["rm", "-r", "src"]] => &["undo"];
     undo_of_a_chain: &[&["mkdir", "d"], &["write", "d/f", "--text", "1"], &["write", "d/f", "--text", "2"]] => &["undo", "@-2", "--committed"];
     redo: &[&["rm", "-r", "src"], &["undo"]] => &["redo"];
+    compaction: &[
+        &["write", "app.toml", "--text", "one and more of the same text\n"],
+        &["write", "app.toml", "--text", "two and more of the same text\n"],
+        &["write", "app.toml", "--text", "three and more of the same text\n"],
+    ] => &["gc"];
+    garbage_collection: &[
+        &["write", "app.toml", "--text", "one\n"],
+        &["write", "large.bin", "--text", "small now"],
+        &["rm", "-r", "src"],
+        &["undo"],
+    ] => &["gc", "--keep", "0s", "--keep-at-least", "0s", "--audit", "0s"];
     commit_of_a_task: &[&["task", "begin", "t"], &["--task", "t", "write", "app.toml", "--text", "1"]] => &["commit", "t"];
     rollback_of_a_task: &[&["task", "begin", "t"], &["--task", "t", "write", "app.toml", "--text", "1"], &["--task", "t", "rm", "-r", "src"]] => &["rollback", "t"];
 }

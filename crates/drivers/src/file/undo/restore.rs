@@ -166,11 +166,10 @@ impl Undo<'_> {
                     return Ok(Ok((after.clone(), seen)));
                 }
             }
+            // A redo names once more whatever the first name stands for by then.
             Image::Linked { to, .. } => {
-                let image = Image::Linked {
-                    to: to.clone(),
-                    identity: Some(node.identity),
-                };
+                let to = to.clone();
+                let image = Image::Linked { to, identity: None };
                 return Ok(Ok((image, seen)));
             }
             Image::Absent
