@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci | test | lint | bench | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | bench | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
@@ -13,9 +13,10 @@ use run::{Step, cargo, run_all};
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  ci       everything below but bench and demo: what CI runs
+  ci       lint and test: what CI runs
   lint     format, clippy, docs and tidiness
   test     every test; installs the Debian packages the tests need (as root)
+  crash    every pair of crash points: a crash, and a crash of the recovery (minutes)
   bench    measure against what a user would do instead, write docs/benchmarks.md
   demo     show the main job in a temporary directory";
 
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Some("ci") => lint().and_then(|()| test(&rest)),
         Some("lint") => lint(),
         Some("test") => test(&rest),
+        Some("crash") => crash(),
         Some("bench") => bench(&rest),
         Some("demo") => demo::demo(),
         _ => Err(USAGE.to_owned()),
@@ -101,6 +103,22 @@ fn test(filters: &[String]) -> Result<(), String> {
             "backout-cli/testing",
         ]),
     )])
+}
+
+fn crash() -> Result<(), String> {
+    apt::install_what_tests_need()?;
+    let mut tests = cargo();
+    tests.args([
+        "test",
+        "--package",
+        "backout-cli",
+        "--features",
+        "testing",
+        "--test",
+        "proof",
+    ]);
+    tests.args(["crash::"]).env("BACKOUT_EVERY_PAIR", "1");
+    run_all(vec![Step::new("every pair of crash points", &mut tests)])
 }
 
 fn bench(rest: &[String]) -> Result<(), String> {

@@ -154,8 +154,7 @@ fn at_every_point(workload: &Workload) {
             &format!("point {point} of {points}"),
         );
     }
-    // The middle of the apply is where recovery has most to do.
-    for point in [points / 2, points * 2 / 3, points - 1] {
+    for point in twice(points) {
         for second in 1.. {
             let world = prepared(workload);
             let before = world.tree().without_directory_times();
@@ -177,6 +176,16 @@ fn at_every_point(workload: &Workload) {
                 &format!("points {point} and {second}"),
             );
         }
+    }
+}
+
+/// The points after which the recovery is cut off as well: the middle of the apply, where it has most to do, or all
+/// of them for `cargo xtask crash`.
+fn twice(points: usize) -> Vec<usize> {
+    if std::env::var_os("BACKOUT_EVERY_PAIR").is_some() {
+        (1..=points).collect()
+    } else {
+        vec![points / 2, points * 2 / 3, points - 1]
     }
 }
 
