@@ -42,14 +42,20 @@ fn measure() -> Result<(), Failure> {
         ("a thousand operations", sizes::thousand_operations),
         ("syncs", syncs::count),
     ];
+    // Words after `bench` choose measurements by name; the report is written only when all were made.
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
     for (name, measurement) in measurements {
+        if !chosen.is_empty() && !chosen.iter().any(|word| name.contains(word.as_str())) {
+            continue;
+        }
         report::say(&format!("measuring {name}"));
         let directory = place.path().join(name.replace(' ', "-"));
         std::fs::create_dir(&directory)?;
         report.rows.extend(measurement(&directory)?);
     }
-    let path = root().join("docs/benchmarks.md");
-    std::fs::write(&path, report.to_markdown())?;
+    if chosen.is_empty() {
+        std::fs::write(root().join("docs/benchmarks.md"), report.to_markdown())?;
+    }
     report::say(&report.to_markdown());
     Ok(())
 }

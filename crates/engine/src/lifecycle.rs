@@ -26,6 +26,9 @@ const LEASE_POLL: Duration = Duration::from_millis(5);
 
 const MINUTE_MS: i64 = 60_000;
 
+/// More writes of one file within a minute need not be told apart.
+const WRITES_COUNTED_MAX: u32 = 100;
+
 /// A write that is staged and not armed: its targets are leased and untouched.
 #[derive(Debug)]
 #[must_use = "apply it or drop it"]
@@ -89,7 +92,9 @@ impl Engine {
         let mut traits = self.files.traits(request);
         let paths: Vec<_> = targets.iter().map(|target| target.path().clone()).collect();
         let minute_ago = Timestamp(self.now().0 - MINUTE_MS);
-        traits.writes_per_minute = self.store.writes_since(&paths, minute_ago)?;
+        traits.writes_per_minute =
+            self.store
+                .writes_since(&paths, minute_ago, WRITES_COUNTED_MAX)?;
         let prepared = self.files.prepare(lease.id, request)?;
         crash_point("engine.staged");
         Ok(StagedOperation {

@@ -55,11 +55,13 @@ CREATE INDEX operation_task ON operation (task) WHERE task IS NOT NULL;
 CREATE INDEX operation_group ON operation (undo_group) WHERE undo_group IS NOT NULL;
 CREATE INDEX operation_retained ON operation (finished) WHERE retained = 1;
 
+-- ordered by lsn within a path, so that the newest writer is found without looking at the others
 CREATE TABLE target (
-    operation INTEGER NOT NULL,
     path      BLOB NOT NULL,
+    lsn       INTEGER NOT NULL,
+    operation INTEGER NOT NULL,
     reach     TEXT NOT NULL,
-    PRIMARY KEY (path, operation, reach)
+    PRIMARY KEY (path, lsn, operation, reach)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX target_operation ON target (operation);
 

@@ -21,6 +21,9 @@ const BUSY_WAIT: Duration = Duration::from_mins(1);
 /// only process reads the whole log, so it is kept short.
 const CHECKPOINT_PAGES: u32 = 512;
 
+/// How many prepared statements a connection keeps: more than there are, so that none is ever parsed twice.
+const STATEMENTS_MAX: usize = 256;
+
 /// The journal and the contents of one state directory.
 #[derive(Debug)]
 pub struct Store {
@@ -140,6 +143,11 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
     };
     let connection = Connection::open_with_flags(directory.journal(), flags).map_err(named)?;
     connection.busy_timeout(BUSY_WAIT).map_err(named)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Without this a plan may depend on the values bound to it, and such a statement is parsed again at every use.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map_err(named)?;
     // A short-lived process must not tidy up on its way out: that would cost three syncs and two unlinks.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)

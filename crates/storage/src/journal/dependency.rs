@@ -18,7 +18,7 @@ const ON_PATH: &str = "
 SELECT operation.id, target.reach, operation.undoes IS NOT NULL FROM target
 JOIN operation ON operation.id = target.operation
 WHERE target.path = ?1 AND operation.status IN ('armed', 'applied', 'committed', 'in-doubt', 'failed')
-ORDER BY operation.lsn DESC";
+ORDER BY target.lsn DESC";
 
 /// The names below a directory that somebody wrote.
 const BELOW: &str = "

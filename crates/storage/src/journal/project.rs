@@ -178,8 +178,8 @@ impl Projection<'_, '_> {
         };
         for target in &operation.targets {
             self.execute(
-                "INSERT OR IGNORE INTO target (operation, path, reach) VALUES (?1, ?2, ?3)",
-                params![id, target.path().as_bytes(), reach_word(target.reach())],
+                "INSERT OR IGNORE INTO target (operation, path, reach, lsn) VALUES (?1, ?2, ?3, ?4)",
+                params![id, target.path().as_bytes(), reach_word(target.reach()), lsn_to_sql(lsn)],
             )?;
         }
         for edge in &operation.depends_on {

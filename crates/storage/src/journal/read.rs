@@ -187,21 +187,29 @@ impl Store {
         )
     }
 
-    /// Counts how often the busiest of these paths was written since a moment.
+    /// Counts how often the busiest of these paths was written since a moment, up to `limit`.
     pub fn writes_since(
         &self,
         paths: &[TargetPath],
         since: Timestamp,
+        limit: u32,
     ) -> Result<u32, StorageError> {
         self.read(|transaction| {
             let mut most = 0;
             for path in paths {
+                // Newest first, and no more than are asked for: a file may have very many versions.
                 let count: u32 = transaction
                     .prepare_cached(
-                        "SELECT count(*) FROM target JOIN operation ON operation.id = target.operation
-                         WHERE target.path = ?1 AND operation.at >= ?2",
+                        "SELECT count(*) FROM (
+                             SELECT operation.at FROM target
+                             JOIN operation ON operation.id = target.operation
+                             WHERE target.path = ?1 ORDER BY target.lsn DESC LIMIT ?3)
+                         WHERE at >= ?2",
                     )
-                    .and_then(|mut s| s.query_row(params![path.as_bytes(), since.0], |row| row.get(0)))
+                    .and_then(|mut statement| {
+                        statement
+                            .query_row(params![path.as_bytes(), since.0, limit], |row| row.get(0))
+                    })
                     .map_err(|error| self.named(error))?;
                 most = most.max(count);
             }
