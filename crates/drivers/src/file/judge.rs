@@ -1,6 +1,6 @@
 //! Where the world stands with respect to a recipe: before, after, or neither, change by change.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use backout_model::TargetPath;
 
@@ -27,36 +27,76 @@ pub(crate) fn judge_all(
     recipe: &FileRecipe,
     completion: &FileCompletion,
 ) -> Result<Vec<State>, FileError> {
-    let set: HashSet<&TargetPath> = recipe.changes.iter().filter_map(Change::set_path).collect();
+    let changes = &recipe.changes;
+    let set: HashSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
+    let moves: HashMap<&TargetPath, &Change> = changes
+        .iter()
+        .filter(|change| matches!(change, Change::Move { .. }))
+        .map(|change| (change.path(), change))
+        .collect();
     let mut not_yet: HashSet<TargetPath> = HashSet::new();
-    let mut states = Vec::with_capacity(recipe.changes.len());
-    for (index, change) in recipe.changes.iter().enumerate() {
+    let mut states = Vec::with_capacity(changes.len());
+    for (index, change) in changes.iter().enumerate() {
         let mut names = std::iter::once(change.path().clone()).chain(change.path().ancestors());
-        // Where an old tree or a file to be moved still stands (or stands again), nothing is of this
-        // effect: what comes later in the recipe did not happen yet.
-        let state = if change.set_path().is_some() && names.any(|name| not_yet.contains(&name)) {
-            State::Before
-        } else {
-            judge(change, completion.identity(index), &set)?
+        // Where an old tree, something to be moved, or something in the way of a move still stands (or
+        // stands again), nothing is of this effect: what comes later in the recipe did not happen yet.
+        let is_later = names.any(|name| not_yet.contains(&name));
+        let state = match change {
+            Change::Set { .. } if is_later => State::Before,
+            Change::Move {
+                from,
+                node,
+                identity,
+                ..
+            } if is_later && is_there(&Current::at(from)?, *node, identity) => State::Before,
+            Change::Set {
+                path,
+                after: Image::Absent,
+                ..
+            } if is_moved_onto(&moves, path, &set)? => State::After,
+            Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => {
+                judge(change, completion.identity(index), &set)?
+            }
         };
+        // A move that was cut short has what it replaced still under its old name.
+        if let (State::After, Change::Move { from, replaced, .. }) = (&state, change)
+            && !replaced.is_absent()
+            && Current::at(from)?.differs(replaced, None)?.is_none()
+        {
+            not_yet.insert(from.clone());
+        }
         if state == State::Before {
             match change {
-                Change::Set {
-                    path,
-                    before:
-                        Image::Kept {
-                            node: Kind::Directory,
-                            ..
-                        },
-                    ..
+                Change::Set { path, before, .. }
+                    if before.is_directory() || moves.contains_key(path) =>
+                {
+                    not_yet.insert(path.clone());
                 }
-                | Change::Move { from: path, .. } => drop(not_yet.insert(path.clone())),
+                Change::Move { from, .. } => drop(not_yet.insert(from.clone())),
                 Change::Set { .. } | Change::Retouch { .. } => {}
             }
         }
         states.push(state);
     }
     Ok(states)
+}
+
+/// Tells whether a name was made free for a move that has happened.
+fn is_moved_onto(
+    moves: &HashMap<&TargetPath, &Change>,
+    path: &TargetPath,
+    set: &HashSet<&TargetPath>,
+) -> Result<bool, FileError> {
+    match moves.get(path) {
+        Some(change) => Ok(judge(change, None, set)? == State::After),
+        None => Ok(false),
+    }
+}
+
+fn is_there(current: &Current, kind: Kind, identity: &Identity) -> bool {
+    current
+        .node
+        .is_some_and(|node| node.is_kept(kind, identity) || node.looks_like(kind, identity))
 }
 
 fn judge(
@@ -108,10 +148,15 @@ fn judge_move(
     is_reused: bool,
 ) -> Result<State, FileError> {
     let (old, new) = (Current::at(from)?, Current::at(to)?);
-    let is_it = |current: &Current| {
+    // By its number, if either name has it; else by its looks, as something made anew has.
+    let has_number = |current: &Current| {
         current
             .node
-            .is_some_and(|node| node.is_kept(kind, identity))
+            .is_some_and(|node| node.identity.ino == identity.ino)
+    };
+    let by_number = has_number(&old) || has_number(&new);
+    let is_it = |current: &Current| {
+        is_there(current, kind, identity) && (!by_number || has_number(current))
     };
     if is_it(&new) {
         // An exchange that was cut short leaves the replaced file under the old name.
@@ -148,8 +193,17 @@ fn state(
     after: &Image,
     left: Option<&Identity>,
 ) -> Result<State, FileError> {
-    // An old tree is known by its inode, a new directory only by its looks: ask for the tree first.
-    if before.is_kept() && current.differs(before, None)?.is_none() {
+    // An old tree is known by its number, a new directory only by its looks: ask for the tree first.
+    if let (
+        Image::Kept {
+            node: Kind::Directory,
+            identity,
+            ..
+        },
+        Some(node),
+    ) = (before, &current.node)
+        && node.identity.ino == identity.ino
+    {
         return Ok(State::Before);
     }
     let Some(why) = current.differs(after, left)? else {

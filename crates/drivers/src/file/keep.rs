@@ -80,10 +80,7 @@ impl<'t> Keeper<'t> {
             let node = place.node()?.ok_or_else(missing)?;
             let image = match node.kind {
                 Kind::File => self.keep_file(place, &node)?,
-                Kind::Symlink => Image::Symlink {
-                    to: link_target(place)?,
-                    meta: meta_of(place, &node)?,
-                },
+                Kind::Symlink => self.keep_link(place, &node)?,
                 Kind::Directory => Image::Directory {
                     meta: meta_of(place, &node)?,
                 },
@@ -239,6 +236,19 @@ impl<'t> Keeper<'t> {
             why: format!("it cannot move into a depot, and {error}"),
         })?;
         Ok(digest)
+    }
+
+    fn keep_link(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
+        // Even a symbolic link can have several names; only the inode itself keeps them together.
+        if node.is_shared
+            && let Some(image) = self.park(place, node)?
+        {
+            return Ok(image);
+        }
+        Ok(Image::Symlink {
+            to: link_target(place)?,
+            meta: meta_of(place, node)?,
+        })
     }
 
     fn keep_special(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {

@@ -197,11 +197,6 @@ impl Image {
         )
     }
 
-    /// Tells whether it is a kept inode.
-    pub(crate) const fn is_kept(&self) -> bool {
-        matches!(self, Self::Kept { .. })
-    }
-
     /// Names the content that the store must hold for it.
     pub(crate) const fn stored(&self) -> Option<Digest> {
         match self {

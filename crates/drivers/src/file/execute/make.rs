@@ -98,6 +98,8 @@ impl Run<'_> {
                 let first = own.and_then(|index| self.stages.get(index)).unwrap_or(to);
                 names::link(&Dir::of(first)?, &place)?;
                 self.done.push(Done::Made(index));
+                self.shared
+                    .extend(place.node()?.map(|node| node.identity.ino));
                 let is_it = |ino: u64| {
                     place
                         .node()
@@ -119,6 +121,8 @@ impl Run<'_> {
                 let kept = Dir::of(&slot.path())?;
                 names::rename_to_free(&kept, &place)?;
                 self.done.push(Done::Taken(index));
+                // If it has other names, our own rename has touched its change time.
+                self.shared.insert(identity.ino);
                 self.depots.insert(slot.depot.clone());
                 if !place
                     .node()?

@@ -229,6 +229,17 @@ impl Planner<'_> {
         wanted: Wanted,
     ) -> Result<(), FileError> {
         let (after, material) = self.stage_file(path, incoming, wanted)?;
+        self.set_unless_already(path, after, material)
+    }
+
+    /// Plans what a name shall stand for, unless it looks exactly so already: a change that cannot be told
+    /// from no change could not be judged later either.
+    pub(super) fn set_unless_already(
+        &mut self,
+        path: &TargetPath,
+        after: Image,
+        material: Material,
+    ) -> Result<(), FileError> {
         if self.is_already(path, &after)? {
             return Ok(());
         }

@@ -103,7 +103,7 @@ impl Planner<'_> {
                     to: link_target(place)?,
                     meta,
                 };
-                self.set(to, after, Material::Image)
+                self.set_unless_already(to, after, Material::Image)
             }
             Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
                 let meta = self.meta_for_copy(to, place, node)?;
@@ -139,7 +139,7 @@ impl Planner<'_> {
                 .naming(&place.path(), "read")?;
             let (after, material) =
                 self.stage_file(to, Incoming::Bytes(content), Wanted::Like(meta))?;
-            return self.set(to, after, material);
+            return self.set_unless_already(to, after, material);
         }
         // Many bytes are copied once, when it is time; only their digest is needed now.
         let (digest, size) = digest_of(place)?;
@@ -149,6 +149,6 @@ impl Planner<'_> {
             stored: false,
             meta,
         };
-        self.set(to, after, Material::CopyOf(place.path(), node.identity))
+        self.set_unless_already(to, after, Material::CopyOf(place.path(), node.identity))
     }
 }

@@ -20,7 +20,7 @@ use backout_model::{OperationId, TargetPath};
 use super::error::FileError;
 use super::execute::{Seen, Step};
 use super::keep::Keeper;
-use super::recipe::{Change, Image, Kind};
+use super::recipe::{Change, Image, Kind, Meta};
 use super::request::FileRequest;
 use super::resolve::{Last, refuse_escape, resolve};
 use super::stage::{Material, Staged};
@@ -253,6 +253,11 @@ impl<'t> Planner<'t> {
         material: Material,
     ) -> Result<(), FileError> {
         self.drop_retouch(path);
+        if let Image::Directory { meta } = &after
+            && self.revive_directory(path, meta)
+        {
+            return Ok(());
+        }
         if let Some(index) = self.sets.get(path)
             && let Some(step) = self.steps.get_mut(*index)
             && let Change::Set { after: planned, .. } = &mut step.change
@@ -270,6 +275,46 @@ impl<'t> Planner<'t> {
         };
         self.push_set(path, (before, seen), after, material);
         Ok(())
+    }
+
+    /// Lets an empty directory live that was to be removed and made again; only its metadata may change.
+    fn revive_directory(&mut self, path: &TargetPath, wanted: &Meta) -> bool {
+        let is_it = |step: &Step| match &step.change {
+            Change::Set {
+                path: other,
+                before: Image::Directory { .. },
+                ..
+            } => other == path,
+            Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => false,
+        };
+        let Some(index) = self.steps.iter().position(is_it) else {
+            return false;
+        };
+        let step = self.steps.remove(index);
+        if let Change::Set {
+            path,
+            before: Image::Directory { meta },
+            ..
+        } = step.change
+        {
+            let before = Meta {
+                times: None,
+                ..meta
+            };
+            let after = Meta {
+                times: None,
+                ..wanted.clone()
+            };
+            let change = Change::Retouch {
+                path,
+                before,
+                after,
+            };
+            let step = Step { change, ..step };
+            self.steps.push(step);
+        }
+        self.index_again();
+        true
     }
 
     fn push_set(

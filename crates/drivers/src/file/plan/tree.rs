@@ -97,6 +97,42 @@ impl Planner<'_> {
         below.any(|(_, index)| self.after(*index).is_some_and(|after| !after.is_absent()))
     }
 
+    /// What was written below a name earlier in the same batch cannot move with it.
+    fn refuse_entangled(&self, from: &TargetPath) -> Result<(), FileError> {
+        let is_below = |other: &TargetPath| other.is_below(from);
+        let touched = self.sets.keys().chain(self.retouches.keys());
+        if touched
+            .chain(self.moves.iter().map(|(_, to)| to))
+            .any(is_below)
+        {
+            return Err(FileError::Entangled {
+                path: from.to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Captures what a move will replace.
+    fn replaced_by_move(&mut self, to: &TargetPath) -> Result<(Image, Seen), FileError> {
+        Ok(match self.view(to)? {
+            View::Real(place, _) => {
+                let (image, node) = self.keeper.keep(&place)?;
+                (image, Seen::There(node))
+            }
+            View::Absent if self.sets.contains_key(to) => {
+                return Err(FileError::Entangled {
+                    path: to.to_string(),
+                });
+            }
+            View::Absent => (Image::Absent, Seen::Absent),
+            View::Planned(_) => {
+                return Err(FileError::Entangled {
+                    path: to.to_string(),
+                });
+            }
+        })
+    }
+
     pub(super) fn rename(
         &mut self,
         from: &TargetPath,
@@ -123,6 +159,13 @@ impl Planner<'_> {
         };
         self.refuse_taken(to, replace, node.kind == Kind::Directory)?;
         self.need_parent(to, false)?;
+        if let View::Real(_, other) = self.view(to)?
+            && other.identity.ino == node.identity.ino
+            && other.identity.dev == node.identity.dev
+        {
+            // Both are names of one file: moving one onto the other leaves the other.
+            return self.remove(from, false);
+        }
         if !is_same_mount(&place.dir, &*near(to)?)? {
             self.keeper
                 .notes
@@ -130,34 +173,10 @@ impl Planner<'_> {
             self.copy(from, to, true, replace)?;
             return self.remove(from, true);
         }
-        let is_below = |other: &TargetPath| other.is_below(from);
-        let touched = self.sets.keys().chain(self.retouches.keys());
-        if touched
-            .chain(self.moves.iter().map(|(_, to)| to))
-            .any(is_below)
-        {
-            return Err(FileError::Entangled {
-                path: from.to_string(),
-            });
-        }
-        let (replaced, seen_at_new) = match self.view(to)? {
-            View::Real(place, _) => {
-                let (image, node) = self.keeper.keep(&place)?;
-                (image, Seen::There(node))
-            }
-            View::Absent if self.sets.contains_key(to) => {
-                return Err(FileError::Entangled {
-                    path: to.to_string(),
-                });
-            }
-            View::Absent => (Image::Absent, Seen::Absent),
-            View::Planned(_) => {
-                return Err(FileError::Entangled {
-                    path: to.to_string(),
-                });
-            }
-        };
+        self.refuse_entangled(from)?;
+        let (replaced, seen_at_new) = self.replaced_by_move(to)?;
         self.drop_retouch(from);
+        self.drop_retouch(to);
         self.moves.push((from.clone(), to.clone()));
         let change = Change::Move {
             from: from.clone(),
@@ -186,8 +205,9 @@ impl Planner<'_> {
         let entangled = || FileError::Entangled {
             path: from.to_string(),
         };
-        let is_directory = self.after(index).is_some_and(Image::is_directory);
-        if is_directory {
+        let after = self.after(index);
+        if after.is_some_and(|image| image.is_directory() || matches!(image, Image::Linked { .. }))
+        {
             return Err(entangled());
         }
         self.refuse_taken(to, replace, false)?;

@@ -89,6 +89,7 @@ impl Undo<'_> {
         };
         let (there, seen_at_new) = match (self.withdrawn(from), &old.place, &old.node) {
             (Some(withdrawn), _, _) => withdrawn,
+            (None, Some(_), Some(_)) if self.is_cleared(from) => (Image::Absent, Seen::Absent),
             (None, Some(_), Some(node)) if node.kind == Kind::Directory => {
                 return Ok(OutcomeKind::Conflict {
                     why: format!("`{from}` is a directory now"),
@@ -117,6 +118,17 @@ impl Undo<'_> {
             self.put(&new, (Image::Absent, Seen::Absent), obtained)?;
         }
         Ok(outcome)
+    }
+
+    /// Tells whether a step so far takes a directory away from under a name.
+    fn is_cleared(&self, path: &TargetPath) -> bool {
+        self.steps.iter().any(|step| match &step.change {
+            Change::Set {
+                path: other, after, ..
+            } => other == path && after.is_absent(),
+            Change::Move { from, .. } => from == path,
+            Change::Retouch { .. } => false,
+        })
     }
 
     /// Takes out the step that only makes room under a name, so that a move can replace what is there in

@@ -12,7 +12,7 @@ use crate::file::execute::Step;
 use crate::file::judge::{State, judge_all};
 use crate::file::keep::Keeper;
 use crate::file::plan::{parents_of, prepared};
-use crate::file::recipe::{Change, FileCompletion, FileRecipe, ParentTimes};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, ParentTimes};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
 use crate::file::tools::Tools;
@@ -201,6 +201,14 @@ fn whole_trees(recipe: &FileRecipe) -> HashMap<TargetPath, bool> {
             .filter(|above| roots.contains_key(above))
             .last();
         match (root, change) {
+            // A kept tree must not go on sharing a file with what stays.
+            (
+                Some(root),
+                Change::Set {
+                    after: Image::Linked { to, .. },
+                    ..
+                },
+            ) if !to.is_below(&root) => drop(roots.remove(&root)),
             (Some(root), Change::Set { .. }) => drop(filled.insert(root)),
             (Some(root), Change::Move { .. } | Change::Retouch { .. }) => drop(roots.remove(&root)),
             (None, change) if change.is_new_directory() => drop(roots.insert(path.clone(), true)),

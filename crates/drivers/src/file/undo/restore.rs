@@ -31,7 +31,11 @@ impl Undo<'_> {
         let current = Current::at(path)?;
         match (state, self.on_conflict) {
             (State::Before, _) => Ok(OutcomeKind::AlreadyGone),
-            (State::After, _) => self.restore(&current, before, after),
+            // What a later change of the effect put there is gone by the time this one's turn comes.
+            (State::After, _) if after.is_absent() => {
+                self.restore(&current, before, Some((Image::Absent, Seen::Absent)), after)
+            }
+            (State::After, _) => self.restore(&current, before, None, after),
             (State::Other { why }, OnConflict::Refuse) => Ok(OutcomeKind::Conflict { why }),
             (State::Other { why }, OnConflict::Merge) => {
                 match merge(self.tools, &current, before, after)? {
@@ -45,7 +49,7 @@ impl Undo<'_> {
                 if !self.has_directory(&current) && !before.is_absent() {
                     return Ok(OutcomeKind::Conflict { why });
                 }
-                self.restore(&current, before, after)
+                self.restore(&current, before, None, after)
             }
         }
     }
@@ -54,6 +58,7 @@ impl Undo<'_> {
         &mut self,
         current: &Current,
         before: &Image,
+        known: Option<(Image, Seen)>,
         after: &Image,
     ) -> Result<OutcomeKind, FileError> {
         let is_forced = self.on_conflict == OnConflict::Force;
@@ -61,7 +66,11 @@ impl Undo<'_> {
             Ok(obtained) => obtained,
             Err(why) => return Ok(OutcomeKind::Failed { why }),
         };
-        let now = match self.keep_current(current, after)? {
+        let now = match known {
+            Some(now) => Ok(now),
+            None => self.keep_current(current, after)?,
+        };
+        let now = match now {
             Ok(now) => now,
             Err(why) => return Ok(OutcomeKind::Conflict { why }),
         };
@@ -159,11 +168,20 @@ impl Undo<'_> {
                 slot,
                 node: kind,
                 identity,
-                ..
+                meta,
+                copy,
             } if node.is_kept(*kind, identity) => {
                 let is_free = Dir::of(&slot.path())?.node()?.is_none();
                 if is_free {
-                    return Ok(Ok((after.clone(), seen)));
+                    let image = Image::Kept {
+                        slot: slot.clone(),
+                        node: *kind,
+                        // Its number may be a new one by now.
+                        identity: node.identity,
+                        meta: meta.clone(),
+                        copy: *copy,
+                    };
+                    return Ok(Ok((image, seen)));
                 }
             }
             // A redo names once more whatever the first name stands for by then.
