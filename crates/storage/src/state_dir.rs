@@ -78,6 +78,20 @@ impl StateDir {
         self.path.join(JOURNAL)
     }
 
+    /// The log that SQLite writes before the database.
+    pub(crate) fn journal_log(&self) -> PathBuf {
+        self.path.join(format!("{JOURNAL}-wal"))
+    }
+
+    /// Makes the names in it durable.
+    pub(crate) fn sync(&self) -> Result<(), StorageError> {
+        sync_directory(&self.path).map_err(|source| StorageError::StateDir {
+            path: self.path.clone(),
+            action: "sync",
+            source,
+        })
+    }
+
     /// Takes the lock under which a store is made or migrated. Dropping the file gives it back.
     pub(crate) fn lock(&self) -> Result<File, StorageError> {
         let path = self.path.join(LOCK);

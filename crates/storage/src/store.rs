@@ -136,6 +136,7 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let is_new = !directory.journal().exists();
+    let has_log = directory.journal_log().exists();
     let lock = if is_new {
         Some(directory.lock()?)
     } else {
@@ -169,6 +170,10 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
     connection
         .pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)
         .map_err(named)?;
+    if !has_log {
+        // Reading the format has made the log. A record is only as durable as the name of the file it is in.
+        directory.sync()?;
+    }
     Ok(connection)
 }
 
@@ -201,10 +206,5 @@ fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageEr
         .pragma_update(None, "synchronous", "FULL")
         .map_err(named)?;
     let batch = format!("BEGIN IMMEDIATE; {CREATE} PRAGMA user_version = {FORMAT}; COMMIT;");
-    connection.execute_batch(&batch).map_err(named)?;
-    crate::state_dir::sync_directory(directory.path()).map_err(|source| StorageError::StateDir {
-        path: directory.path().to_path_buf(),
-        action: "sync",
-        source,
-    })
+    connection.execute_batch(&batch).map_err(named)
 }

@@ -14,5 +14,9 @@
 mod bad_days;
 mod crash;
 mod disk;
+#[cfg(target_arch = "x86_64")]
+mod errno;
+mod power;
 mod processes;
+mod random;
 mod world;

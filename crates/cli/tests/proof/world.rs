@@ -49,6 +49,12 @@ impl Tree {
         self
     }
 
+    /// The same without one name.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.0.remove(name.as_bytes());
+        self
+    }
+
     /// Says what differs, for a failing test.
     pub(crate) fn difference(&self, other: &Self) -> String {
         let mut lines = Vec::new();
@@ -247,24 +253,33 @@ impl World {
 
     /// Everything that must hold of the store after whatever happened.
     pub(crate) fn check_store(&self) {
+        self.check().unwrap();
+    }
+
+    /// Says what does not hold of the store.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let nothing = serde_json::json!([]);
         let verified = self.json(&["verify"]);
-        assert_eq!(
-            verified["findings"],
-            serde_json::json!([]),
-            "the store is whole"
-        );
+        if verified["findings"] != nothing {
+            return Err(format!("the store is not whole: {}", verified["findings"]));
+        }
         let status = self.json(&["status"]);
-        assert_eq!(
-            status["unfinished"],
-            serde_json::json!([]),
-            "nothing is unfinished"
-        );
-        assert_eq!(status["summary"]["leases"], 0, "nothing is leased");
+        if status["unfinished"] != nothing {
+            return Err(format!("unfinished: {}", status["unfinished"]));
+        }
+        if status["summary"]["leases"] != 0 {
+            return Err(format!("{} leases", status["summary"]["leases"]));
+        }
         let names = self.tree().names();
-        assert!(
-            !names.iter().any(|name| name.contains(".backout-")),
-            "left behind: {names:?}"
-        );
+        let left: Vec<&String> = names
+            .iter()
+            .filter(|name| name.contains(".backout-"))
+            .collect();
+        if left.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("left behind: {left:?}"))
+        }
     }
 }
 

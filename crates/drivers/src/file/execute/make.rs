@@ -19,32 +19,19 @@ use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place, bytes, meta, names};
 
 impl Run<'_> {
-    /// Makes the new side of every step, and makes it durable, together with what is about to be kept.
+    /// Makes the new side of every step, and makes it durable.
     pub(super) fn make_all(&mut self) -> Result<(), FileError> {
-        let mut files: Vec<(OwnedFd, TargetPath, &'static str)> = Vec::new();
+        let mut files: Vec<(OwnedFd, &TargetPath)> = Vec::new();
         let mut count = 0_usize;
         let steps = self.steps;
         for (index, step) in steps.iter().enumerate() {
-            let Change::Set {
-                path,
-                before,
-                after,
-            } = &step.change
-            else {
+            let Change::Set { path, after, .. } = &step.change else {
                 continue;
             };
-            let kept = kept_file(path, before).map(|file| (file, "keep.file"));
-            let made = match after {
-                Image::Absent => None,
-                after => self.make(index, after, &step.material)?,
-            };
-            for (file, name) in kept
-                .into_iter()
-                .chain(made.map(|file| (file, self.sync_name(true))))
-            {
+            if let Some(file) = self.make(index, after, &step.material)? {
                 count += 1;
                 if count <= SINGLE_SYNCS_MAX {
-                    files.push((file, path.clone(), name));
+                    files.push((file, path));
                 }
             }
             self.tools.reach("file.made")?;
@@ -53,8 +40,8 @@ impl Run<'_> {
         if count > SINGLE_SYNCS_MAX {
             return self.sync_file_systems();
         }
-        for (file, path, name) in &files {
-            self.tools.syncs.file(file, path, name)?;
+        for (file, path) in &files {
+            self.tools.syncs.file(file, path, self.sync_name(true))?;
             self.tools.reach("file.synced")?;
         }
         self.sync_new_directories()
@@ -292,19 +279,6 @@ impl Run<'_> {
         }
         self.tools.reach("file.synced")
     }
-}
-
-/// Opens a file that is about to be the only pre-image, to make its bytes durable. One that we may replace
-/// but not read is left to the system.
-fn kept_file(path: &TargetPath, before: &Image) -> Option<OwnedFd> {
-    let Image::Kept {
-        node: Kind::File, ..
-    } = before
-    else {
-        return None;
-    };
-    let file = Dir::of(path).and_then(|place| place.read()).ok()?;
-    Some(file.into())
 }
 
 const fn file_type(kind: Kind) -> FileType {

@@ -15,6 +15,7 @@
 
 mod make;
 mod reverse;
+mod secure;
 mod settle;
 mod swap;
 pub(crate) mod tidy;
@@ -30,6 +31,7 @@ use super::stage::Material;
 use super::sys::Node;
 use super::tools::Tools;
 
+pub(crate) use secure::secure;
 pub(crate) use swap::exchange;
 
 /// Above this many files one sync of the file system is cheaper than one of each file.

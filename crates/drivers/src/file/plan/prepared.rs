@@ -6,20 +6,23 @@ use backout_model::ports::Prepared;
 use backout_model::{OperationId, Target, TargetPath};
 
 use crate::file::error::FileError;
-use crate::file::execute::Step;
+use crate::file::execute::{Step, secure};
 use crate::file::keep::Keeper;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, ParentTimes};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
+use crate::file::tools::Tools;
 
 /// Wraps steps and what they keep into what the engine arms.
 pub(crate) fn prepared(
+    tools: &Tools,
     id: OperationId,
     keeper: Keeper<'_>,
     steps: Vec<Step>,
     parents: Vec<ParentTimes>,
     is_undo: bool,
 ) -> Result<Prepared<Staged>, FileError> {
+    secure(tools, &steps)?;
     let changes: Vec<Change> = steps.iter().map(|step| step.change.clone()).collect();
     let recipe = FileRecipe {
         operation: id,

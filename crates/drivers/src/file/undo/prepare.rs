@@ -172,7 +172,7 @@ impl Undo<'_> {
             put_back_times(&mut parents, recipe, completion);
         }
         self.tools.reach("file.undo-prepared")?;
-        let prepared = prepared(self.id, self.keeper, self.steps, parents, true)?;
+        let prepared = prepared(self.tools, self.id, self.keeper, self.steps, parents, true)?;
         Ok(PreparedUndo { prepared, outcomes })
     }
 }

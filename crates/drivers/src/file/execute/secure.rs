@@ -1,0 +1,57 @@
+//! Before the arm: a file that will be kept as it is, as the only pre-image of a change, is made durable.
+//!
+//! Somebody may have written it a moment ago and never synced it. If power fails after the arm, the journal must not
+//! speak of a file that the disk has never seen. A tree that is kept whole is not walked: its bytes are as safe as they
+//! were.
+
+use std::collections::BTreeMap;
+
+use super::{SINGLE_SYNCS_MAX, Step};
+use crate::file::error::FileError;
+use crate::file::recipe::{Change, Image, Kind};
+use crate::file::sys::Dir;
+use crate::file::tools::Tools;
+
+const NAME: &str = "keep.file";
+
+/// Makes durable what the steps keep.
+pub(crate) fn secure(tools: &Tools, steps: &[Step]) -> Result<(), FileError> {
+    let kept: Vec<&Step> = steps.iter().filter(|step| keeps_a_file(step)).collect();
+    if kept.len() > SINGLE_SYNCS_MAX {
+        return sync_file_systems(tools, &kept);
+    }
+    for step in kept {
+        let path = step.change.path();
+        // One that we may replace but not read is left to the system, and one whose name is only to come was ours.
+        if let Ok(file) = Dir::of(path).and_then(|place| place.read()) {
+            tools.syncs.file(file, path, NAME)?;
+        }
+    }
+    Ok(())
+}
+
+fn keeps_a_file(step: &Step) -> bool {
+    let Change::Set { before, .. } = &step.change else {
+        return false;
+    };
+    matches!(
+        before,
+        Image::Kept {
+            node: Kind::File,
+            ..
+        }
+    )
+}
+
+fn sync_file_systems(tools: &Tools, kept: &[&Step]) -> Result<(), FileError> {
+    let mut dirs = BTreeMap::new();
+    for step in kept {
+        if let Ok(place) = Dir::of(step.change.path()) {
+            dirs.insert(place.dir.node()?.identity.dev, place.dir);
+        }
+    }
+    for dir in dirs.values() {
+        tools.syncs.file_system(dir, NAME)?;
+    }
+    Ok(())
+}
