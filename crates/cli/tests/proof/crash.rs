@@ -66,7 +66,7 @@ fn is_stepwise(workload: &Workload) -> bool {
 }
 
 fn prepared(workload: &Workload) -> World {
-    let world = World::new().with_project();
+    let world = World::in_memory().with_project();
     for command in workload.before {
         world.ok(command);
     }

@@ -133,7 +133,16 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// A world in memory, if that can be had: for what is done thousands of times, each with its syncs.
+    pub(crate) fn in_memory() -> Self {
+        Self::below(&memory())
+    }
+
+    fn below(place: &Path) -> Self {
+        let root = tempfile::tempdir_in(place).unwrap();
         let (work, state) = (root.path().join("work"), root.path().join("state"));
         fs::create_dir(&work).unwrap();
         Self { root, work, state }
@@ -280,6 +289,16 @@ impl World {
         } else {
             Err(format!("left behind: {left:?}"))
         }
+    }
+}
+
+/// A directory in memory, or else the usual one.
+pub(crate) fn memory() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() {
+        memory
+    } else {
+        std::env::temp_dir()
     }
 }
 

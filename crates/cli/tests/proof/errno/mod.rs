@@ -78,7 +78,7 @@ const BATCH: &str = r#"{"changes": [
     {"move": {"from": "large.bin", "to": "batch/large"}}]}"#;
 
 fn prepared(workload: &Workload) -> World {
-    let world = World::new().with_project();
+    let world = World::in_memory().with_project();
     std::fs::write(world.scratch("batch.json"), BATCH).unwrap();
     for command in workload.before {
         world.ok(command);
@@ -135,7 +135,7 @@ fn meet(workload: &Workload, fault: (usize, Fault), after: &Tree) -> Result<bool
     };
     judge(workload, &world, &ran, &before, after)
         .map(|()| true)
-        .map_err(|why| format!("{hit:?}: {why}\nexit {:?}: {}", ran.code, ran.said))
+        .map_err(|why| format!("{hit}: {why}\nexit {:?}: {}", ran.code, ran.said))
 }
 
 fn judge(

@@ -31,6 +31,12 @@ pub(crate) struct Hit {
     pub(crate) file: PathBuf,
 }
 
+impl std::fmt::Display for Hit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.name, self.file.display())
+    }
+}
+
 /// How a run went.
 #[derive(Debug)]
 pub(crate) struct Ran {

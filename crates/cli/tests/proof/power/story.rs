@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::fuse::{Served, unmount};
 use super::log::{History, Pages, Recorder};
 use crate::random::Random;
-use crate::world::{Tree, World, said};
+use crate::world::{Tree, World, memory, said};
 
 /// A file system to try, and the size of its disk in MiB.
 #[derive(Debug, Clone, Copy)]
@@ -314,16 +314,6 @@ impl<'a> Mounted<'a> {
 impl Drop for Mounted<'_> {
     fn drop(&mut self) {
         unmount(self.0);
-    }
-}
-
-/// Where images are put: in memory if that can be had.
-fn memory() -> PathBuf {
-    let memory = PathBuf::from("/dev/shm");
-    if memory.is_dir() {
-        memory
-    } else {
-        std::env::temp_dir()
     }
 }
 
