@@ -13,6 +13,7 @@
 
 mod bad_days;
 mod crash;
+mod damage;
 mod disk;
 mod processes;
 mod world;

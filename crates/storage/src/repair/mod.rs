@@ -176,7 +176,13 @@ fn stop_others(directory: &StateDir) -> Result<Option<Connection>, StorageError>
         let connection = Connection::open_with_flags(directory.journal(), flags)?;
         configure(&connection)?;
         connection.busy_timeout(READERS_WAIT)?;
-        for owner in leases(&connection).unwrap_or_default() {
+        // A journal without its end shows leases that were given back since.
+        let held = if has_lost_its_end(directory, &connection) {
+            Vec::new()
+        } else {
+            leases(&connection).unwrap_or_default()
+        };
+        for owner in held {
             if owner::is_alive(&owner) && owner != owner::this_process() {
                 return Ok(Err(StorageError::InUse { pid: owner.pid }));
             }
@@ -198,6 +204,14 @@ fn is_busy(error: &rusqlite::Error) -> bool {
         error.sqlite_error_code(),
         Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
     )
+}
+
+fn has_lost_its_end(directory: &StateDir, connection: &Connection) -> bool {
+    let last = connection.query_row("SELECT max(lsn) FROM record", [], |row| {
+        row.get::<_, Option<i64>>(0)
+    });
+    let last = last.ok().flatten().unwrap_or(0).cast_unsigned();
+    Witness::read(directory.path()).is_some_and(|witness| witness.must_have().0 > last)
 }
 
 fn leases(connection: &Connection) -> rusqlite::Result<Vec<Owner>> {
