@@ -79,6 +79,10 @@ impl Session {
 
     /// Opens the engine.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
+        Ok(Engine::open(self.settings()?)?)
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::new(state_dir(self.global.state_dir.as_deref())?);
         settings.context = Context {
             agent: self.agent.clone(),
@@ -87,7 +91,7 @@ impl Session {
         };
         settings.retention = self.retention.clone();
         settings.progress = self.bar.clone().map(|bar| bar as Arc<dyn Progress>);
-        Ok(Engine::open(settings)?)
+        Ok(settings)
     }
 
     /// Has a command carried out.
@@ -103,6 +107,20 @@ impl Session {
     pub(crate) fn run(&mut self, command: Command) -> Result<(), Failure> {
         let engine = self.engine()?;
         let reply = self.execute(&engine, command)?;
+        self.show(&engine, &reply)
+    }
+
+    /// Repairs the store, whatever its state, and then has it checked.
+    pub(crate) fn repair(&mut self, check: Command) -> Result<(), Failure> {
+        let repaired = Engine::repair(self.settings()?);
+        if let Some(bar) = &self.bar {
+            bar.clear();
+        }
+        let (engine, repair) = repaired?;
+        let mut reply = self.execute(&engine, check)?;
+        if let Reply::Doctor(report) = &mut reply {
+            report.repair = Some(repair);
+        }
         self.show(&engine, &reply)
     }
 

@@ -13,6 +13,8 @@ use backout_storage::{
 };
 use serde::Serialize;
 
+use crate::RepairReport;
+
 /// Who asks, and in what connection.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
@@ -449,4 +451,7 @@ pub struct Finding {
 pub struct DoctorReport {
     /// One line per check.
     pub findings: Vec<Finding>,
+    /// What was repaired, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<RepairReport>,
 }

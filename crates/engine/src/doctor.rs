@@ -13,21 +13,20 @@ use crate::{DoctorReport, Engine, EngineError, Finding};
 const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
 
 impl Engine {
-    /// Checks the store and the file system that holds `directory`; with `repair`, settles what can be settled.
+    /// Checks the store and the file system that holds `directory`; with `repair`, notes which
+    /// images are gone and settles what dead processes left. A damaged journal is repaired by [`Engine::repair`].
     pub fn doctor(&self, directory: &Path, repair: bool) -> Result<DoctorReport, EngineError> {
+        let repair = repair.then(|| self.repair_images()).transpose()?;
         let mut findings = vec![
             self.check_format(),
             self.check_privacy(),
             self.check_space(),
         ];
         findings.push(self.check_chain()?);
-        if repair {
-            findings.push(self.repair()?);
-        }
         findings.push(self.check_unfinished()?);
         findings.push(self.check_stuck()?);
         findings.extend(check_file_system(directory));
-        Ok(DoctorReport { findings })
+        Ok(DoctorReport { findings, repair })
     }
 
     fn check_format(&self) -> Finding {
@@ -92,19 +91,10 @@ impl Engine {
             bad(
                 "journal",
                 text,
-                "run `backout verify` to see which, and what can still be undone",
+                "see which, and what can still be undone, with `backout verify`; save what can be saved with \
+                 `backout doctor --repair`",
             )
         })
-    }
-
-    fn repair(&self) -> Result<Finding, EngineError> {
-        let report = self.recover(None)?;
-        let text = format!(
-            "{} operations settled, {} tasks rolled back",
-            report.operations.len(),
-            report.tasks.len()
-        );
-        Ok(good("repair", text))
     }
 
     fn check_unfinished(&self) -> Result<Finding, EngineError> {

@@ -12,6 +12,7 @@ mod error;
 mod history;
 mod lifecycle;
 mod recover;
+mod repair;
 mod report;
 mod sources;
 mod task;
@@ -28,5 +29,6 @@ pub use command::{
 pub use engine::{Engine, Settings};
 pub use error::EngineError;
 pub use lifecycle::StagedOperation;
+pub use repair::RepairReport;
 pub use report::{Report, Severity};
 pub use sources::{Ids, RandomIds, SystemClock};

@@ -2,7 +2,8 @@
 //!
 //! - An operation that is armed and whose owner is dead did not commit: rollback is the default.
 //! - After a restart of the machine the record of a commit may be lost although the write was acknowledged (outcome
-//!   records ride with the next sync). If everything the operation wanted is in place, it is kept.
+//!   records ride with the next sync). If everything the operation wanted is in place, it is kept. The same holds if
+//!   a repair had to leave later records out.
 //! - An interrupted undo is finished: somebody asked for it, and undoing is repeatable.
 //! - An operation is claimed before it is touched, so that two recoveries never meet on it.
 
@@ -77,7 +78,8 @@ impl Engine {
     fn settle(&self, operation: &Operation) -> Result<(Status, Vec<TargetOutcome>), EngineError> {
         let id = operation.id;
         let effect = self.store.effect(id)?;
-        let lost_record = is_from_another_boot(&self.store.first_owner(id)?);
+        let lost_record = is_from_another_boot(&self.store.first_owner(id)?)
+            || self.store.has_gap_after(operation.lsn)?;
         if lost_record && self.files.is_in_place(&effect)? {
             let mut events = vec![Event::Applied {
                 id,

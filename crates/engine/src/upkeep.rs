@@ -1,14 +1,22 @@
 //! Keeping the store in order: verify, collect, export.
 
-use backout_model::Lsn;
-use backout_storage::{GcRequest, VerifyReport};
+use backout_model::{Lsn, Slot};
+use backout_storage::{GcRequest, VerifyReport, slot_is_gone};
 
 use crate::{Engine, EngineError, ExportTarget, GcOutcome, Reply};
 
 impl Engine {
     /// Checks the whole store.
     pub fn verify(&self) -> Result<VerifyReport, EngineError> {
-        Ok(self.store.verify(&mut self.tell())?)
+        let check = |id, slot: &Slot| match self.store.effect(id) {
+            Ok(effect) => match self.files.check_kept(&effect, slot) {
+                Ok(found) => found,
+                Err(error) => Some(format!("cannot be looked at: {error}")),
+            },
+            // Then its record is hurt, which is a finding of its own.
+            Err(_) => slot_is_gone(slot),
+        };
+        Ok(self.store.verify_with(&check, &mut self.tell())?)
     }
 
     /// Lets old images go, packs the rest, and moves old audit records out of the journal.

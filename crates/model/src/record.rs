@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, Checkpoint, Completion, Decision, Dependency, Digest, OperationId, Owner, Recipe,
-    Target, TargetOutcome, TaskId, Timestamp, Verb,
+    Repair, Target, TargetOutcome, TaskId, Timestamp, Verb,
 };
 
 /// The hash before the first record.
@@ -185,6 +185,15 @@ pub enum Event {
         /// Its hash: the chain goes on from it.
         anchor: Digest,
     },
+    /// Something these operations need was lost; they can no longer be undone.
+    Lost {
+        /// The operations.
+        ids: Vec<OperationId>,
+        /// What is gone.
+        why: String,
+    },
+    /// The journal was damaged and put together again.
+    Repaired(Box<Repair>),
 }
 
 impl Event {
@@ -205,6 +214,8 @@ impl Event {
             Self::Checkpoint(_) => "checkpoint",
             Self::Expired { .. } => "expired",
             Self::Cut { .. } => "cut",
+            Self::Lost { .. } => "lost",
+            Self::Repaired(_) => "repaired",
         }
     }
 
@@ -224,7 +235,9 @@ impl Event {
             | Self::TaskRollback { .. }
             | Self::Checkpoint(_)
             | Self::Expired { .. }
-            | Self::Cut { .. } => None,
+            | Self::Cut { .. }
+            | Self::Lost { .. }
+            | Self::Repaired(_) => None,
         }
     }
 }

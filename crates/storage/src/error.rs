@@ -44,6 +44,28 @@ pub enum StorageError {
         #[source]
         source: rusqlite::Error,
     },
+    /// The journal is not what a journal is, or not there at all.
+    #[error("the journal `{}` is damaged: {detail}", path.display())]
+    NotWhole {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: &'static str,
+    },
+    /// The newest records of the journal are gone.
+    #[error("the journal ends at record {last}, but it had come to {had}")]
+    LostRecords {
+        /// The last record that is there.
+        last: Lsn,
+        /// The last record that must be there.
+        had: Lsn,
+    },
+    /// A repair would pull the store away from a process that is using it.
+    #[error("the store is being used by process {pid}")]
+    InUse {
+        /// The process.
+        pid: u32,
+    },
     /// The state directory vanished while it was in use.
     #[error("the state directory `{}` was deleted or replaced while in use", path.display())]
     Gone {
@@ -125,7 +147,11 @@ impl StorageError {
         match source.sqlite_error_code() {
             Some(Code::DiskFull) => Self::DiskFull { path: path() },
             Some(Code::ReadOnly) => Self::ReadOnly { path: path() },
-            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Damaged {
+            // A table that is not there and a value of another type are damage as well.
+            Some(
+                Code::DatabaseCorrupt | Code::NotADatabase | Code::Unknown | Code::TypeMismatch,
+            )
+            | None => Self::Damaged {
                 path: path().join(crate::state_dir::JOURNAL),
                 source,
             },
@@ -139,6 +165,8 @@ impl StorageError {
             self,
             Self::NewerFormat { .. }
                 | Self::Damaged { .. }
+                | Self::NotWhole { .. }
+                | Self::LostRecords { .. }
                 | Self::Gone { .. }
                 | Self::Poisoned
                 | Self::Record(_)

@@ -13,17 +13,21 @@ mod error;
 mod gc;
 mod journal;
 mod owner;
+mod repair;
 mod schema;
 mod state_dir;
 mod store;
+mod witness;
 
 pub use contents::{CompactBudget, CompactReport, StoredBytes};
 pub use error::StorageError;
 pub use gc::{GcReport, GcRequest, LeftBehind};
 pub use journal::{
-    Filter, Lease, OperationRef, RefError, StoreSummary, VerifyFinding, VerifyReport,
+    Filter, Lease, NotUndoable, OperationRef, RefError, RepairSeen, StoreSummary, VerifyFinding,
+    VerifyReport, hurt_images, slot_is_gone,
 };
 pub use owner::{is_alive, is_from_another_boot, process, this_process};
+pub use repair::{PackSalvage, Salvage, repair_journal};
 pub use schema::FORMAT;
 pub use state_dir::StateDir;
 pub use store::Store;

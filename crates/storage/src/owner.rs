@@ -48,7 +48,7 @@ pub fn is_from_another_boot(owner: &Owner) -> bool {
     owner.boot != boot_id()
 }
 
-fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| {
         #[cfg(feature = "testing")]

@@ -7,7 +7,10 @@
 //! contents/NUMBER.pack            chunks of large images
 //! depot/ID-N                      whole inodes of this file system, kept by link or rename
 //! staging/ID/N                    what could not be staged beside its target
-//! lock                            taken while the store is made or migrated
+//! head                            how far the journal had come (`witness`)
+//! lock                            taken while the store is made, migrated or swapped; says that it was made
+//! journal.repaired                a repaired journal that takes the journal's place at the next opening
+//! journal.damaged-N (+ -wal)      what a repair found
 //! ```
 
 use std::fs::{self, File};
@@ -17,12 +20,17 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 
+use backout_crashpoint::crash_point;
+
 use crate::StorageError;
+use crate::schema::FORMAT;
 
 pub(crate) const JOURNAL: &str = "journal.sqlite";
 pub(crate) const CONTENTS: &str = "contents";
 pub(crate) const DEPOT: &str = "depot";
 pub(crate) const STAGING: &str = "staging";
+/// A repaired journal that waits for its place.
+pub(crate) const REPAIRED: &str = "journal.repaired";
 const LOCK: &str = "lock";
 
 /// An existing state directory that belongs to us.
@@ -78,11 +86,6 @@ impl StateDir {
         self.path.join(JOURNAL)
     }
 
-    /// The log that SQLite writes before the database.
-    pub(crate) fn journal_log(&self) -> PathBuf {
-        self.path.join(format!("{JOURNAL}-wal"))
-    }
-
     /// Makes the names in it durable.
     pub(crate) fn sync(&self) -> Result<(), StorageError> {
         sync_directory(&self.path).map_err(|source| StorageError::StateDir {
@@ -92,7 +95,85 @@ impl StateDir {
         })
     }
 
-    /// Takes the lock under which a store is made or migrated. Dropping the file gives it back.
+    /// Tells whether there is no journal, or an empty file in its place.
+    pub(crate) fn is_without_journal(&self) -> bool {
+        fs::metadata(self.journal()).map_or(true, |found| found.len() == 0)
+    }
+
+    /// Tells whether a journal was here before: the store was complete once, or there are things that only a
+    /// journal explains.
+    pub(crate) fn had_journal(&self) -> bool {
+        let has_entries = |part: &str| {
+            fs::read_dir(self.path.join(part)).is_ok_and(|mut entries| entries.next().is_some())
+        };
+        let has_log = fs::metadata(self.wal()).is_ok_and(|found| found.len() > 0);
+        self.has_noted_format() || has_log || has_entries(CONTENTS) || has_entries(DEPOT)
+    }
+
+    /// Tells whether the lock file says that a store of our format was made here.
+    pub(crate) fn has_noted_format(&self) -> bool {
+        fs::read_to_string(self.path.join(LOCK)).is_ok_and(|noted| noted == format_note())
+    }
+
+    /// Notes, in the lock file, that the store was made.
+    pub(crate) fn note_format(&self, mut lock: &File) -> Result<(), StorageError> {
+        use std::io::Write as _;
+        lock.write_all(format_note().as_bytes())
+            .and_then(|()| lock.sync_all())
+            .map_err(|source| self.failed(LOCK, "write", source))
+    }
+
+    /// Puts a repaired journal in place, if one is waiting. The old log must be gone before, or it would be applied
+    /// to the new journal.
+    pub(crate) fn finish_swap(&self) -> Result<(), StorageError> {
+        let waiting = self.path.join(REPAIRED);
+        if !waiting.exists() {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        self.finish_swap_locked()
+    }
+
+    /// The same for who has the lock.
+    pub(crate) fn finish_swap_locked(&self) -> Result<(), StorageError> {
+        let waiting = self.path.join(REPAIRED);
+        if !waiting.exists() {
+            return Ok(());
+        }
+        for part in [self.wal(), self.path.join(format!("{JOURNAL}-shm"))] {
+            match fs::remove_file(&part) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(self.failed(JOURNAL, "replace", error));
+                }
+                _ => {}
+            }
+        }
+        crash_point("repair.log-gone");
+        fs::rename(&waiting, self.journal())
+            .and_then(|()| sync_directory(&self.path))
+            .map_err(|error| self.failed(JOURNAL, "replace", error))
+    }
+
+    /// Gives the path of the write-ahead log.
+    pub(crate) fn wal(&self) -> PathBuf {
+        self.path.join(format!("{JOURNAL}-wal"))
+    }
+
+    /// Names what went wrong with one of the files.
+    pub(crate) fn failed(
+        &self,
+        name: &str,
+        action: &'static str,
+        source: io::Error,
+    ) -> StorageError {
+        StorageError::StateDir {
+            path: self.path.join(name),
+            action,
+            source,
+        }
+    }
+
+    /// Takes the lock under which a store is made, migrated or swapped. Dropping the file gives it back.
     pub(crate) fn lock(&self) -> Result<File, StorageError> {
         let path = self.path.join(LOCK);
         let failed = |source| StorageError::StateDir {
@@ -111,6 +192,10 @@ impl StateDir {
             .map_err(|errno| failed(errno.into()))?;
         Ok(file)
     }
+}
+
+fn format_note() -> String {
+    format!("format {FORMAT}\n")
 }
 
 /// Makes the entries of a directory durable.

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use backout_crashpoint::{crash_point, sync_is_skipped};
 use backout_model::ports::{Clock, Durability};
+use backout_model::{Digest, Lsn};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::schema::{CREATE, FORMAT};
+use crate::witness::{Witness, WitnessFile};
 use crate::{StateDir, StorageError};
 
 /// How long a writer waits for the others before it gives up.
@@ -32,12 +34,19 @@ pub struct Store {
     connection: Mutex<Connection>,
     identity: (u64, u64),
     is_poisoned: AtomicBool,
+    /// The last record and its hash, between appending and committing.
+    appended: Mutex<Option<(Lsn, Digest)>>,
+    witness: Mutex<WitnessFile>,
+    /// What the journal had come to, if it has lost that.
+    lost: Option<Lsn>,
 }
 
 impl Store {
     /// Opens the store in `path`, making it if it is not there.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
         let directory = StateDir::open(path)?;
+        // Before the journal: whatever others append meanwhile makes it only longer.
+        let witness = Witness::read(directory.path());
         let connection = connect(&directory)?;
         let journal = directory.journal();
         let found = std::fs::metadata(&journal).map_err(|source| StorageError::StateDir {
@@ -45,13 +54,77 @@ impl Store {
             action: "look at",
             source,
         })?;
-        Ok(Self {
+        let mut store = Self {
             identity: (found.dev(), found.ino()),
+            witness: Mutex::new(WitnessFile::of(directory.path())),
             directory,
             clock,
             connection: Mutex::new(connection),
             is_poisoned: AtomicBool::new(false),
-        })
+            appended: Mutex::new(None),
+            lost: None,
+        };
+        // A journal whose end cannot be read says so to whoever reads it.
+        let last = store.read(|transaction| store.last_record(transaction));
+        if let (Some(witness), Ok((last, _))) = (witness, last) {
+            store.lost = Some(witness.must_have()).filter(|had| last < *had);
+        }
+        Ok(store)
+    }
+
+    /// Takes a journal that is being built and is not in its place yet.
+    pub(crate) fn detached(
+        directory: StateDir,
+        clock: Arc<dyn Clock>,
+        connection: Connection,
+    ) -> Self {
+        Self {
+            identity: (0, 0),
+            witness: Mutex::new(WitnessFile::of(directory.path())),
+            directory,
+            clock,
+            connection: Mutex::new(connection),
+            is_poisoned: AtomicBool::new(false),
+            appended: Mutex::new(None),
+            lost: None,
+        }
+    }
+
+    /// Runs `work` in a write transaction of a journal that is being built.
+    pub(crate) fn build<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        let connection = self.connection();
+        let transaction = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)
+            .map_err(|error| self.named(error))?;
+        let value = work(&transaction)?;
+        transaction.commit().map_err(|error| self.named(error))?;
+        Ok(value)
+    }
+
+    /// Folds the log into the database and closes it, so that one file is all of it.
+    pub(crate) fn close_synced(self) -> Result<(), StorageError> {
+        let directory = self.directory.path().to_path_buf();
+        let connection = self
+            .connection
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        connection
+            .pragma_update(None, "wal_checkpoint", "TRUNCATE")
+            .and_then(|()| connection.close().map_err(|(_, error)| error))
+            .map_err(|error| StorageError::of_database(&directory, error))
+    }
+
+    /// Says so if the journal has lost its newest records: what it tells is not all that happened.
+    pub fn check_end(&self) -> Result<(), StorageError> {
+        match self.lost {
+            Some(had) => {
+                let (last, _) = self.read(|transaction| self.last_record(transaction))?;
+                Err(StorageError::LostRecords { last, had })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Gives the state directory.
@@ -79,7 +152,7 @@ impl Store {
         if self.is_poisoned.load(Ordering::Acquire) {
             return Err(StorageError::Poisoned);
         }
-        self.check_still_there()?;
+        self.check_end()?;
         let connection = self.connection();
         let synchronous = match durability {
             Durability::Power if !sync_is_skipped("journal.arm") => "FULL",
@@ -90,6 +163,9 @@ impl Store {
             .map_err(|error| self.named(error))?;
         let transaction = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)
             .map_err(|error| self.named(error))?;
+        // Inside the transaction: a repair swaps the journal only while nobody has one.
+        self.check_still_there()?;
+        *held(&self.appended) = None;
         let value = work(&transaction)?;
         crash_point("journal.before-commit");
         transaction.commit().map_err(|error| {
@@ -100,7 +176,15 @@ impl Store {
             self.named(error)
         })?;
         crash_point("journal.after-commit");
+        if let Some((last, hash)) = held(&self.appended).take() {
+            held(&self.witness).note(last, hash, synchronous == "FULL");
+        }
         Ok(value)
+    }
+
+    /// Tells the open transaction's last record, for the witness.
+    pub(crate) fn note_appended(&self, last: Lsn, hash: Digest) {
+        *held(&self.appended) = Some((last, hash));
     }
 
     /// Names a database error for this store.
@@ -109,10 +193,7 @@ impl Store {
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        // A panic while the lock was held left at most an open transaction, which its guard rolled back.
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        held(&self.connection)
     }
 
     /// A journal whose file was deleted or replaced would swallow records that nobody can ever read.
@@ -129,38 +210,51 @@ impl Store {
     }
 }
 
+/// Locks what only one thread may use. A panic of another one left at most an open transaction, which was rolled back.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
     let named = |error| StorageError::of_database(directory.path(), error);
+    let not_whole = |detail| StorageError::NotWhole {
+        path: directory.journal(),
+        detail,
+    };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    let is_new = !directory.journal().exists();
-    let has_log = directory.journal_log().exists();
-    let lock = if is_new {
+    directory.finish_swap()?;
+    let has_log = directory.wal().exists();
+    let lock = if directory.is_without_journal() {
         Some(directory.lock()?)
     } else {
         None
     };
+    // Under the lock: whoever made it meanwhile has finished.
+    if lock.is_some() && directory.is_without_journal() && directory.had_journal() {
+        return Err(not_whole("it is gone, but what belongs to it is not"));
+    }
     let connection = Connection::open_with_flags(directory.journal(), flags).map_err(named)?;
-    connection.busy_timeout(BUSY_WAIT).map_err(named)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // Without this a plan may depend on the values bound to it, and such a statement is parsed again at every use.
-    connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
-        .map_err(named)?;
-    // A short-lived process must not tidy up on its way out: that would cost three syncs and two unlinks.
-    connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
-        .map_err(named)?;
+    configure(&connection).map_err(named)?;
     if format_of(&connection).map_err(named)? == 0 {
-        let _lock = match lock {
+        if tables_in(&connection).map_err(named)? != 0 {
+            return Err(not_whole("it has tables, but no format"));
+        }
+        let lock = match lock {
             Some(lock) => lock,
             None => directory.lock()?,
         };
         create(directory, &connection)?;
+        directory.note_format(&lock)?;
     }
     let found = format_of(&connection).map_err(named)?;
+    if found != FORMAT && directory.has_noted_format() {
+        return Err(not_whole(
+            "it says another format than the store was made with",
+        ));
+    }
     if found != FORMAT {
         return Err(StorageError::NewerFormat {
             found,
@@ -175,6 +269,21 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
         directory.sync()?;
     }
     Ok(connection)
+}
+
+/// Gives a connection its rules.
+pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_WAIT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Without this a plan may depend on the values bound to it, and such a statement is parsed again at every use.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // A short-lived process must not tidy up on its way out: that would cost three syncs and two unlinks.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(())
+}
+
+fn tables_in(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
 }
 
 fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
@@ -196,15 +305,15 @@ fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageEr
             source,
         }
     })?;
-    connection
-        .pragma_update(None, "auto_vacuum", "INCREMENTAL")
-        .map_err(named)?;
-    connection
-        .pragma_update(None, "journal_mode", "WAL")
-        .map_err(named)?;
-    connection
-        .pragma_update(None, "synchronous", "FULL")
-        .map_err(named)?;
+    make_tables(connection).map_err(named)?;
+    directory.sync()
+}
+
+/// Makes an empty journal.
+pub(crate) fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
     let batch = format!("BEGIN IMMEDIATE; {CREATE} PRAGMA user_version = {FORMAT}; COMMIT;");
-    connection.execute_batch(&batch).map_err(named)
+    connection.execute_batch(&batch)
 }

@@ -15,15 +15,23 @@ pub(crate) struct DoctorArgs {
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
 
-    /// Put right what can be put right.
+    /// Save what can be saved of a damaged store, and settle what dead processes left.
+    ///
+    /// A damaged journal is put together again from every record that can be trusted; the damaged files are kept. What is
+    /// lost is said here and in every later `verify`.
     #[arg(long)]
     repair: bool,
 }
 
 /// Checks.
 pub(crate) fn cmd_doctor(session: &mut Session, args: DoctorArgs) -> Result<(), Failure> {
-    session.run(Command::Doctor {
+    let command = Command::Doctor {
         directory: args.directory,
-        repair: args.repair,
-    })
+        repair: false,
+    };
+    if args.repair {
+        session.repair(command)
+    } else {
+        session.run(command)
+    }
 }

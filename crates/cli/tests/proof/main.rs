@@ -13,6 +13,7 @@
 
 mod bad_days;
 mod crash;
+mod damage;
 mod disk;
 #[cfg(target_arch = "x86_64")]
 mod errno;

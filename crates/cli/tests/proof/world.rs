@@ -55,6 +55,25 @@ impl Tree {
         self
     }
 
+    /// The same with everything at and below some names as another tree has it.
+    pub(crate) fn with_those_of(mut self, other: &Self, names: &[&str]) -> Self {
+        let is_below = |path: &[u8]| {
+            names.iter().any(|name| {
+                path.strip_prefix(name.as_bytes())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+            })
+        };
+        self.0.retain(|path, _| !is_below(path));
+        let theirs = other.0.iter().filter(|(path, _)| is_below(path));
+        self.0
+            .extend(theirs.map(|(path, entry)| (path.clone(), entry.clone())));
+        self
+    }
+
+    pub(crate) fn mode_of(&self, name: &str) -> Option<u32> {
+        self.0.get(name.as_bytes()).map(|entry| entry.mode)
+    }
+
     /// Says what differs, for a failing test.
     pub(crate) fn difference(&self, other: &Self) -> String {
         let mut lines = Vec::new();

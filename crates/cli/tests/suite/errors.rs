@@ -145,6 +145,7 @@ fn a_store_of_a_newer_version() {
     let journal = rusqlite::Connection::open(world.place("state/journal.sqlite")).unwrap();
     journal.pragma_update(None, "user_version", 99).unwrap();
     drop(journal);
+    fs::write(world.place("state/lock"), "format 99\n").unwrap();
     insta::assert_snapshot!(world.cli(["log"]), @r"
     error: the store was written by a newer version of Backout
       why: it has format 99, this program reads up to 1
@@ -165,8 +166,7 @@ fn a_store_that_is_none() {
     insta::assert_snapshot!(world.cli(["log"]), @r"
     error: the journal `$WORLD/state/journal.sqlite` is damaged
       why: file is not a database
-      next: copy the state directory away before anything else
-      next: see what can be saved with `backout doctor`
+      next: save what can be saved with `backout doctor --repair`; it keeps the damaged files
     [exit code 3]
     ");
 }

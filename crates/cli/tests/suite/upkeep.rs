@@ -22,8 +22,11 @@ fn a_damaged_store_is_told_record_by_record() {
         "DROP TRIGGER record_is_append_only; UPDATE record SET at = at + 1 WHERE lsn = 2";
     journal.execute_batch(tampering).unwrap();
     insta::assert_snapshot!(world.cli(["verify"]), @r"
-    checked 6 records, 2 contents and 0 kept inodes: 1 finding
-      record 2  record 2 does not match its hash
+    checked 6 records, 2 contents and 0 kept inodes: 2 findings
+      record 2            record 2 does not match its hash
+      operation 9e3779b9  its `completion` is not what its records say
+    2 operations can still be undone: 3c6ef372, 9e3779b9
+    hint: save what can be saved with `backout doctor --repair`
     [exit code 3]
     ");
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use backout_model::ports::{
     Depots, Driver, OnConflict, Prepared, PreparedUndo, ReadContents, WriteContents,
 };
-use backout_model::{Armed, Completion, Effect, OperationId, Target, TargetOutcome, Traits, Verb};
+use backout_model::{
+    Armed, Completion, Effect, OperationId, Slot, Target, TargetOutcome, Traits, Verb,
+};
 
 use super::error::FileError;
 use super::execute::{Purpose, run};
@@ -15,7 +17,7 @@ use super::recipe::{FileCompletion, FileRecipe};
 use super::request::FileRequest;
 use super::stage::Staged;
 use super::tools::{Progress, Tools};
-use super::undo::{prepare_undo, recover};
+use super::undo::{check_kept, prepare_undo, recover};
 use super::view::{Examined, FileVersions, examine, versions};
 
 /// Writes files so that every write can be taken back.
@@ -51,6 +53,11 @@ impl FileDriver {
     /// Gives what each target was before and after an effect, as far as it is at hand. Looks only.
     pub fn before_and_after(&self, effect: &Effect) -> Result<Vec<FileVersions>, FileError> {
         versions(&self.tools, effect)
+    }
+
+    /// Says what is wrong with an inode that was kept for an effect, if something is. Looks only.
+    pub fn check_kept(&self, effect: &Effect, slot: &Slot) -> Result<Option<String>, FileError> {
+        check_kept(&self.tools, effect, slot)
     }
 
     /// Tells how many syncs were made, of files, directories and file systems.

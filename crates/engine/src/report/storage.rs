@@ -15,19 +15,11 @@ pub(super) fn report(error: &StorageError) -> Report {
                 ))
                 .next("try again; if it stays so, see `backout verify`")
         }
-        StorageError::NewerFormat { found, supported } => {
-            Report::broken("the store was written by a newer version of Backout")
-                .because(format!(
-                    "it has format {found}, this program reads up to {supported}"
-                ))
-                .next("use the newer program; nothing was changed")
-        }
-        StorageError::Damaged { path, source } => {
-            Report::broken(format!("the journal `{}` is damaged", path.display()))
-                .because(source)
-                .next("copy the state directory away before anything else")
-                .next("see what can be saved with `backout doctor`")
-        }
+        StorageError::NewerFormat { .. }
+        | StorageError::Damaged { .. }
+        | StorageError::NotWhole { .. }
+        | StorageError::LostRecords { .. }
+        | StorageError::InUse { .. } => journal(error),
         StorageError::Gone { path } => Report::broken(format!(
             "the state directory `{}` was deleted while in use",
             path.display()
@@ -55,11 +47,13 @@ pub(super) fn report(error: &StorageError) -> Report {
         }
         StorageError::Record(error) => Report::broken("the journal's chain is broken")
             .because(error)
-            .next("see all of the damage with `backout verify`"),
+            .next("see all of the damage with `backout verify`")
+            .next("save what can be saved with `backout doctor --repair`"),
         StorageError::Inconsistent { at, detail } => {
             Report::broken(format!("the journal contradicts itself at {at}"))
                 .because(detail)
                 .next("see all of the damage with `backout verify`")
+                .next("save what can be saved with `backout doctor --repair`")
         }
         StorageError::NoRecord { lsn } => {
             Report::refused(format!("the journal has no record {lsn}"))
@@ -68,6 +62,50 @@ pub(super) fn report(error: &StorageError) -> Report {
         StorageError::Database(error) => Report::refused("the journal could not be used")
             .because(error)
             .next("run `backout doctor`"),
+    }
+}
+
+const REPAIR: &str =
+    "save what can be saved with `backout doctor --repair`; it keeps the damaged files";
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the caller has listed the others"
+)]
+fn journal(error: &StorageError) -> Report {
+    match error {
+        StorageError::NewerFormat { found, supported } => {
+            Report::broken("the store was written by a newer version of Backout")
+                .because(format!(
+                    "it has format {found}, this program reads up to {supported}"
+                ))
+                .next("use the newer program; nothing was changed")
+        }
+        StorageError::Damaged { path, source } => {
+            Report::broken(format!("the journal `{}` is damaged", path.display()))
+                .because(source)
+                .next(REPAIR)
+        }
+        StorageError::NotWhole { path, detail } => {
+            Report::broken(format!("the journal `{}` is damaged", path.display()))
+                .because(*detail)
+                .next("put it back from a copy, if there is one")
+                .next(REPAIR)
+        }
+        StorageError::LostRecords { last, had } => {
+            Report::broken("the journal has lost its newest records")
+                .because(format!(
+                    "it ends at record {last}, but it had come to {had}"
+                ))
+                .next("put `journal.sqlite-wal` back, if it was moved away")
+                .next(REPAIR)
+        }
+        StorageError::InUse { pid } => {
+            Report::refused("nothing was repaired: the store is being used")
+                .because(format!("process {pid} is writing through it"))
+                .next("try again when it is done")
+        }
+        other => Report::refused(other.to_string()),
     }
 }
 

@@ -226,33 +226,53 @@ pub(crate) fn read_frame(pack: &File, place: &Place) -> Result<(Encoded, Vec<u8>
     ))
 }
 
-/// Lists the chunks that a pack holds, without the database, up to the first frame that is broken.
-#[cfg(test)]
+/// Lists the sound chunks that a pack holds, without the database. Behind a broken frame it goes on at the next place
+/// where a sound one begins.
 pub(crate) fn salvage(path: &Path, pack: i64) -> io::Result<Vec<Place>> {
     let file = File::open(path)?;
     let mut places = Vec::new();
-    let mut offset = HEADER_BYTES;
+    // The header is not needed to find the frames, so it may be broken.
+    let mut offset = next_marker(&file, 0)?;
     let mut head = [0; FRAME];
-    while file.read_exact_at(&mut head, offset).is_ok() {
-        let Some(frame) = Frame::parse(&head) else {
-            break;
+    while let Some(at) = offset {
+        let sound = file
+            .read_exact_at(&mut head, at)
+            .ok()
+            .and_then(|()| Frame::parse(&head))
+            .map(|frame| Place {
+                digest: frame.digest,
+                pack,
+                offset: at,
+                stored: frame.stored,
+                size: frame.size,
+            })
+            .filter(|place| read_frame(&file, place).is_ok());
+        let next = match &sound {
+            Some(place) => at + FRAME_BYTES + u64::from(place.stored),
+            None => at + 1,
         };
-        let Frame {
-            digest,
-            stored,
-            size,
-            ..
-        } = frame;
-        places.push(Place {
-            digest,
-            pack,
-            offset,
-            stored,
-            size,
-        });
-        offset += FRAME_BYTES + u64::from(stored);
+        places.extend(sound);
+        offset = next_marker(&file, next)?;
     }
     Ok(places)
+}
+
+/// Finds the next place at which a frame may begin.
+fn next_marker(file: &File, from: u64) -> io::Result<Option<u64>> {
+    let mut window = vec![0; 64 * 1024];
+    let mut at = from;
+    loop {
+        let length = file.read_at(&mut window, at)?;
+        let read = window.get(..length).unwrap_or_default();
+        if let Some(found) = read.windows(MARKER.len()).position(|bytes| bytes == MARKER) {
+            return Ok(Some(at + found as u64));
+        }
+        if length < MARKER.len() {
+            return Ok(None);
+        }
+        // A marker may lie across two windows.
+        at += (length - MARKER.len() + 1) as u64;
+    }
 }
 
 struct Frame {

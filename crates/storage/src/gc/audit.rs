@@ -71,7 +71,7 @@ impl Store {
     ) -> Result<HashSet<OperationId>, StorageError> {
         let named = |error| self.named(error);
         let mut statement = transaction
-            .prepare("SELECT body FROM record WHERE kind = 'expired' AND lsn < ?1")
+            .prepare("SELECT body FROM record WHERE kind IN ('expired', 'lost') AND lsn < ?1")
             .map_err(named)?;
         let rows = statement
             .query_map([lsn], |row| row.get::<_, Vec<u8>>(0))
@@ -79,7 +79,9 @@ impl Store {
         let mut expired = HashSet::new();
         for body in rows {
             // A body that cannot be read only keeps its operations' records longer; `verify` reports it.
-            if let Ok(Event::Expired { ids, .. }) = serde_json::from_slice(&body.map_err(named)?) {
+            if let Ok(Event::Expired { ids, .. } | Event::Lost { ids, .. }) =
+                serde_json::from_slice(&body.map_err(named)?)
+            {
                 expired.extend(ids);
             }
         }

@@ -79,13 +79,14 @@ impl Store {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// A reference counts while its operation is retained, or, before it is armed, while its owner lives.
+    /// A reference counts while its operation is known (letting its images go removes it), or, before that is armed,
+    /// while its owner lives. What was refused never needed any.
     fn drop_dead_references(&self, transaction: &Transaction<'_>) -> Result<(), StorageError> {
         let named = |error| self.named(error);
         let leases = self.live_leases(transaction)?;
         let sql = "SELECT DISTINCT operation FROM reference
                    WHERE NOT EXISTS (SELECT 1 FROM operation
-                                     WHERE operation.id = reference.operation AND operation.retained = 1)";
+                                     WHERE operation.id = reference.operation AND operation.status <> 'refused')";
         let operations = self.operation_ids(transaction, sql)?;
         for operation in operations {
             if !leases.operations.contains(&operation) {

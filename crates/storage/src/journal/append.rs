@@ -5,7 +5,7 @@ use backout_model::ports::{Durability, Entry, Journal};
 use backout_model::{Digest, GENESIS, Lsn, Record, Timestamp};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::project::project;
+use super::project::{Mode, project};
 use super::rows::{contradiction, digest, id_to_sql, lsn_from_sql, lsn_to_sql};
 use crate::{StorageError, Store, contents};
 
@@ -56,9 +56,18 @@ impl Store {
                     hash.as_bytes().as_slice()
                 ])
                 .map_err(named)?;
-            project(self, transaction, lsn, now, event)?;
+            project(self, transaction, (lsn, now), event, Mode::Append)?;
         }
+        self.note_appended(lsn, hash);
         Ok(lsn)
+    }
+
+    /// Finds the last record's place and hash.
+    pub(crate) fn last_record(
+        &self,
+        transaction: &Transaction<'_>,
+    ) -> Result<(Lsn, Digest), StorageError> {
+        head(transaction).map_err(|error| self.named(error))?
     }
 }
 

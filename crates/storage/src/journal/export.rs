@@ -57,6 +57,9 @@ impl Store {
             }]);
             self.append_in(transaction, &entry, now)?;
             for sql in [
+                "INSERT OR IGNORE INTO depot (path) SELECT depot FROM slot
+                 WHERE operation IN (SELECT id FROM operation WHERE lsn <= ?1)",
+                "DELETE FROM slot WHERE operation IN (SELECT id FROM operation WHERE lsn <= ?1)",
                 "DELETE FROM target WHERE operation IN (SELECT id FROM operation WHERE lsn <= ?1)",
                 "DELETE FROM edge WHERE dependent IN (SELECT id FROM operation WHERE lsn <= ?1)",
                 "DELETE FROM operation WHERE lsn <= ?1",

@@ -10,10 +10,12 @@
 mod append;
 mod dependency;
 mod export;
+mod gaps;
 mod lease;
 mod project;
 mod read;
 mod refs;
+mod replay;
 mod rows;
 mod verify;
 
@@ -23,6 +25,7 @@ pub(crate) mod tests;
 pub use lease::Lease;
 pub use read::{Filter, StoreSummary};
 pub use refs::{OperationRef, RefError};
-pub use verify::{VerifyFinding, VerifyReport};
+pub use verify::{NotUndoable, RepairSeen, VerifyFinding, VerifyReport, hurt_images, slot_is_gone};
 
+pub(crate) use project::{Mode, project};
 pub(crate) use rows::{id_from_sql, id_to_sql};

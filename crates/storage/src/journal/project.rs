@@ -1,29 +1,40 @@
 //! What follows from a record: the tables that answer questions, updated in the record's own transaction.
 //!
 //! Every change of status goes through the status machine; a record that would break it is refused, so
-//! the journal never holds a history that cannot have happened.
+//! the journal never holds a history that cannot have happened. A replay of stored records refuses nothing: records
+//! may be missing after a repair, and then the later one is believed.
 
 use backout_model::{
     AgentId, Checkpoint, Decision, Digest, Event, Intent, Lsn, Operation, OperationId, Refusal,
-    Status, Strategy, TargetOutcome, TaskId, TaskStatus, Timestamp,
+    Repair, Status, Strategy, TargetOutcome, TaskId, TaskStatus, Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::rows::{contradiction, id_to_sql, lsn_to_sql, reach_word, to_json, word};
+use super::rows::{contradiction, from_json, id_to_sql, lsn_to_sql, reach_word, to_json, word};
 use crate::{StorageError, Store, contents};
 
+/// Whether an event is new or is read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// It is being appended: it must fit, and its contents must be there.
+    Append,
+    /// It is a stored record: what it says is taken as it is.
+    Replay,
+}
+
 /// Applies one event to the tables.
-pub(super) fn project(
+pub(crate) fn project(
     store: &Store,
     transaction: &Transaction<'_>,
-    lsn: Lsn,
-    now: Timestamp,
+    (lsn, now): (Lsn, Timestamp),
     event: &Event,
+    mode: Mode,
 ) -> Result<(), StorageError> {
     let projection = Projection {
         store,
         transaction,
         now,
+        mode,
     };
     match event {
         Event::Intent(intent) => projection.intent(lsn, intent),
@@ -74,6 +85,8 @@ pub(super) fn project(
             projection.execute(set, params!["cut-lsn", lsn_to_sql(*up_to)])?;
             projection.execute(set, params!["cut-hash", anchor.as_bytes().as_slice()])
         }
+        Event::Lost { ids, why } => projection.lost(ids, why),
+        Event::Repaired(repair) => projection.repaired(repair),
     }
 }
 
@@ -81,6 +94,7 @@ struct Projection<'s, 't> {
     store: &'s Store,
     transaction: &'s Transaction<'t>,
     now: Timestamp,
+    mode: Mode,
 }
 
 impl Projection<'_, '_> {
@@ -132,7 +146,7 @@ impl Projection<'_, '_> {
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM content WHERE digest = ?1)")
             .and_then(|mut statement| statement.query_row([bytes], |row| row.get(0)))
             .map_err(|error| self.store.named(error))?;
-        if !is_there {
+        if !is_there && self.mode == Mode::Append {
             return Err(StorageError::ContentGone { digest: *digest });
         }
         self.execute(
@@ -195,10 +209,12 @@ impl Projection<'_, '_> {
 
     /// Takes the next status, if the status machine allows it.
     fn status(&self, id: OperationId, next: Status) -> Result<(), StorageError> {
-        let current = self.status_of(id)?;
-        current
-            .becomes(next)
-            .map_err(|cause| contradiction(&format!("operation {id}"), &cause))?;
+        if self.mode == Mode::Append {
+            let current = self.status_of(id)?;
+            current
+                .becomes(next)
+                .map_err(|cause| contradiction(&format!("operation {id}"), &cause))?;
+        }
         self.execute(
             "UPDATE operation SET status = ?2, finished = ?3 WHERE id = ?1",
             params![id_to_sql(id), next.as_str(), self.now.0],
@@ -288,6 +304,53 @@ impl Projection<'_, '_> {
             )?;
             self.execute("DELETE FROM reference WHERE operation = ?1", [id])?;
             contents::drop_slots(self.store, self.transaction, id)?;
+        }
+        Ok(())
+    }
+
+    /// What is left of their images stays until their records are cut: a part is better than nothing.
+    fn lost(&self, ids: &[OperationId], why: &str) -> Result<(), StorageError> {
+        for id in ids {
+            let at = format!("operation {id}");
+            let notes: Option<String> = self
+                .transaction
+                .prepare_cached("SELECT notes FROM operation WHERE id = ?1")
+                .and_then(|mut statement| {
+                    statement
+                        .query_row([id_to_sql(*id)], |row| row.get(0))
+                        .optional()
+                })
+                .map_err(|error| self.store.named(error))?;
+            let mut notes: Vec<String> = notes
+                .map(|notes| from_json(&at, &notes))
+                .transpose()?
+                .unwrap_or_default();
+            notes.push(format!("it can no longer be undone: {why}"));
+            self.execute(
+                "UPDATE operation SET retained = 0, finished = ?2, notes = ?3 WHERE id = ?1",
+                params![id_to_sql(*id), self.now.0, to_json(&notes)?],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn repaired(&self, repair: &Repair) -> Result<(), StorageError> {
+        for assumed in &repair.assumed {
+            let completion = assumed.completion.as_ref().map(serde_json::to_vec);
+            let completion = completion
+                .transpose()
+                .map_err(|cause| contradiction("a completion", &cause))?;
+            self.execute(
+                "UPDATE operation SET status = ?2, undone_by = ?3, redone_by = ?4,
+                     completion = coalesce(completion, ?5) WHERE id = ?1",
+                params![
+                    id_to_sql(assumed.id),
+                    assumed.status.as_str(),
+                    assumed.undone_by.map(id_to_sql),
+                    assumed.redone_by.map(id_to_sql),
+                    completion
+                ],
+            )?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::append::{anchor, head};
 use super::dependency::bounds_below;
+use super::gaps::Gaps;
 use super::rows::{
     OPERATION_COLUMNS, OperationRow, completion, contradiction, digest, from_json, id_from_sql,
     id_to_sql, lsn_from_sql, lsn_to_sql, operation, word,
@@ -147,25 +148,26 @@ impl Store {
     fn intent(&self, id: OperationId) -> Result<(Intent, Option<Completion>), StorageError> {
         self.read(|transaction| {
             let at = format!("operation {id}");
-            let (body, bytes) = transaction
-                .prepare_cached(
-                    "SELECT record.body, operation.completion FROM operation
-                     JOIN record ON record.lsn = operation.lsn WHERE operation.id = ?1",
-                )
+            let (lsn, bytes) = transaction
+                .prepare_cached("SELECT lsn, completion FROM operation WHERE id = ?1")
                 .and_then(|mut statement| {
                     statement
                         .query_row([id_to_sql(id)], |row| {
-                            Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Option<Vec<u8>>>(1)?))
+                            Ok((row.get::<_, i64>(0)?, row.get::<_, Option<Vec<u8>>>(1)?))
                         })
                         .optional()
                 })
                 .map_err(|error| self.named(error))?
-                .ok_or_else(|| contradiction(&at, &"its record is gone"))?;
-            let event: Event =
-                serde_json::from_slice(&body).map_err(|cause| contradiction(&at, &cause))?;
-            let Event::Intent(intent) = event else {
+                .ok_or_else(|| contradiction(&at, &"it is not in the journal"))?;
+            // A recipe is what the chain says it is, and of the operation that was asked for, or it is not used.
+            let record = self.record_in(transaction, lsn)?;
+            let record = record.ok_or_else(|| contradiction(&at, &"its record is gone"))?;
+            let Event::Intent(intent) = record.event else {
                 return Err(contradiction(&at, &"its record is not an intent"));
             };
+            if intent.id != id {
+                return Err(contradiction(&at, &"its record is another operation's"));
+            }
             // Recovery completes an operation without knowing what the effect would have told.
             let completion = bytes.map(|bytes| completion(&at, &bytes)).transpose()?;
             let completion = completion.filter(|completion| !completion.0.is_null());
@@ -337,28 +339,54 @@ impl Store {
         condition: &str,
         values: impl Params,
     ) -> Result<Vec<Record>, StorageError> {
-        self.read(|transaction| {
-            let named = |error| self.named(error);
-            let sql = format!(
-                "SELECT lsn, at, body, hash,
-                        (SELECT hash FROM record AS earlier WHERE earlier.lsn = record.lsn - 1)
-                 FROM record WHERE {condition}"
-            );
-            let (_, beginning) = anchor(transaction).map_err(named)??;
-            let mut statement = transaction.prepare_cached(&sql).map_err(named)?;
-            let rows = statement
-                .query_map(values, |row| {
-                    let place: (i64, i64) = (row.get(0)?, row.get(1)?);
-                    let bytes: (Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?);
-                    Ok((place, bytes, row.get::<_, Option<Vec<u8>>>(4)?))
-                })
-                .map_err(named)?;
-            rows.map(|row| {
-                let ((lsn, at), (body, hash), previous) = row.map_err(named)?;
-                read_record(lsn, at, &body, &hash, previous.as_deref(), &beginning)
+        self.read(|transaction| self.records_in(transaction, condition, values))
+    }
+
+    /// Reads one record and checks its link.
+    fn record_in(
+        &self,
+        transaction: &Transaction<'_>,
+        lsn: i64,
+    ) -> Result<Option<Record>, StorageError> {
+        Ok(self.records_in(transaction, "lsn = ?1", [lsn])?.pop())
+    }
+
+    fn records_in(
+        &self,
+        transaction: &Transaction<'_>,
+        condition: &str,
+        values: impl Params,
+    ) -> Result<Vec<Record>, StorageError> {
+        let named = |error| self.named(error);
+        let sql = format!(
+            "SELECT lsn, at, body, hash,
+                    (SELECT hash FROM record AS earlier WHERE earlier.lsn = record.lsn - 1)
+             FROM record WHERE {condition}"
+        );
+        let beginning = anchor(transaction).map_err(named)??;
+        let mut statement = transaction.prepare_cached(&sql).map_err(named)?;
+        let rows = statement
+            .query_map(values, |row| {
+                let place: (i64, i64) = (row.get(0)?, row.get(1)?);
+                let bytes: (Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?);
+                Ok((place, bytes, row.get::<_, Option<Vec<u8>>>(4)?))
             })
-            .collect()
+            .map_err(named)?;
+        rows.map(|row| {
+            let ((lsn, at), (body, hash), previous) = row.map_err(named)?;
+            let place = lsn_from_sql(lsn);
+            if let Some(previous) = previous {
+                let previous = digest(&format!("record {}", lsn - 1), &previous)?;
+                return read_record(lsn, at, &body, &hash, &previous);
+            }
+            if place == beginning.0.next() {
+                return read_record(lsn, at, &body, &hash, &beginning.1);
+            }
+            // Behind a gap: only a repair's own word says how the chain goes on.
+            let gaps = Gaps::declared(self, transaction)?;
+            gaps.read_after(place, Timestamp(at), &body, &digest("a record", &hash)?)
         })
+        .collect()
     }
 }
 
@@ -368,14 +396,11 @@ pub(super) fn read_record(
     at: i64,
     body: &[u8],
     hash: &[u8],
-    previous: Option<&[u8]>,
-    beginning: &Digest,
+    previous: &Digest,
 ) -> Result<Record, StorageError> {
-    let place = format!("record {lsn}");
-    let previous = previous.map_or(Ok(*beginning), |bytes| digest(&place, bytes))?;
-    let hash = digest(&place, hash)?;
+    let hash = digest(&format!("record {lsn}"), hash)?;
     Ok(Record::read(
-        &previous,
+        previous,
         lsn_from_sql(lsn),
         Timestamp(at),
         body,

@@ -1,21 +1,35 @@
-//! Checking the whole store: the chain link by link, every content against its digest, every kept inode.
+//! Checking the whole store: the database's structure, the chain link by link, the tables that follow from it, every
+//! content against its digest, every kept inode.
+//!
+//! What cannot be read is a finding and never the end of the check. What can still be undone is told from the records
+//! that can be trusted, not from the tables that may be hurt.
 
 use std::collections::BTreeMap;
 
 use backout_model::ports::ContentsError;
-use backout_model::{Digest, Lsn, OperationId, Record, Slot, TargetPath};
-use rusqlite::Transaction;
+use backout_model::{Digest, Event, Gap, Lsn, OperationId, Record, Slot, TargetPath, Timestamp};
+use rusqlite::{Row, Transaction};
 use serde::Serialize;
 
 use super::append::anchor;
+use super::gaps::Gaps;
 use super::read::read_record;
-use super::rows::{contradiction, digest, id_from_sql, lsn_from_sql};
+use super::replay::{Replay, cause, temporary};
+use super::rows::{contradiction, digest, id_from_sql, id_to_sql, lsn_from_sql};
 use crate::{StorageError, Store};
+
+/// So many complaints of the database about its own structure are passed on.
+const COMPLAINTS_MAX: u32 = 20;
 
 /// One thing that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum VerifyFinding {
+    /// The database itself is hurt, or a table of it cannot be read.
+    Database {
+        /// What does not fit.
+        detail: String,
+    },
     /// A record does not match its hash, cannot be read, or its predecessor is missing.
     Record {
         /// Its place.
@@ -23,7 +37,7 @@ pub enum VerifyFinding {
         /// What does not fit.
         detail: String,
     },
-    /// An operation's status is not the one its records give.
+    /// A table says something else of an operation than its records.
     Operation {
         /// The operation.
         id: OperationId,
@@ -39,13 +53,39 @@ pub enum VerifyFinding {
         /// Who needs it.
         needed_by: Vec<OperationId>,
     },
-    /// A kept inode is gone; this operation cannot be undone exactly.
+    /// A kept inode is gone or changed; this operation cannot be undone exactly.
     Slot {
         /// Where it should be.
         path: TargetPath,
         /// Who needs it.
         needed_by: OperationId,
+        /// What does not fit.
+        detail: String,
     },
+}
+
+/// An operation that is in effect and cannot be taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotUndoable {
+    /// The operation.
+    pub id: OperationId,
+    /// What stands in the way.
+    pub why: String,
+}
+
+/// A repair that the journal tells of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RepairSeen {
+    /// Its record.
+    pub lsn: Lsn,
+    /// When it was.
+    pub at: Timestamp,
+    /// The records that were lost.
+    pub gaps: Vec<Gap>,
+    /// Operations whose record was lost.
+    pub lost: Vec<OperationId>,
+    /// The file in the state directory that holds the damaged journal.
+    pub evidence: String,
 }
 
 /// What a check of the whole store found.
@@ -59,132 +99,152 @@ pub struct VerifyReport {
     pub slots: u64,
     /// What is not as it must be.
     pub findings: Vec<VerifyFinding>,
+    /// Operations in effect that can still be undone, newest first.
+    pub undoable: Vec<OperationId>,
+    /// Operations in effect that cannot, newest first.
+    pub not_undoable: Vec<NotUndoable>,
+    /// Repairs that were made. They are no damage, but whoever checks must know of them.
+    pub repairs: Vec<RepairSeen>,
+}
+
+impl VerifyReport {
+    /// Tells whether the journal itself is hurt, and not only images.
+    pub fn is_journal_hurt(&self) -> bool {
+        self.findings.iter().any(|finding| match finding {
+            VerifyFinding::Database { .. }
+            | VerifyFinding::Record { .. }
+            | VerifyFinding::Operation { .. } => true,
+            VerifyFinding::Content { .. } | VerifyFinding::Slot { .. } => false,
+        })
+    }
 }
 
 impl Store {
     /// Checks everything. `progress` is told how many of how many items are done.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport, StorageError> {
+        self.verify_with(&|_, slot| slot_is_gone(slot), progress)
+    }
+
+    /// The same with a better eye for kept inodes: `check_slot` says what is wrong with one, if something is.
+    pub fn verify_with(
+        &self,
+        check_slot: &dyn Fn(OperationId, &Slot) -> Option<String>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<VerifyReport, StorageError> {
         let mut report = VerifyReport::default();
-        let needed = self.read(|transaction| {
+        if let Err(error @ StorageError::LostRecords { .. }) = self.check_end() {
+            let detail = error.to_string();
+            report.findings.push(VerifyFinding::Database { detail });
+        }
+        let connection = temporary(self)?;
+        let replay = Replay::begin(self, &connection)?;
+        let looked = self.read(|transaction| {
             let records: u64 = transaction
                 .query_row("SELECT count(*) FROM record", [], |row| row.get(0))
-                .map_err(|error| self.named(error))?;
-            self.verify_chain(transaction, &mut report, &mut |done| {
+                .unwrap_or(0);
+            self.verify_structure(transaction, &mut report);
+            self.verify_chain(transaction, &replay, &mut report, &mut |done| {
                 progress(done, records);
             })?;
-            self.verify_slots(transaction, &mut report)?;
-            self.needed_contents(transaction)
-        })?;
-        let total = needed.len() as u64;
-        for (digest, needed_by) in needed {
-            report.contents += 1;
-            progress(report.contents, total);
-            let detail = match self.check_content(&digest) {
-                Ok(()) => continue,
-                Err(error @ (ContentsError::Missing { .. } | ContentsError::Damaged { .. })) => {
-                    error.to_string()
-                }
-                Err(error @ ContentsError::Store(_)) => format!("{error:?}"),
-            };
-            report.findings.push(VerifyFinding::Content {
-                digest,
-                detail,
-                needed_by,
+            replay.compare(transaction, &mut report.findings);
+            Ok(())
+        });
+        if let Err(error) = looked {
+            report.findings.push(VerifyFinding::Database {
+                detail: cause(&error),
             });
         }
+        for (id, slot) in self.needed_slots(&replay.transaction)? {
+            report.slots += 1;
+            let finding = |detail| VerifyFinding::Slot {
+                path: slot.path(),
+                needed_by: id,
+                detail,
+            };
+            report.findings.extend(check_slot(id, &slot).map(finding));
+        }
+        self.verify_contents(&replay.transaction, &mut report, progress)?;
+        self.tell_undoable(&replay.transaction, &mut report)?;
         Ok(report)
+    }
+
+    /// Has the database check its own pages, trees and indices.
+    fn verify_structure(&self, transaction: &Transaction<'_>, report: &mut VerifyReport) {
+        let complaints = || {
+            let sql = format!("PRAGMA integrity_check({COMPLAINTS_MAX})");
+            let mut statement = transaction.prepare(&sql)?;
+            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+            rows.collect::<rusqlite::Result<Vec<String>>>()
+        };
+        let complaints = match complaints() {
+            Ok(complaints) => complaints,
+            Err(error) => vec![cause(&self.named(error))],
+        };
+        let complaints = complaints.into_iter().filter(|complaint| complaint != "ok");
+        report
+            .findings
+            .extend(complaints.map(|detail| VerifyFinding::Database { detail }));
     }
 
     fn verify_chain(
         &self,
         transaction: &Transaction<'_>,
+        replay: &Replay<'_>,
         report: &mut VerifyReport,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), StorageError> {
         let named = |error| self.named(error);
-        let (mut expected, mut previous) = anchor(transaction).map_err(named)??;
+        let gaps = Gaps::declared(self, transaction)?;
+        let (mut last, mut previous) = anchor(transaction).map_err(named)??;
         let mut statement = transaction
-            .prepare("SELECT lsn, at, body, hash FROM record ORDER BY lsn")
+            .prepare("SELECT lsn, at, body, hash, kind, operation FROM record ORDER BY lsn")
             .map_err(named)?;
         let mut rows = statement.query([]).map_err(named)?;
-        let mut replay = Replay::default();
         while let Some(row) = rows.next().map_err(named)? {
-            let lsn: i64 = row.get(0).map_err(named)?;
-            let at: i64 = row.get(1).map_err(named)?;
-            let body: Vec<u8> = row.get(2).map_err(named)?;
-            let hash: Vec<u8> = row.get(3).map_err(named)?;
-            let place = lsn_from_sql(lsn);
-            expected = expected.next();
-            if place != expected {
-                let detail = format!("record {expected} is missing before it");
+            let stored = Stored::read(row).map_err(named)?;
+            let place = lsn_from_sql(stored.lsn);
+            let mut wrong = |detail| {
                 report
                     .findings
                     .push(VerifyFinding::Record { lsn: place, detail });
-                expected = place;
+            };
+            let is_behind_gap = place != last.next();
+            if is_behind_gap && gaps.before(last.next(), place).is_none() {
+                wrong(format!("record {} is missing before it", last.next()));
             }
-            match read_record(lsn, at, &body, &hash, Some(previous.as_bytes()), &previous) {
-                Ok(record) => replay.take(&record),
-                Err(error) => {
-                    let cause = std::error::Error::source(&error).map(ToString::to_string);
-                    let detail = cause.unwrap_or_else(|| error.to_string());
-                    report
-                        .findings
-                        .push(VerifyFinding::Record { lsn: place, detail });
+            let record = if is_behind_gap && gaps.before(last.next(), place).is_some() {
+                digest("a record", &stored.hash).and_then(|hash| {
+                    gaps.read_after(place, Timestamp(stored.at), &stored.body, &hash)
+                })
+            } else {
+                read_record(stored.lsn, stored.at, &stored.body, &stored.hash, &previous)
+            };
+            match record {
+                Ok(record) => {
+                    if let Some(detail) = stored.contradicts(&record) {
+                        wrong(detail);
+                    }
+                    replay.take(&record)?;
+                    report.repairs.extend(seen(&record));
                 }
+                Err(error) => wrong(cause(&error)),
             }
             // Go on from the stored hash, so that one bad record is one finding and not all after it.
-            previous = digest("a record", &hash).unwrap_or(previous);
+            previous = digest("a record", &stored.hash).unwrap_or(previous);
+            last = place;
             report.records += 1;
             progress(report.records);
-        }
-        self.compare_with_replay(transaction, &replay, report)
-    }
-
-    /// Compares each operation's status with the one its records give.
-    fn compare_with_replay(
-        &self,
-        transaction: &Transaction<'_>,
-        replay: &Replay,
-        report: &mut VerifyReport,
-    ) -> Result<(), StorageError> {
-        let named = |error| self.named(error);
-        let mut statement = transaction
-            .prepare("SELECT id, status FROM operation")
-            .map_err(named)?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-            })
-            .map_err(named)?;
-        let mut stored = BTreeMap::new();
-        for row in rows {
-            let (id, status) = row.map_err(named)?;
-            stored.insert(id_from_sql(id), status);
-        }
-        for (id, kind) in &replay.last {
-            let fits = match stored.get(id).map(String::as_str) {
-                None => false,
-                Some(status) => fits(kind, status),
-            };
-            if !fits {
-                let found = stored.get(id).map_or("missing", String::as_str);
-                let detail = format!("it is listed as {found}, but its last record is `{kind}`");
-                report
-                    .findings
-                    .push(VerifyFinding::Operation { id: *id, detail });
-            }
         }
         Ok(())
     }
 
-    fn verify_slots(
+    /// Lists what the operations that are applied and still stand keep as inodes, by their records.
+    fn needed_slots(
         &self,
-        transaction: &Transaction<'_>,
-        report: &mut VerifyReport,
-    ) -> Result<(), StorageError> {
+        replay: &Transaction<'_>,
+    ) -> Result<Vec<(OperationId, Slot)>, StorageError> {
         let named = |error| self.named(error);
-        // Only what is applied and still stands needs its kept inodes.
-        let mut statement = transaction
+        let mut statement = replay
             .prepare(
                 "SELECT slot.operation, slot.depot, slot.name FROM slot
                  JOIN operation ON operation.id = slot.operation
@@ -203,29 +263,60 @@ impl Store {
                 ))
             })
             .map_err(named)?;
-        for row in rows {
+        rows.map(|row| {
             let (id, depot, name) = row.map_err(named)?;
             let depot =
                 TargetPath::from_bytes(&depot).map_err(|cause| contradiction("a slot", &cause))?;
-            let path = Slot { depot, name }.path();
-            report.slots += 1;
-            if std::fs::symlink_metadata(path.as_path()).is_err() {
-                report.findings.push(VerifyFinding::Slot {
-                    path,
-                    needed_by: id_from_sql(id),
-                });
-            }
+            Ok((id_from_sql(id), Slot { depot, name }))
+        })
+        .collect()
+    }
+
+    fn verify_contents(
+        &self,
+        replay: &Transaction<'_>,
+        report: &mut VerifyReport,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), StorageError> {
+        let needed = self.needed_contents(replay)?;
+        let total = needed.len() as u64;
+        for (digest, needed_by) in needed {
+            report.contents += 1;
+            progress(report.contents, total);
+            let detail = match self.check_content(&digest) {
+                Ok(()) => continue,
+                Err(error @ (ContentsError::Missing { .. } | ContentsError::Damaged { .. })) => {
+                    error.to_string()
+                }
+                Err(ContentsError::Store(error)) => {
+                    let source = error.source().map(ToString::to_string);
+                    format!(
+                        "the content {digest} cannot be read: {}",
+                        source.unwrap_or_else(|| error.to_string())
+                    )
+                }
+            };
+            report.findings.push(VerifyFinding::Content {
+                digest,
+                detail,
+                needed_by,
+            });
         }
         Ok(())
     }
 
-    fn needed_contents(
+    /// Lists the contents that somebody still needs, by the records.
+    pub(crate) fn needed_contents(
         &self,
-        transaction: &Transaction<'_>,
+        replay: &Transaction<'_>,
     ) -> Result<BTreeMap<Digest, Vec<OperationId>>, StorageError> {
         let named = |error| self.named(error);
-        let mut statement = transaction
-            .prepare("SELECT digest, operation FROM reference ORDER BY digest")
+        let mut statement = replay
+            .prepare(
+                "SELECT digest, operation FROM reference
+                 JOIN operation ON operation.id = reference.operation
+                 WHERE operation.retained = 1 ORDER BY digest, operation.lsn",
+            )
             .map_err(named)?;
         let rows = statement
             .query_map([], |row| {
@@ -242,31 +333,135 @@ impl Store {
         }
         Ok(needed)
     }
+
+    /// Tells which operations in effect can still be undone, from what the records give and what was found.
+    fn tell_undoable(
+        &self,
+        replay: &Transaction<'_>,
+        report: &mut VerifyReport,
+    ) -> Result<(), StorageError> {
+        let named = |error| self.named(error);
+        let mut hurt = hurt_images(&report.findings);
+        let mut statement = replay
+            .prepare(
+                "SELECT id, redone_by, retained, notes FROM operation
+                 WHERE status IN ('applied', 'committed', 'failed', 'in-doubt') AND undoes IS NULL
+                 ORDER BY lsn DESC",
+            )
+            .map_err(named)?;
+        let rows = statement
+            .query_map([], |row| {
+                Ok((
+                    [Some(row.get::<_, i64>(0)?), row.get(1)?],
+                    row.get::<_, bool>(2)?,
+                    row.get::<_, String>(3)?,
+                ))
+            })
+            .map_err(named)?;
+        for row in rows {
+            let ([id, redo], is_retained, notes) = row.map_err(named)?;
+            let ids = [id, redo].map(|id| id.map(id_from_sql));
+            let Some(id) = ids[0] else { continue };
+            let found = ids.iter().flatten().find_map(|id| hurt.remove(id));
+            match found {
+                Some(why) => report.not_undoable.push(NotUndoable { id, why }),
+                None if is_retained => report.undoable.push(id),
+                None => {
+                    let notes: Vec<String> = serde_json::from_str(&notes).unwrap_or_default();
+                    let why = notes.into_iter().next_back();
+                    let why = why.unwrap_or_else(|| "its images were let go".to_owned());
+                    report.not_undoable.push(NotUndoable { id, why });
+                }
+            }
+        }
+        // What is listed and has no record that can be trusted is not in the replay at all.
+        let mut is_known = replay
+            .prepare("SELECT EXISTS (SELECT 1 FROM operation WHERE id = ?1)")
+            .map_err(named)?;
+        for finding in &report.findings {
+            let VerifyFinding::Operation { id, detail } = finding else {
+                continue;
+            };
+            let is_told = report.not_undoable.iter().any(|told| told.id == *id);
+            if !is_told
+                && !is_known
+                    .query_row([id_to_sql(*id)], |row| row.get::<_, bool>(0))
+                    .map_err(named)?
+            {
+                let (id, why) = (*id, detail.clone());
+                report.not_undoable.push(NotUndoable { id, why });
+            }
+        }
+        Ok(())
+    }
 }
 
-/// The last thing the records say of each operation.
-#[derive(Debug, Default)]
-struct Replay {
-    last: BTreeMap<OperationId, &'static str>,
-}
-
-impl Replay {
-    fn take(&mut self, record: &Record) {
-        if let Some(id) = record.event.operation() {
-            self.last.insert(id, record.event.kind());
+/// Lists the operations whose images are hurt, and what is wrong with them.
+pub fn hurt_images(findings: &[VerifyFinding]) -> BTreeMap<OperationId, String> {
+    let mut hurt = BTreeMap::new();
+    for finding in findings {
+        match finding {
+            VerifyFinding::Content {
+                needed_by, detail, ..
+            } => hurt.extend(needed_by.iter().map(|id| (*id, detail.clone()))),
+            VerifyFinding::Slot {
+                path,
+                needed_by,
+                detail,
+            } => drop(hurt.insert(*needed_by, format!("`{path}` {detail}"))),
+            VerifyFinding::Database { .. }
+            | VerifyFinding::Record { .. }
+            | VerifyFinding::Operation { .. } => {}
         }
     }
+    hurt
 }
 
-fn fits(kind: &str, status: &str) -> bool {
-    match kind {
-        "intent" => status == "armed",
-        "refused" | "applied" => status == kind,
-        "commit" => status == "committed",
-        "abort" => matches!(status, "aborted" | "in-doubt"),
-        "undone" => matches!(status, "undone" | "failed"),
-        "redone" => matches!(status, "applied" | "committed"),
-        "undo-failed" => status == "failed",
-        _ => false,
+/// A row of the record table.
+struct Stored {
+    lsn: i64,
+    at: i64,
+    body: Vec<u8>,
+    hash: Vec<u8>,
+    kind: String,
+    operation: Option<i64>,
+}
+
+impl Stored {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            lsn: row.get(0)?,
+            at: row.get(1)?,
+            body: row.get(2)?,
+            hash: row.get(3)?,
+            kind: row.get(4)?,
+            operation: row.get(5)?,
+        })
     }
+
+    /// The hash does not cover the two columns that repeat what the body says.
+    fn contradicts(&self, record: &Record) -> Option<String> {
+        let operation = record.event.operation().map(id_to_sql);
+        (self.kind != record.event.kind() || self.operation != operation)
+            .then(|| "it is filed as something else than it says".to_owned())
+    }
+}
+
+/// Says so if a kept inode is not there.
+pub fn slot_is_gone(slot: &Slot) -> Option<String> {
+    let found = std::fs::symlink_metadata(slot.path().as_path());
+    found.is_err().then(|| "is gone".to_owned())
+}
+
+fn seen(record: &Record) -> Option<RepairSeen> {
+    let Event::Repaired(repair) = &record.event else {
+        return None;
+    };
+    Some(RepairSeen {
+        lsn: record.lsn,
+        at: record.at,
+        gaps: repair.gaps.clone(),
+        lost: repair.lost.clone(),
+        evidence: repair.evidence.clone(),
+    })
 }

@@ -4,6 +4,7 @@
 //! else → a conflict, which is refused, merged or forced as the caller says. An undo with a conflict that
 //! stands does nothing at all, so no operation is ever half taken back.
 
+mod check;
 mod merge;
 mod names;
 mod obtain;
@@ -17,6 +18,7 @@ use backout_model::{OutcomeKind, Target, TargetOutcome};
 use super::plan::targets_of;
 use super::recipe::{Change, Meta};
 
+pub(crate) use check::check_kept;
 pub(crate) use prepare::prepare_undo;
 
 /// Gives every target of a change the same outcome.
