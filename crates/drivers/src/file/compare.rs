@@ -112,7 +112,8 @@ impl Current {
                 )))
             }
             Image::Linked { to, identity } => {
-                let first = match identity {
+                // What the effect left there tells, whatever became of the first name since.
+                let first = match identity.as_ref().or(believed) {
                     Some(identity) => Some(identity.ino),
                     None => Self::at(to)?.node.map(|node| node.identity.ino),
                 };

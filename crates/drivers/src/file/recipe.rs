@@ -197,6 +197,18 @@ impl Image {
         )
     }
 
+    /// Gives mode, owner and the rest, where it has its own.
+    pub(crate) const fn meta(&self) -> Option<&Meta> {
+        match self {
+            Self::File { meta, .. }
+            | Self::Symlink { meta, .. }
+            | Self::Directory { meta }
+            | Self::Special { meta, .. }
+            | Self::Kept { meta, .. } => Some(meta),
+            Self::Absent | Self::Linked { .. } => None,
+        }
+    }
+
     /// Names the content that the store must hold for it.
     pub(crate) const fn stored(&self) -> Option<Digest> {
         match self {

@@ -11,6 +11,7 @@ use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Meta};
 use super::sys::{Dir, Place};
 use super::tools::Tools;
+use super::undo::without_directory;
 
 /// The largest content that is shown.
 const SHOWN_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -66,7 +67,8 @@ pub(crate) fn examine(effect: &Effect) -> Result<Vec<Examined>, FileError> {
     for (change, state) in std::iter::zip(&recipe.changes, states) {
         let state = match state {
             State::After => {
-                filled(change, &recipe)?.map_or(State::After, |why| State::Other { why })
+                let hindered = filled(change, &recipe)?.or(homeless(change, &recipe)?);
+                hindered.map_or(State::After, |why| State::Other { why })
             }
             state => state,
         };
@@ -108,6 +110,26 @@ fn filled(change: &Change, recipe: &FileRecipe) -> Result<Option<String>, FileEr
     };
     let first = first.to_string_lossy();
     Ok(Some(format!("the directory is not empty: {first}{more}")))
+}
+
+/// Tells that what is to come back has no directory any more to come back to.
+fn homeless(change: &Change, recipe: &FileRecipe) -> Result<Option<String>, FileError> {
+    let (path, comes_back) = match change {
+        Change::Set { path, before, .. } => (path, !before.is_absent()),
+        Change::Move { from, .. } => (from, true),
+        Change::Retouch { .. } => return Ok(None),
+    };
+    let is_brought = |above: &TargetPath| {
+        let brings = |other: &Change| match other {
+            Change::Set { path, .. } => path == above,
+            Change::Move { from, .. } => from == above,
+            Change::Retouch { .. } => false,
+        };
+        recipe.changes.iter().any(brings)
+    };
+    let is_there = || Ok::<_, FileError>(Current::at(path)?.place.is_some());
+    let is_homeless = comes_back && !path.ancestors().any(|above| is_brought(&above));
+    Ok((is_homeless && !is_there()?).then(|| without_directory(path)))
 }
 
 /// Gives both sides of each change.

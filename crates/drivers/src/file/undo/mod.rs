@@ -18,6 +18,7 @@ use super::plan::targets_of;
 use super::recipe::{Change, Meta};
 
 pub(crate) use prepare::prepare_undo;
+pub(crate) use restore::without_directory;
 
 /// Gives every target of a change the same outcome.
 fn outcomes_of(change: &Change, kind: &OutcomeKind) -> Vec<TargetOutcome> {

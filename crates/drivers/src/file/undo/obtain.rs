@@ -40,16 +40,22 @@ pub(super) fn obtain(
             Ok(Ok(Obtained::plain(image, Material::Image)))
         }
         Image::Linked { to, identity } => {
-            let ino = Current::at(to)?.node.map(|node| node.identity.ino);
-            let is_there = match identity {
-                Some(identity) => ino == Some(identity.ino),
-                None => true,
+            let Some(known) = identity else {
+                return Ok(Ok(Obtained::plain(image, Material::Image)));
             };
-            let missing = || format!("`{to}` is not the file any more that had both names");
-            Ok(if is_there {
-                Ok(Obtained::plain(image, Material::Image))
-            } else {
-                Err(missing())
+            // An undo may have made the file anew; it looks the same then.
+            let first = Current::at(to)?
+                .node
+                .filter(|node| node.identity.ino == known.ino || node.looks_like(node.kind, known));
+            Ok(match first {
+                Some(node) => {
+                    let (to, identity) = (to.clone(), Some(node.identity));
+                    let image = Image::Linked { to, identity };
+                    Ok(Obtained::plain(&image, Material::Image))
+                }
+                None => Err(format!(
+                    "`{to}` is not the file any more that had both names"
+                )),
             })
         }
         Image::File { stored: false, .. } => Ok(Err("its bytes were never stored".to_owned())),

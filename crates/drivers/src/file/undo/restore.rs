@@ -8,6 +8,7 @@ use backout_model::{OutcomeKind, TargetPath};
 use super::merge::merge;
 use super::obtain::{Obtained, obtain};
 use super::prepare::Undo;
+use super::put_back_changed;
 use crate::file::compare::Current;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::execute::{Seen, Step};
@@ -39,7 +40,7 @@ impl Undo<'_> {
             (State::Other { why }, OnConflict::Refuse) => Ok(OutcomeKind::Conflict { why }),
             (State::Other { why }, OnConflict::Merge) => {
                 match merge(self.tools, &current, before, after)? {
-                    Ok(merged) => self.put_merged(&current, merged),
+                    Ok(merged) => self.put_merged(&current, merged, (before, after)),
                     Err(cannot) => Ok(OutcomeKind::Conflict {
                         why: format!("{why}; {cannot}"),
                     }),
@@ -61,6 +62,11 @@ impl Undo<'_> {
         known: Option<(Image, Seen)>,
         after: &Image,
     ) -> Result<OutcomeKind, FileError> {
+        if !before.is_absent() && !self.has_directory(current) {
+            return Ok(OutcomeKind::Conflict {
+                why: without_directory(&current.path),
+            });
+        }
         let is_forced = self.on_conflict == OnConflict::Force;
         let obtained = match obtain(self.tools, &current.path, before, is_forced)? {
             Ok(obtained) => obtained,
@@ -184,17 +190,20 @@ impl Undo<'_> {
                     return Ok(Ok((image, seen)));
                 }
             }
-            // A redo names once more whatever the first name stands for by then.
-            Image::Linked { to, .. } => {
+            // A redo names once more what the first name stands for, if it is still this, or is made anew by the
+            // same redo.
+            Image::Linked { to, .. } if is_at(to, node)? => {
+                let is_own = self.listed.contains(to);
+                let identity = (!is_own).then_some(node.identity);
                 let to = to.clone();
-                let image = Image::Linked { to, identity: None };
-                return Ok(Ok((image, seen)));
+                return Ok(Ok((Image::Linked { to, identity }, seen)));
             }
             Image::Absent
             | Image::File { .. }
             | Image::Symlink { .. }
             | Image::Directory { .. }
             | Image::Special { .. }
+            | Image::Linked { .. }
             | Image::Kept { .. } => {}
         }
         if node.kind == Kind::Directory {
@@ -270,7 +279,13 @@ impl Undo<'_> {
         Ok(found)
     }
 
-    fn put_merged(&mut self, current: &Current, merged: Vec<u8>) -> Result<OutcomeKind, FileError> {
+    /// Puts a merged text in place. What the change did to mode, owner and attributes is taken back with it.
+    fn put_merged(
+        &mut self,
+        current: &Current,
+        merged: Vec<u8>,
+        (before, after): (&Image, &Image),
+    ) -> Result<OutcomeKind, FileError> {
         let (Some(place), Some(node)) = (&current.place, &current.node) else {
             return Ok(OutcomeKind::Conflict {
                 why: "it is gone".to_owned(),
@@ -278,6 +293,9 @@ impl Undo<'_> {
         };
         let path = &current.path;
         let mut wanted = meta_of(place, node)?;
+        if let (Some(before), Some(after)) = (before.meta(), after.meta()) {
+            wanted = put_back_changed(&wanted, before, after);
+        }
         wanted.times = None;
         let digest = backout_model::Digest::of(&merged);
         let size = u64::try_from(merged.len()).unwrap_or(u64::MAX);
@@ -308,6 +326,20 @@ impl Undo<'_> {
         });
         Ok(OutcomeKind::Merged)
     }
+}
+
+/// Says that a name cannot come back because its directory is not there.
+pub(crate) fn without_directory(path: &TargetPath) -> String {
+    match path.parent() {
+        Some(parent) => format!("its directory `{parent}` is gone"),
+        None => "its directory is gone".to_owned(),
+    }
+}
+
+/// Tells whether a name stands for this inode.
+fn is_at(path: &TargetPath, node: &Node) -> Result<bool, FileError> {
+    let first = Current::at(path)?.node;
+    Ok(first.is_some_and(|first| first.identity.ino == node.identity.ino))
 }
 
 fn shown(names: &[OsString]) -> String {
