@@ -1,7 +1,7 @@
 //! Taking operations back, or bringing them again, in memory: what must be there afterwards.
 
 use crate::oracle::{Op, Oracle, Sides, Way, is_below, is_only_time, put, time};
-use crate::seen::{Rel, Snapshot, alike};
+use crate::seen::{Rel, Seen, Snapshot, alike};
 
 impl Oracle {
     /// Gives what must be there when these operations are taken, one after the other, or the name of which nobody
@@ -26,6 +26,10 @@ pub(crate) fn take(sim: &mut Snapshot, op: &Op, way: Way) -> Result<(), Rel> {
         let now = sim.get(name);
         if is_only_time(sides) {
             take_time(sim, name, (from, to));
+        } else if let (Some(from), Some(to)) = (from, to)
+            && is_retouched(from, to)
+        {
+            retouch(sim, name, from, to)?;
         } else if alike(now, from) {
             let was = now.filter(|now| now.is_directory()).map(|now| now.mtime);
             put(sim, name, to.cloned());
@@ -92,18 +96,55 @@ impl Op {
     }
 }
 
-fn sides_of(sides: &Sides, way: Way) -> (Option<&crate::seen::Seen>, Option<&crate::seen::Seen>) {
+fn sides_of(sides: &Sides, way: Way) -> (Option<&Seen>, Option<&Seen>) {
     match way {
         Way::Back => (sides.1.as_ref(), sides.0.as_ref()),
         Way::Again => (sides.0.as_ref(), sides.1.as_ref()),
     }
 }
 
-fn take_time(
-    sim: &mut Snapshot,
-    name: &Rel,
-    (from, to): (Option<&crate::seen::Seen>, Option<&crate::seen::Seen>),
-) {
+/// Tells whether only mode, owner or attributes changed, in place.
+fn is_retouched(from: &Seen, to: &Seen) -> bool {
+    from.inode == to.inode && from.kind == to.kind && from.content == to.content
+}
+
+/// Changes the fields that the operation changed, and leaves the others to whoever changed them.
+fn retouch(sim: &mut Snapshot, name: &Rel, from: &Seen, to: &Seen) -> Result<(), Rel> {
+    let Some(now) = sim.get_mut(name) else {
+        return Err(name.clone());
+    };
+    if now.kind != from.kind {
+        return Ok(());
+    }
+    let mut wanted = now.clone();
+    let mut is_there = true;
+    if from.mode != to.mode {
+        is_there &= now.mode == from.mode || now.mode == to.mode;
+        wanted.mode = to.mode;
+    }
+    if from.owner != to.owner {
+        is_there &= now.owner == from.owner || now.owner == to.owner;
+        wanted.owner = to.owner;
+    }
+    if from.xattrs != to.xattrs {
+        is_there &= now.xattrs == from.xattrs || now.xattrs == to.xattrs;
+        wanted.xattrs.clone_from(&to.xattrs);
+    }
+    if !is_there && now.inode != from.inode {
+        // It was another name of the file, and is another file by now.
+        return Ok(());
+    }
+    if !is_there {
+        return Err(name.clone());
+    }
+    if now.is_directory() {
+        wanted.mtime = time_of_directory(now.mtime, from.mtime, to.mtime);
+    }
+    *now = wanted;
+    Ok(())
+}
+
+fn take_time(sim: &mut Snapshot, name: &Rel, (from, to): (Option<&Seen>, Option<&Seen>)) {
     if let Some(now) = sim.get_mut(name) {
         let is_known = now.mtime.is_some() && now.mtime == time(from);
         now.mtime = time(to).filter(|_| is_known);

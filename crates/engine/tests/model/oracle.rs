@@ -102,8 +102,11 @@ impl Oracle {
             op.is_in_effect = way == Way::Again;
             op.is_blurred |= !is_exact;
             let is_carried = carry(&mut self.ours, op, way);
-            for (name, (_, after)) in &op.changed {
-                if is_carried && op.is_of_move(name, way) {
+            for (name, (before, after)) in &op.changed {
+                let had_others =
+                    !alike(before.as_ref(), op.ours.get(name).and_then(Option::as_ref));
+                let is_covered = way == Way::Back && had_others;
+                if is_carried && op.is_of_move(name, way) && !is_covered {
                     continue;
                 }
                 let back = match way {

@@ -25,13 +25,19 @@ pub(crate) fn judge(
 ) -> Result<Checked, String> {
     let is_touched = taken.iter().any(|(index, _)| oracle.is_touched(*index));
     if !is_touched && !oracle.is_shared(taken) {
-        return match oracle.foresee(taken) {
-            Ok(wanted) => exactly(oracle, &wanted, now, has_died).map(|()| Checked::Exactly),
-            Err(name) => Err(format!(
-                "later work on {:?} was not taken back, and what stood on it was",
-                shown(&name)
-            )),
-        };
+        match oracle.foresee(taken) {
+            Ok(wanted) => {
+                return exactly(oracle, &wanted, now, has_died).map(|()| Checked::Exactly);
+            }
+            // Later work of our own may stay where the undone change merges out of it.
+            Err(_) if manner == Manner::Merge => {}
+            Err(name) => {
+                let name = shown(&name);
+                return Err(format!(
+                    "later work on {name:?} was not taken back, and what stood on it was"
+                ));
+            }
+        }
     }
     kept(oracle, taken, now, manner).map(|()| Checked::Kept)
 }
