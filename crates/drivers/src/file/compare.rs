@@ -9,6 +9,7 @@ use backout_model::{Digest, TargetPath};
 
 use super::error::FileError;
 use super::keep::{digest_of, link_target, meta_of};
+use super::listing::listing;
 use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, meta};
 
@@ -112,21 +113,19 @@ impl Current {
                 )))
             }
             Image::Linked { to, identity } => {
-                // What the effect left there tells, whatever became of the first name since.
-                let first = match identity.as_ref().or(believed) {
-                    Some(identity) => Some(identity.ino),
-                    None => Self::at(to)?.node.map(|node| node.identity.ino),
-                };
-                let is_same = first == Some(node.identity.ino);
-                Ok((!is_same).then(|| "it is another file now".to_owned()))
+                differs_from_first(node, to, identity.as_ref().or(believed))
             }
             Image::Kept {
                 node: kind,
                 identity,
                 meta,
                 copy,
+                entries,
                 ..
-            } => self.differs_from_kept(place, node, (*kind, identity, meta), copy.as_ref()),
+            } => {
+                let kept = (*kind, identity, meta);
+                self.differs_from_kept(place, node, kept, copy.as_ref(), entries.as_ref())
+            }
         }
     }
 
@@ -136,6 +135,7 @@ impl Current {
         node: &Node,
         (kind, identity, meta): (Kind, &Identity, &Meta),
         copy: Option<&Digest>,
+        entries: Option<&Digest>,
     ) -> Result<Option<String>, FileError> {
         if let Some(why) = differs_in_kind(node, kind) {
             return Ok(Some(why));
@@ -154,7 +154,11 @@ impl Current {
         }
         // A tree is known by its inode; what its owner made of its mode since is not ours to judge.
         if kind == Kind::Directory {
-            return Ok(None);
+            let is_same = match entries {
+                Some(entries) => listing(place)?.is_none_or(|now| now == *entries),
+                None => true,
+            };
+            return Ok((!is_same).then(|| "what is in it changed since".to_owned()));
         }
         Ok(differs_in_meta(self.meta(place, node)?, meta, kind))
     }
@@ -190,6 +194,21 @@ impl Current {
         let read = meta_of(place, node)?;
         Ok(self.meta.get_or_init(|| read))
     }
+}
+
+/// Says that a name is not the file that it was a second name of. What the effect left there tells, whatever became of
+/// the first name since.
+fn differs_from_first(
+    node: &Node,
+    to: &TargetPath,
+    known: Option<&Identity>,
+) -> Result<Option<String>, FileError> {
+    let first = match known {
+        Some(identity) => Some(identity.ino),
+        None => Current::at(to)?.node.map(|node| node.identity.ino),
+    };
+    let is_same = first == Some(node.identity.ino);
+    Ok((!is_same).then(|| "it is another file now".to_owned()))
 }
 
 /// Says how metadata differs, times aside.

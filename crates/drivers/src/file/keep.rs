@@ -2,8 +2,8 @@
 //!
 //! | what | how |
 //! | --- | --- |
-//! | file up to 64 KiB with one name, ours | its bytes ride with the recipe: no further sync |
-//! | larger file, or one of very many, or with several names, or somebody else's | its inode moves into the depot when it is replaced: O(1) |
+//! | file up to 64 KiB with one name, that we could make anew | its bytes ride with the recipe: no further sync |
+//! | larger file, or one of very many, or with several names, or with what only root may give | its inode moves into the depot when it is replaced: O(1) |
 //! | tree | the same, whole |
 //! | symbolic link, empty directory | by value |
 //! | pipe, socket, device | its inode; where that cannot be, by value |
@@ -22,7 +22,7 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 use super::any_bytes::AnyBytes;
 use super::error::{FileError, Naming as _};
 use super::recipe::{Image, Kind, Meta};
-use super::sys::{Dir, Node, Place, bytes, meta};
+use super::sys::{Dir, Node, Place, bytes, flags, meta};
 use super::tools::Tools;
 
 /// Up to this size a content rides with the record that needs it.
@@ -98,6 +98,18 @@ impl<'t> Keeper<'t> {
         })
     }
 
+    /// Parks an empty directory that this process could not make anew as it is.
+    pub(crate) fn park_if_odd(
+        &mut self,
+        place: &Place,
+        node: &Node,
+    ) -> Result<Option<Image>, FileError> {
+        match unmakable(place, node)? {
+            Some(_) => self.park(place, node),
+            None => Ok(None),
+        }
+    }
+
     /// Gives the image of an inode that will move, whole, into the depot; nothing if it cannot.
     pub(crate) fn park(&mut self, place: &Place, node: &Node) -> Result<Option<Image>, FileError> {
         let Some(depot) = self.depot_of(&place.dir)? else {
@@ -119,6 +131,7 @@ impl<'t> Keeper<'t> {
             identity: node.identity,
             meta: meta_of(place, node)?,
             copy: None,
+            entries: None,
         }))
     }
 
@@ -152,10 +165,9 @@ impl<'t> Keeper<'t> {
     fn keep_file(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
         let size = node.identity.size;
         let is_small = size <= INLINE_BYTES_MAX && self.inline_bytes + size <= INLINE_TOTAL_MAX;
-        let euid = rustix::process::geteuid().as_raw();
-        // Only root can give a new file to somebody else, so somebody else's inode is kept itself.
-        let is_ours = euid == 0 || node.uid == euid;
-        if is_small && self.is_usual(size) && is_ours && !node.is_shared {
+        let unmakable = unmakable(place, node)?;
+        let is_makable = unmakable.is_none();
+        if is_small && self.is_usual(size) && is_makable && !node.is_shared {
             return self.keep_bytes(place, node);
         }
         match self.park(place, node)? {
@@ -178,10 +190,21 @@ impl<'t> Keeper<'t> {
                     identity,
                     meta,
                     copy,
+                    entries: None,
                 })
             }
-            _ if is_small => self.keep_bytes(place, node),
-            _ => {
+            // Said now, while the write can still be left.
+            kept => {
+                debug_assert!(kept.is_none(), "a parked file is kept");
+                if let Some(what) = unmakable {
+                    self.notes.push(format!(
+                        "undoing gives back the content of `{}`, but not its {what}",
+                        place.path()
+                    ));
+                }
+                if is_small {
+                    return self.keep_bytes(place, node);
+                }
                 let (digest, meta) = (self.copy(place, node)?, meta_of(place, node)?);
                 self.notes
                     .push(format!("`{}` was copied before the change", place.path()));
@@ -240,9 +263,8 @@ impl<'t> Keeper<'t> {
 
     fn keep_link(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
         // Even a symbolic link can have several names; only the inode itself keeps them together.
-        if node.is_shared
-            && let Some(image) = self.park(place, node)?
-        {
+        let is_odd = node.is_shared || unmakable(place, node)?.is_some();
+        if is_odd && let Some(image) = self.park(place, node)? {
             return Ok(image);
         }
         Ok(Image::Symlink {
@@ -284,6 +306,41 @@ impl<'t> Keeper<'t> {
         self.depots.insert(dir.path().clone(), usable.clone());
         Ok(usable)
     }
+}
+
+/// Says what a file has that this process could not give to a new one; nothing if it could make it anew.
+fn unmakable(place: &Place, node: &Node) -> Result<Option<String>, FileError> {
+    let euid = rustix::process::geteuid().as_raw();
+    if euid != 0 {
+        let is_our_group = || {
+            let own = rustix::process::getegid().as_raw();
+            let others = rustix::process::getgroups().unwrap_or_default();
+            node.gid == own || others.iter().any(|group| group.as_raw() == node.gid)
+        };
+        if node.uid != euid || !is_our_group() {
+            return Ok(Some(format!("owner {}:{}", node.uid, node.gid)));
+        }
+        let meta = meta_of(place, node)?;
+        let names = meta.xattrs.iter().map(|(name, _)| &name.0);
+        let mut for_root = names.filter(|name| meta::is_for_root(name));
+        if let Some(name) = for_root.next() {
+            return Ok(Some(format!("attribute {}", String::from_utf8_lossy(name))));
+        }
+    }
+    // What its directory passes on, a new file has as well.
+    let has = match node.kind {
+        Kind::Directory => place.enter().map(|dir| flags::read(&*dir)),
+        Kind::File => place.read().map(flags::read),
+        Kind::Symlink | Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
+            return Ok(None);
+        }
+    };
+    let inherits = flags::read(&*place.dir);
+    Ok(match has {
+        Ok(has) if has == inherits => None,
+        Ok(_) => Some("inode flags".to_owned()),
+        Err(_) => None,
+    })
 }
 
 /// A rename works within one mount of one file system, and nowhere else.

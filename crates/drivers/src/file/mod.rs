@@ -17,6 +17,8 @@ mod error;
 mod execute;
 mod judge;
 mod keep;
+mod listing;
+mod locks;
 mod mode;
 mod plan;
 mod recipe;

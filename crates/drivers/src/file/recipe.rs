@@ -176,6 +176,9 @@ pub(crate) enum Image {
         /// A copy of the bytes in the store, for a file that others can change by another name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         copy: Option<Digest>,
+        /// What was in a tree when an undo kept it or brought it back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        entries: Option<Digest>,
     },
 }
 

@@ -7,6 +7,7 @@ use backout_model::{Effect, Target, TargetPath};
 use super::compare::Current;
 use super::error::{FileError, Naming as _};
 use super::judge::{State, judge_all};
+use super::locks::Locks;
 use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Meta};
 use super::sys::{Dir, Place};
@@ -63,11 +64,13 @@ pub(crate) fn examine(effect: &Effect) -> Result<Vec<Examined>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
     let mut examined = Vec::new();
+    let mut locks = Locks::default();
     let states = judge_all(&recipe, &completion)?;
     for (change, state) in std::iter::zip(&recipe.changes, states) {
         let state = match state {
             State::After => {
-                let hindered = filled(change, &recipe)?.or(homeless(change, &recipe)?);
+                let locked = locks.why(change);
+                let hindered = locked.or(filled(change, &recipe)?.or(homeless(change, &recipe)?));
                 hindered.map_or(State::After, |why| State::Other { why })
             }
             state => state,

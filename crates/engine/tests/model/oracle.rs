@@ -31,6 +31,8 @@ pub(crate) struct Op {
     pub(crate) about: BTreeSet<Rel>,
     /// The names it gave to others.
     pub(crate) moves: Vec<(Rel, Rel)>,
+    /// The names that it was asked about.
+    named: BTreeSet<Rel>,
     /// Whether it is not a batch.
     pub(crate) is_single: bool,
     pub(crate) is_in_effect: bool,
@@ -39,6 +41,13 @@ pub(crate) struct Op {
     pub(crate) is_blurred: bool,
     /// What the world was right after it was last taken back.
     pub(crate) left: Option<Snapshot>,
+}
+
+impl Op {
+    /// Tells whether it was asked about a name, or one above or below it.
+    pub(crate) fn names(&self, name: &Rel) -> bool {
+        self.named.iter().any(|named| is_near(named, name))
+    }
 }
 
 /// Which way an operation is taken.
@@ -73,7 +82,8 @@ impl Oracle {
             .keys()
             .map(|name| (name.clone(), self.ours.get(name).cloned()))
             .collect();
-        let mut about: BTreeSet<Rel> = plan.names().into_iter().map(Name::bytes).collect();
+        let named: BTreeSet<Rel> = plan.names().into_iter().map(Name::bytes).collect();
+        let mut about = named.clone();
         let parts = changed.iter().filter(|(_, sides)| !is_only_time(sides));
         about.extend(parts.map(|(name, _)| name.clone()));
         for (name, (_, after)) in &changed {
@@ -86,6 +96,7 @@ impl Oracle {
             ours,
             about,
             moves: plan.moves().into_iter().map(bytes).collect(),
+            named,
             is_single: !matches!(plan, Plan::Batch(_)),
             is_in_effect: true,
             is_blurred: false,
@@ -96,7 +107,6 @@ impl Oracle {
 
     /// Notes that operations were taken back or brought again, and what is there now.
     pub(crate) fn follow(&mut self, taken: &[(usize, Way)], now: Snapshot, is_exact: bool) {
-        self.follow_times(taken, &now);
         for &(index, way) in taken {
             let op = &mut self.ops[index];
             op.is_in_effect = way == Way::Again;
@@ -116,6 +126,7 @@ impl Oracle {
                 put(&mut self.ours, name, back);
             }
         }
+        self.follow_times(taken, &now);
         self.world = now;
     }
 
@@ -131,24 +142,27 @@ impl Oracle {
                 (Way::Back, true) => Some(now.clone()),
                 (Way::Back, false) => is_known.then(|| sim.clone()),
             };
-            for (name, sides) in &mut self.ops[index].changed {
-                if !is_only_time(sides) {
-                    continue;
-                }
-                let left = if is_last {
-                    now.get(name)
+            let op = &mut self.ops[index];
+            for (name, sides) in &mut op.changed {
+                if is_only_time(sides) {
+                    let left = if is_last {
+                        now.get(name)
+                    } else {
+                        sim.get(name)
+                    };
+                    let was = time(found.get(name)).filter(|_| is_known);
+                    let is = time(left).filter(|_| is_known);
+                    let (before, after) = match way {
+                        Way::Back => (is, was),
+                        Way::Again => (was, is),
+                    };
+                    set_time(&mut sides.0, before);
+                    set_time(&mut sides.1, after);
                 } else {
-                    sim.get(name)
-                };
-                let was = time(found.get(name)).filter(|_| is_known);
-                let is = time(left).filter(|_| is_known);
-                let (before, after) = match way {
-                    Way::Back => (is, was),
-                    Way::Again => (was, is),
-                };
-                set_time(&mut sides.0, before);
-                set_time(&mut sides.1, after);
+                    follow_side(sides, found.get(name), way);
+                }
             }
+            op.changed.retain(|_, (before, after)| before != after);
         }
     }
 
@@ -201,6 +215,10 @@ impl Oracle {
             let mut sides = [before, after].into_iter().flatten();
             is_other(name) && sides.any(|seen| inodes.contains(&self.token(seen.inode)))
         })
+    }
+
+    pub(crate) fn has_inode(&self, op: &Op, inode: Inode) -> bool {
+        self.inodes(op).contains(&self.token(inode))
     }
 
     fn inodes(&self, op: &Op) -> BTreeSet<Inode> {
@@ -328,6 +346,20 @@ pub(crate) fn put(snapshot: &mut Snapshot, name: &Rel, seen: Option<Seen>) {
 
 pub(crate) fn time(seen: Option<&Seen>) -> Option<i64> {
     seen.and_then(|seen| seen.mtime)
+}
+
+/// What was found is what comes back next time. Where nothing was left to do, nothing comes back.
+fn follow_side(sides: &mut Sides, found: Option<&Seen>, way: Way) {
+    let (from, to) = match way {
+        Way::Back => (&mut sides.1, &sides.0),
+        Way::Again => (&mut sides.0, &sides.1),
+    };
+    let is_done = alike(found, to.as_ref()) && !alike(found, from.as_ref());
+    if is_done {
+        from.clone_from(to);
+    } else if alike(found, from.as_ref()) {
+        *from = found.cloned();
+    }
 }
 
 fn set_time(seen: &mut Option<Seen>, time: Option<i64>) {

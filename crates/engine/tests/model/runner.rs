@@ -379,8 +379,15 @@ impl Run {
     fn must_work(&self, roots: &[usize], way: Way) -> bool {
         let closure = self.oracle.closure(roots);
         let taken: Vec<(usize, Way)> = closure.iter().map(|index| (*index, way)).collect();
-        let has_others =
-            |index: &usize| self.oracle.is_touched(*index) || self.oracle.covers(*index);
+        let is_near_blurred = |index: usize| {
+            let about = &self.oracle.ops[index].about;
+            let blurred = self.oracle.ops.iter().filter(|op| op.is_blurred);
+            let mut names = blurred.flat_map(|op| &op.about);
+            names.any(|name| about.iter().any(|about| is_near(about, name)))
+        };
+        let has_others = |index: &usize| {
+            self.oracle.is_touched(*index) || self.oracle.covers(*index) || is_near_blurred(*index)
+        };
         let is_quiet = !closure.iter().any(has_others);
         let is_as_left = |index: &usize| {
             let op = &self.oracle.ops[*index];
@@ -395,7 +402,7 @@ impl Run {
         };
         let can = match way {
             Way::Back => true,
-            Way::Again => roots.len() == 1 && roots.iter().all(is_as_left),
+            Way::Again => closure.len() == 1 && roots.iter().all(is_as_left),
         };
         is_quiet && can && !self.oracle.is_shared(&taken)
     }

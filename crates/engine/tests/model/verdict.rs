@@ -31,6 +31,11 @@ pub(crate) fn judge(
             }
             // Later work of our own may stay where the undone change merges out of it.
             Err(_) if manner == Manner::Merge => {}
+            // Of another name of a changed inode nobody can tell, once later work has replaced it.
+            Err(name)
+                if !taken
+                    .iter()
+                    .any(|(index, _)| oracle.ops[*index].names(&name)) => {}
             Err(name) => {
                 let name = shown(&name);
                 return Err(format!(
@@ -110,7 +115,11 @@ fn kept(
             (None, None) => true,
             (None, Some(_)) | (Some(_), None) => false,
         };
-        if !is_of_ops && !same {
+        let is_alias = || {
+            let inode = oracle.world.get(name).map(|seen| seen.inode);
+            inode.is_some_and(|inode| ops.iter().any(|(op, _)| oracle.has_inode(op, inode)))
+        };
+        if !is_of_ops && !same && !is_alias() {
             return Err(format!(
                 "{:?} has nothing to do with it and changed",
                 shown(name)
@@ -155,7 +164,13 @@ fn is_kept(
                 .any(|seen| found(seen) && same_to_them(theirs, Some(seen)))
     };
     let may_merge = manner == Manner::Merge || ops.iter().any(|(op, _)| op.is_blurred);
+    // What a move replaces anyway may be gone already.
+    let is_replaced = || {
+        let to = |(op, _): &(&Op, Way)| op.moves.iter().any(|(_, to)| to == name);
+        theirs.is_none() && ops.iter().any(to)
+    };
     ops.iter().any(is_a_side)
+        || is_replaced()
         || is_elsewhere()
         || places
             .iter()

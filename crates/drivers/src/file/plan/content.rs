@@ -12,7 +12,7 @@ use crate::file::keep::{INLINE_BYTES_MAX, meta_of};
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::request::{Expect, Source};
 use crate::file::stage::{Incoming, Material, wait};
-use crate::file::sys::{Dir, Node, inherit, meta};
+use crate::file::sys::{Dir, Node, flags, inherit, meta};
 
 /// The largest file that is edited or patched, which happens in memory.
 const EDIT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -301,7 +301,11 @@ impl Planner<'_> {
             Wanted::Like(old) => {
                 let old = self.permitted(path, old);
                 let gaps = meta::write(file, Kind::File, &old, path)?;
-                if let Some(gap) = gaps.first() {
+                let had = Dir::of(path).and_then(|place| place.read());
+                let lost =
+                    had.map_or_else(|_| Vec::new(), |had| flags::carry(flags::read(had), file));
+                let lost = lost.iter().map(|name| format!("flag {name}"));
+                for gap in gaps.into_iter().chain(lost) {
                     self.keeper.notes.push(format!("`{path}` loses its {gap}"));
                 }
             }

@@ -26,6 +26,12 @@ pub(crate) fn is_system_given(name: &[u8]) -> bool {
     SYSTEM_GIVEN.contains(&name)
 }
 
+/// Tells whether only root may set this attribute.
+pub(crate) fn is_for_root(name: &[u8]) -> bool {
+    let is_kept = name.starts_with(b"security.") || name.starts_with(b"trusted.");
+    is_kept && !is_system_given(name)
+}
+
 /// Under these names XFS shows the ACLs once more to root.
 const XFS_ACL: &[u8] = b"trusted.SGI_ACL_";
 

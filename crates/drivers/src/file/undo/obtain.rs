@@ -2,9 +2,10 @@
 
 use backout_model::TargetPath;
 
-use crate::file::compare::Current;
+use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
-use crate::file::keep::digest_of;
+use crate::file::keep::{digest_of, meta_of};
+use crate::file::listing::listing;
 use crate::file::recipe::{Image, Kind};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place};
@@ -83,6 +84,7 @@ fn obtain_kept(
         identity,
         meta,
         copy,
+        entries,
     } = image
     else {
         return Ok(Err("it was not kept".to_owned()));
@@ -100,19 +102,21 @@ fn obtain_kept(
             Some(_) | None => node.is_kept(*kind, identity),
         };
         if is_same || (anyway && copy.is_none()) {
+            let now = meta_of(place, &node)?;
+            // By another of its names somebody may have given it another mode or owner, and that stands.
+            let is_dressed_anew = node.is_shared && differs_in_meta(&now, meta, *kind).is_some();
+            let said = said_of(path, is_same, is_dressed_anew);
             let image = Image::Kept {
                 slot: slot.clone(),
                 node: node.kind,
                 identity: node.identity,
-                meta: if is_same {
-                    meta.clone()
-                } else {
-                    crate::file::keep::meta_of(place, &node)?
-                },
+                meta: if said.is_none() { meta.clone() } else { now },
                 copy: *copy,
+                entries: match entries {
+                    None if node.kind == Kind::Directory => listing(place)?,
+                    known => *known,
+                },
             };
-            let said = (!is_same)
-                .then(|| format!("`{path}` was changed by another process after it was kept"));
             return Ok(Ok(Obtained {
                 image,
                 material: Material::Image,
@@ -141,4 +145,17 @@ fn obtain_kept(
             ..obtained
         }),
     )
+}
+
+/// Says how a kept inode is not quite what it was.
+fn said_of(path: &TargetPath, is_same: bool, is_dressed_anew: bool) -> Option<String> {
+    match (is_same, is_dressed_anew) {
+        (false, _) => Some(format!(
+            "`{path}` was changed by another process after it was kept"
+        )),
+        (true, true) => Some(format!(
+            "`{path}` has the mode and owner that its other names were given since"
+        )),
+        (true, false) => None,
+    }
 }

@@ -14,6 +14,7 @@ use crate::file::error::{FileError, Naming as _};
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::keep::meta_of;
+use crate::file::listing::listing;
 use crate::file::recipe::{Change, Image, Kind};
 use crate::file::stage::{Incoming, Material, wait};
 use crate::file::sys::{Dir, Node, Place, meta};
@@ -104,8 +105,12 @@ impl Undo<'_> {
         });
         Ok(match gaps.first() {
             None => OutcomeKind::Restored,
-            Some(gap) => OutcomeKind::Failed {
+            // Only with force does an undo that is not whole take place.
+            Some(gap) if self.on_conflict == OnConflict::Force => OutcomeKind::Failed {
                 why: format!("content is restored, but {gap} can only be restored by root"),
+            },
+            Some(gap) => OutcomeKind::Failed {
+                why: format!("{gap} can only be restored by root; `--force` restores the rest"),
             },
         })
     }
@@ -176,6 +181,7 @@ impl Undo<'_> {
                 identity,
                 meta,
                 copy,
+                entries,
             } if node.is_kept(*kind, identity) => {
                 let is_free = Dir::of(&slot.path())?.node()?.is_none();
                 if is_free {
@@ -186,6 +192,7 @@ impl Undo<'_> {
                         identity: node.identity,
                         meta: meta.clone(),
                         copy: *copy,
+                        entries: *entries,
                     };
                     return Ok(Ok((image, seen)));
                 }
@@ -237,7 +244,10 @@ impl Undo<'_> {
             return Ok(Ok((image, Seen::There(node))));
         }
         match self.keeper.park(place, node)? {
-            Some(image) => {
+            Some(mut image) => {
+                if let Image::Kept { entries, .. } = &mut image {
+                    *entries = listing(place)?;
+                }
                 self.steps.retain(|step| !step.change.path().is_below(path));
                 Ok(Ok((image, Seen::There(*node))))
             }
