@@ -14,5 +14,8 @@
 mod bad_days;
 mod crash;
 mod disk;
+mod fidelity;
+mod locked;
 mod processes;
 mod world;
+mod zoo;

@@ -238,7 +238,8 @@ pub(crate) fn differs_in_meta(now: &Meta, wanted: &Meta, kind: Kind) -> Option<S
     extra.map(|(name, _)| format!("attribute {name:?} is new"))
 }
 
-fn differs_in_kind(node: &Node, kind: Kind) -> Option<String> {
+/// Says that it is something else than it was.
+pub(crate) fn differs_in_kind(node: &Node, kind: Kind) -> Option<String> {
     (node.kind != kind).then(|| format!("it is {} now, was {}", node.kind.noun(), kind.noun()))
 }
 

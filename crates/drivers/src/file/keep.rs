@@ -105,7 +105,13 @@ impl<'t> Keeper<'t> {
         node: &Node,
     ) -> Result<Option<Image>, FileError> {
         match unmakable(place, node)? {
-            Some(_) => self.park(place, node),
+            Some(_) if can_leave(place) => self.park(place, node),
+            Some(what) => {
+                let path = place.path();
+                self.notes
+                    .push(format!("undoing makes `{path}` anew, without its {what}"));
+                Ok(None)
+            }
             None => Ok(None),
         }
     }
@@ -115,6 +121,14 @@ impl<'t> Keeper<'t> {
         let Some(depot) = self.depot_of(&place.dir)? else {
             return Ok(None);
         };
+        if node.kind == Kind::Directory && !can_leave(place) {
+            let path = place.path().to_string();
+            let action = "take away";
+            return Err(match flags::lock(place) {
+                Some(flag) => FileError::Locked { path, flag },
+                None => FileError::Permission { path, action },
+            });
+        }
         if depot == place.path() || depot.is_below(&place.path()) {
             return Err(FileError::Ours {
                 path: place.path().to_string(),
@@ -327,20 +341,29 @@ fn unmakable(place: &Place, node: &Node) -> Result<Option<String>, FileError> {
             return Ok(Some(format!("attribute {}", String::from_utf8_lossy(name))));
         }
     }
-    // What its directory passes on, a new file has as well.
     let has = match node.kind {
-        Kind::Directory => place.enter().map(|dir| flags::read(&*dir)),
-        Kind::File => place.read().map(flags::read),
+        Kind::Directory => place.enter().map(|dir| (flags::read(&*dir), false)),
+        Kind::File => place.read().map(|file| {
+            let has_holes = bytes::has_holes(&file, node.identity.size);
+            (flags::read(&file), has_holes)
+        }),
         Kind::Symlink | Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
             return Ok(None);
         }
     };
+    // What its directory passes on, a new file has as well.
     let inherits = flags::read(&*place.dir);
     Ok(match has {
-        Ok(has) if has == inherits => None,
-        Ok(_) => Some("inode flags".to_owned()),
-        Err(_) => None,
+        Ok((_, true)) => Some("holes".to_owned()),
+        Ok((has, false)) if has != inherits => Some("inode flags".to_owned()),
+        Ok(_) | Err(_) => None,
     })
+}
+
+/// Tells whether this process may take a directory out of the one it is in: its entry for the one above changes.
+fn can_leave(place: &Place) -> bool {
+    use rustix::fs::{Access, accessat};
+    accessat(&place.dir, &place.name, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
 /// A rename works within one mount of one file system, and nowhere else.

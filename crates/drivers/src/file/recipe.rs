@@ -75,6 +75,9 @@ pub(crate) enum Change {
         before: Meta,
         /// What they become.
         after: Meta,
+        /// Of what; older recipes do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<Kind>,
     },
 }
 

@@ -174,6 +174,7 @@ pub(crate) fn versions(tools: &Tools, effect: &Effect) -> Result<Vec<FileVersion
                 path,
                 before,
                 after,
+                ..
             } => all.push(FileVersions {
                 path: path.clone(),
                 before: Version::Described(described(before)),

@@ -45,6 +45,8 @@ pub(crate) fn of_a_write(
         }
         Some(_) | None => match unlike(&run.oracle.world, &now, false) {
             None => {
+                let before = run.oracle.world.clone();
+                run.oracle.check_links(&before, &now)?;
                 run.oracle.world = now;
                 Ok(())
             }

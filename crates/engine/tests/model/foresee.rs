@@ -1,7 +1,7 @@
 //! Taking operations back, or bringing them again, in memory: what must be there afterwards.
 
 use crate::oracle::{Op, Oracle, Sides, Way, is_below, is_only_time, put, time};
-use crate::seen::{Rel, Seen, Snapshot, alike};
+use crate::seen::{Inode, Rel, Seen, Snapshot, alike};
 
 impl Oracle {
     /// Gives what must be there when these operations are taken, one after the other, or the name of which nobody
@@ -9,14 +9,19 @@ impl Oracle {
     pub(crate) fn foresee(&self, taken: &[(usize, Way)]) -> Result<Snapshot, Rel> {
         let mut sim = self.world.clone();
         for &(index, way) in taken {
-            take(&mut sim, &self.ops[index], way)?;
+            take(&mut sim, &self.ops[index], way, &|inode| self.token(inode))?;
         }
         Ok(sim)
     }
 }
 
 /// Takes one operation.
-pub(crate) fn take(sim: &mut Snapshot, op: &Op, way: Way) -> Result<(), Rel> {
+pub(crate) fn take(
+    sim: &mut Snapshot,
+    op: &Op,
+    way: Way,
+    token: &dyn Fn(Inode) -> Inode,
+) -> Result<(), Rel> {
     let is_carried = carry(sim, op, way);
     for (name, sides) in &op.changed {
         if is_carried && op.is_of_move(name, way) {
@@ -29,7 +34,10 @@ pub(crate) fn take(sim: &mut Snapshot, op: &Op, way: Way) -> Result<(), Rel> {
         } else if let (Some(from), Some(to)) = (from, to)
             && is_retouched(from, to)
         {
-            retouch(sim, name, from, to)?;
+            let is_it = now.is_some_and(|now| token(now.inode) == token(from.inode));
+            if is_it || op.names(name) {
+                retouch(sim, name, from, to)?;
+            }
         } else if alike(now, from) {
             let was = now.filter(|now| now.is_directory()).map(|now| now.mtime);
             put(sim, name, to.cloned());

@@ -135,7 +135,8 @@ impl Oracle {
         let mut sim = self.world.clone();
         for (place, &(index, way)) in taken.iter().enumerate() {
             let found = sim.clone();
-            let is_known = take(&mut sim, &self.ops[index], way).is_ok();
+            let is_known =
+                take(&mut sim, &self.ops[index], way, &|inode| self.token(inode)).is_ok();
             let is_last = place + 1 == taken.len();
             self.ops[index].left = match (way, is_last) {
                 (Way::Again, _) => None,
@@ -162,7 +163,10 @@ impl Oracle {
                     follow_side(sides, found.get(name), way);
                 }
             }
-            op.changed.retain(|_, (before, after)| before != after);
+            let is_known =
+                |seen: &Option<Seen>| seen.as_ref().is_none_or(|seen| seen.mtime.is_some());
+            op.changed
+                .retain(|_, (before, after)| before != after || !is_known(before));
         }
     }
 
@@ -255,7 +259,7 @@ impl Oracle {
         self.ops.iter().position(|op| op.id == id)
     }
 
-    fn token(&self, inode: Inode) -> Inode {
+    pub(crate) fn token(&self, inode: Inode) -> Inode {
         let mut at = inode;
         // A chain of files made anew; it ends, because each was made after the one before.
         while let Some(next) = self.tokens.get(&at).filter(|next| **next != at) {

@@ -310,6 +310,7 @@ impl<'t> Planner<'t> {
                 path,
                 before,
                 after,
+                node: Some(Kind::Directory),
             };
             let step = Step { change, ..step };
             self.steps.push(step);

@@ -89,6 +89,7 @@ impl Undo<'_> {
                 path,
                 before,
                 after,
+                ..
             } => self.take_back_retouch(path, before, after, state),
         }
     }
