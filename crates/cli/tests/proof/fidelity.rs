@@ -138,7 +138,11 @@ fn without_a_depot_an_ordinary_user_is_told_before_and_after_what_only_root_can_
         let told = format!("not its {what}");
         assert!(said(&output).contains(&told), "{}", said(&output));
         if name == "nodump" {
-            world.ok(&["undo"]);
+            let told = world.ok(&["undo"]);
+            assert!(
+                told.contains("comes back without its inode flags"),
+                "{told}"
+            );
             assert_eq!(world.read(&path), before);
             continue;
         }

@@ -9,7 +9,6 @@ use backout_model::{Digest, TargetPath};
 
 use super::error::FileError;
 use super::keep::{digest_of, link_target, meta_of};
-use super::listing::listing;
 use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, meta};
 
@@ -115,55 +114,12 @@ impl Current {
             Image::Linked { to, identity } => {
                 differs_from_first(node, to, identity.as_ref().or(believed))
             }
-            Image::Kept {
-                node: kind,
-                identity,
-                meta,
-                copy,
-                entries,
-                ..
-            } => {
-                let kept = (*kind, identity, meta);
-                self.differs_from_kept(place, node, kept, copy.as_ref(), entries.as_ref())
-            }
+            Image::Kept { .. } => self.differs_from_kept(place, node, image),
         }
     }
 
-    fn differs_from_kept(
-        &self,
-        place: &Place,
-        node: &Node,
-        (kind, identity, meta): (Kind, &Identity, &Meta),
-        copy: Option<&Digest>,
-        entries: Option<&Digest>,
-    ) -> Result<Option<String>, FileError> {
-        if let Some(why) = differs_in_kind(node, kind) {
-            return Ok(Some(why));
-        }
-        if !node.is_kept(kind, identity) {
-            let why = match copy {
-                Some(digest) => self.differs_in_bytes(place, node, digest, identity.size)?,
-                None if node.identity.ino == identity.ino => {
-                    Some(changed_bytes(identity.size, node.identity.size))
-                }
-                None => Some(format!("it is another {} now", kind.word())),
-            };
-            if why.is_some() {
-                return Ok(why);
-            }
-        }
-        // A tree is known by its inode; what its owner made of its mode since is not ours to judge.
-        if kind == Kind::Directory {
-            let is_same = match entries {
-                Some(entries) => listing(place)?.is_none_or(|now| now == *entries),
-                None => true,
-            };
-            return Ok((!is_same).then(|| "what is in it changed since".to_owned()));
-        }
-        Ok(differs_in_meta(self.meta(place, node)?, meta, kind))
-    }
-
-    fn differs_in_bytes(
+    /// Says that a file has other bytes.
+    pub(super) fn differs_in_bytes(
         &self,
         place: &Place,
         node: &Node,

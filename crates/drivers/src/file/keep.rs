@@ -182,7 +182,7 @@ impl<'t> Keeper<'t> {
         let unmakable = unmakable(place, node)?;
         let is_makable = unmakable.is_none();
         if is_small && self.is_usual(size) && is_makable && !node.is_shared {
-            return self.keep_bytes(place, node);
+            return self.keep_bytes(place, node, None);
         }
         match self.park(place, node)? {
             Some(Image::Kept {
@@ -210,14 +210,19 @@ impl<'t> Keeper<'t> {
             // Said now, while the write can still be left.
             kept => {
                 debug_assert!(kept.is_none(), "a parked file is kept");
-                if let Some(what) = unmakable {
+                if let Some(what) = &unmakable {
                     self.notes.push(format!(
                         "undoing gives back the content of `{}`, but not its {what}",
                         place.path()
                     ));
                 }
+                // What only root may give, the undo finds out when it tries.
+                let without = unmakable.and_then(|what| match what {
+                    Unmakable::ForRoot(_) => None,
+                    Unmakable::Lost(what) => Some(what.to_owned()),
+                });
                 if is_small {
-                    return self.keep_bytes(place, node);
+                    return self.keep_bytes(place, node, without);
                 }
                 let (digest, meta) = (self.copy(place, node)?, meta_of(place, node)?);
                 self.notes
@@ -227,12 +232,18 @@ impl<'t> Keeper<'t> {
                     size: node.identity.size,
                     stored: true,
                     meta,
+                    without,
                 })
             }
         }
     }
 
-    fn keep_bytes(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
+    fn keep_bytes(
+        &mut self,
+        place: &Place,
+        node: &Node,
+        without: Option<String>,
+    ) -> Result<Image, FileError> {
         let digest = self.copy(place, node)?;
         if node.is_shared {
             self.notes.push(format!(
@@ -246,6 +257,7 @@ impl<'t> Keeper<'t> {
             size: node.identity.size,
             stored: true,
             meta,
+            without,
         })
     }
 
@@ -322,8 +334,26 @@ impl<'t> Keeper<'t> {
     }
 }
 
+/// What a file has that this process could not give to a new one.
+#[derive(Debug)]
+enum Unmakable {
+    /// Something that only root may give.
+    ForRoot(String),
+    /// Something that bytes do not tell.
+    Lost(&'static str),
+}
+
+impl std::fmt::Display for Unmakable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ForRoot(what) => f.write_str(what),
+            Self::Lost(what) => f.write_str(what),
+        }
+    }
+}
+
 /// Says what a file has that this process could not give to a new one; nothing if it could make it anew.
-fn unmakable(place: &Place, node: &Node) -> Result<Option<String>, FileError> {
+fn unmakable(place: &Place, node: &Node) -> Result<Option<Unmakable>, FileError> {
     let euid = rustix::process::geteuid().as_raw();
     if euid != 0 {
         let is_our_group = || {
@@ -332,13 +362,15 @@ fn unmakable(place: &Place, node: &Node) -> Result<Option<String>, FileError> {
             node.gid == own || others.iter().any(|group| group.as_raw() == node.gid)
         };
         if node.uid != euid || !is_our_group() {
-            return Ok(Some(format!("owner {}:{}", node.uid, node.gid)));
+            let owner = format!("owner {}:{}", node.uid, node.gid);
+            return Ok(Some(Unmakable::ForRoot(owner)));
         }
         let meta = meta_of(place, node)?;
         let names = meta.xattrs.iter().map(|(name, _)| &name.0);
         let mut for_root = names.filter(|name| meta::is_for_root(name));
         if let Some(name) = for_root.next() {
-            return Ok(Some(format!("attribute {}", String::from_utf8_lossy(name))));
+            let attribute = format!("attribute {}", String::from_utf8_lossy(name));
+            return Ok(Some(Unmakable::ForRoot(attribute)));
         }
     }
     let has = match node.kind {
@@ -354,8 +386,8 @@ fn unmakable(place: &Place, node: &Node) -> Result<Option<String>, FileError> {
     // What its directory passes on, a new file has as well.
     let inherits = flags::read(&*place.dir);
     Ok(match has {
-        Ok((_, true)) => Some("holes".to_owned()),
-        Ok((has, false)) if has != inherits => Some("inode flags".to_owned()),
+        Ok((_, true)) => Some(Unmakable::Lost("holes")),
+        Ok((has, false)) if has != inherits => Some(Unmakable::Lost("inode flags")),
         Ok(_) | Err(_) => None,
     })
 }

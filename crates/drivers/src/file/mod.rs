@@ -17,6 +17,7 @@ mod error;
 mod execute;
 mod judge;
 mod keep;
+mod kept;
 mod listing;
 mod locks;
 mod mode;

@@ -136,6 +136,9 @@ pub(crate) enum Image {
         stored: bool,
         /// Everything else.
         meta: Meta,
+        /// What a file made of these bytes does not have, in words: holes, flags.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        without: Option<String>,
     },
     /// A symbolic link.
     Symlink {

@@ -275,6 +275,7 @@ impl Planner<'_> {
             size: waiting.size,
             stored,
             meta,
+            without: None,
         };
         Ok((image, waiting.material))
     }

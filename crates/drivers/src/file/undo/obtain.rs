@@ -60,8 +60,15 @@ pub(super) fn obtain(
             })
         }
         Image::File { stored: false, .. } => Ok(Err("its bytes were never stored".to_owned())),
-        Image::File { digest, .. } => Ok(match tools.contents.has(digest) {
-            Ok(true) => Ok(Obtained::plain(image, Material::Stored)),
+        Image::File {
+            digest, without, ..
+        } => Ok(match tools.contents.has(digest) {
+            Ok(true) => Ok(Obtained {
+                note: without
+                    .as_ref()
+                    .map(|what| format!("`{path}` comes back without its {what}")),
+                ..Obtained::plain(image, Material::Stored)
+            }),
             Ok(false) => Err(format!(
                 "its content {} is missing from the store",
                 digest.short()
@@ -137,6 +144,7 @@ fn obtain_kept(
         size,
         stored: true,
         meta,
+        without: None,
     };
     let said = format!("`{path}` comes back as a file of its own: its other names changed since");
     Ok(

@@ -15,7 +15,7 @@ use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::keep::meta_of;
 use crate::file::listing::listing;
-use crate::file::recipe::{Change, Image, Kind};
+use crate::file::recipe::{Change, Identity, Image, Kind};
 use crate::file::stage::{Incoming, Material, wait};
 use crate::file::sys::{Dir, Node, Place, meta};
 
@@ -128,6 +128,7 @@ impl Undo<'_> {
                 size,
                 stored,
                 meta: wanted,
+                without,
             },
             Material::Stored,
         ) = (&image, &material)
@@ -159,6 +160,7 @@ impl Undo<'_> {
             size: *size,
             stored: *stored,
             meta: real,
+            without: without.clone(),
         };
         Ok((image, waiting.material, gaps))
     }
@@ -182,7 +184,7 @@ impl Undo<'_> {
                 meta,
                 copy,
                 entries,
-            } if node.is_kept(*kind, identity) => {
+            } if node.is_kept(*kind, identity) || current.differs(after, None)?.is_none() => {
                 let is_free = Dir::of(&slot.path())?.node()?.is_none();
                 if is_free {
                     let image = Image::Kept {
@@ -197,9 +199,11 @@ impl Undo<'_> {
                     return Ok(Ok((image, seen)));
                 }
             }
-            // A redo names once more what the first name stands for, if it is still this, or is made anew by the
-            // same redo.
-            Image::Linked { to, .. } if is_at(to, node)? => {
+            // A redo names once more what the first name stands for: if it is still this, or comes back as this with
+            // the tree that it is in.
+            Image::Linked { to, identity }
+                if is_at(to, node)? || self.brings(to, *identity, node)? =>
+            {
                 let is_own = self.listed.contains(to);
                 let identity = (!is_own).then_some(node.identity);
                 let to = to.clone();
@@ -218,6 +222,18 @@ impl Undo<'_> {
         }
         let (image, node) = self.keeper.keep(place)?;
         Ok(Ok((image, Seen::There(node))))
+    }
+
+    /// Tells whether a tree that this undo brings back holds the first name of an inode.
+    fn brings(
+        &self,
+        to: &TargetPath,
+        known: Option<Identity>,
+        node: &Node,
+    ) -> Result<bool, FileError> {
+        let is_it = known.is_some_and(|known| known.ino == node.identity.ino);
+        let is_below = to.ancestors().any(|above| self.listed.contains(&above));
+        Ok(is_it && is_below && Current::at(to)?.node.is_none())
     }
 
     fn keep_directory(
@@ -323,6 +339,7 @@ impl Undo<'_> {
             size,
             stored: true,
             meta: wanted,
+            without: None,
         };
         let change = Change::Set {
             path: path.clone(),
