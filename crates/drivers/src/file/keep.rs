@@ -356,12 +356,7 @@ impl std::fmt::Display for Unmakable {
 fn unmakable(place: &Place, node: &Node) -> Result<Option<Unmakable>, FileError> {
     let euid = rustix::process::geteuid().as_raw();
     if euid != 0 {
-        let is_our_group = || {
-            let own = rustix::process::getegid().as_raw();
-            let others = rustix::process::getgroups().unwrap_or_default();
-            node.gid == own || others.iter().any(|group| group.as_raw() == node.gid)
-        };
-        if node.uid != euid || !is_our_group() {
+        if node.uid != euid || !meta::is_our_group(node.gid) {
             let owner = format!("owner {}:{}", node.uid, node.gid);
             return Ok(Some(Unmakable::ForRoot(owner)));
         }

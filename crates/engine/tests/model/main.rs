@@ -33,7 +33,7 @@ use shrink::{shrink, tell_safely};
 use story::Story;
 
 /// How many stories are told where nothing else is asked for.
-const STORIES: u64 = 120;
+const STORIES: u64 = 200;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()

@@ -170,3 +170,117 @@ fn a_kept_file_comes_back_with_the_mode_that_its_other_name_was_given_since() {
     let (a, b) = (world.path("a").metadata(), world.path("b").metadata());
     assert_eq!(a.unwrap().ino(), b.unwrap().ino());
 }
+
+#[test]
+fn a_mode_is_not_given_again_to_what_is_another_kind_of_thing_by_now() {
+    let world = World::new().file("f", "x");
+    let private = FileRequest::Chmod {
+        path: world.path("f"),
+        mode: "0600".parse().unwrap(),
+        recursive: false,
+    };
+    let changed = world.apply(&private).unwrap();
+    let undo = taken_back(&world, &changed);
+    std::fs::remove_file(world.path("f")).unwrap();
+    std::fs::create_dir(world.path("f")).unwrap();
+    let world = world.mode("f", 0o644);
+    refused(&world, &undo, "it is a directory now, was a file");
+}
+
+#[test]
+fn one_batch_takes_away_one_name_of_a_file_and_changes_its_mode_by_the_other() {
+    let world = World::new().file("a", "shared");
+    std::fs::hard_link(world.path("a"), world.path("b")).unwrap();
+    let before = world.see();
+    let batch = FileRequest::Batch(vec![
+        remove(&world, "a"),
+        FileRequest::Chmod {
+            path: world.path("b"),
+            mode: "0444".parse().unwrap(),
+            recursive: false,
+        },
+    ]);
+    let effect = world.apply(&batch).unwrap();
+    taken_back(&world, &effect);
+    assert_eq!(world.see(), before);
+}
+
+#[test]
+fn a_tree_removed_with_the_first_name_of_a_file_comes_back_without_a_third_name_in_the_depot() {
+    let world = World::new().file("d/first", vec![1; 70_000]);
+    let before = world.see();
+    let batch = FileRequest::Batch(vec![
+        hard_link(&world, "second", "d/first"),
+        remove(&world, "d"),
+    ]);
+    let effect = world.apply(&batch).unwrap();
+    let undo = taken_back(&world, &effect);
+    assert_eq!(world.see(), before);
+    taken_back(&world, &undo);
+    assert_eq!(world.read("second"), vec![1; 70_000]);
+}
+
+#[test]
+fn a_tree_that_was_made_anew_can_be_removed_again() {
+    let world = World::new();
+    let made = FileRequest::Mkdir {
+        path: world.path("d"),
+        parents: false,
+        mode: None,
+    };
+    let made = world.apply(&made).unwrap();
+    let filled = world
+        .apply(&FileRequest::write(world.path("d/f"), "x"))
+        .unwrap();
+    let removed = world.apply(&remove(&world, "d")).unwrap();
+    let undo_removed = taken_back(&world, &removed);
+    let undo_filled = taken_back(&world, &filled);
+    let undo_made = taken_back(&world, &made);
+    assert_eq!(world.see().len(), 1);
+    // The directory has another number from here on.
+    for undo in [&undo_made, &undo_filled, &undo_removed] {
+        taken_back(&world, undo);
+    }
+    assert_eq!(world.see().len(), 1);
+}
+
+/// Makes directories in each other until no path can name the last one, and gives a path that nobody can name.
+fn deep(world: &World) -> std::path::PathBuf {
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+    let name = "x".repeat(250);
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mode = Mode::from_raw_mode(0o755);
+    let mut at = openat(CWD, world.path("deep"), flags, Mode::empty()).unwrap();
+    let mut path = world.path("deep");
+    for _ in 0..20 {
+        mkdirat(&at, name.as_str(), mode).unwrap();
+        at = openat(&at, name.as_str(), flags, Mode::empty()).unwrap();
+        path.push(&name);
+    }
+    path
+}
+
+#[test]
+fn a_tree_deeper_than_any_path_is_removed_and_comes_back() {
+    let world = World::new().dir("deep");
+    let path = deep(&world);
+    let ino = |world: &World| {
+        use std::os::unix::fs::MetadataExt as _;
+        world.path("deep").metadata().unwrap().ino()
+    };
+    let number = ino(&world);
+    let removed = world.apply(&remove(&world, "deep")).unwrap();
+    assert!(!world.path("deep").exists());
+    taken_back(&world, &removed);
+    assert_eq!(ino(&world), number);
+    // What no path can name cannot be written to, and that is said before anything happens.
+    let refused = world.apply(&FileRequest::write(path.join("f"), "x"));
+    let told = crate::file::error::chain(&refused.unwrap_err());
+    assert!(told.contains("name too long"), "{told}");
+    // The test's own cleaning cannot walk that deep by path either.
+    let gone = std::process::Command::new("rm")
+        .arg("-rf")
+        .arg(world.path("deep"))
+        .status();
+    assert!(gone.unwrap().success());
+}
