@@ -312,6 +312,9 @@ pub struct UndoneStep {
     pub by: Option<OperationId>,
     /// What became of each target.
     pub outcomes: Vec<TargetOutcome>,
+    /// Things worth knowing, such as what could not come back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl UndoneStep {

@@ -302,6 +302,11 @@ impl StagedOperation<'_> {
         &self.prepared.staged
     }
 
+    /// Lists what is worth knowing before it happens, such as what only root could restore.
+    pub fn notes(&self) -> &[String] {
+        &self.prepared.notes
+    }
+
     /// Tells whether the targets are already as asked.
     pub const fn is_noop(&self) -> bool {
         self.prepared.is_noop

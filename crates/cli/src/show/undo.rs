@@ -175,6 +175,9 @@ pub(crate) fn steps(engine: &Engine, report: &UndoReport, here: &Here, words: Wo
         });
         text.push_str(&table(rows.collect(), None));
         text.push_str(&hidden_line("  ", hidden));
+        for note in &step.notes {
+            let _written = writeln!(text, "  note: {}", here.shorten(note));
+        }
     }
     text
 }

@@ -17,7 +17,10 @@ mod damage;
 mod disk;
 #[cfg(target_arch = "x86_64")]
 mod errno;
+mod fidelity;
+mod locked;
 mod power;
 mod processes;
 mod random;
 mod world;
+mod zoo;

@@ -1,14 +1,15 @@
 //! A world of its own for every test: a directory to work in, a state directory beside it, and the real program.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 /// What one name is, in full.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     kind: &'static str,
     mode: u32,
@@ -16,6 +17,32 @@ pub(crate) struct Entry {
     mtime: (i64, i64),
     links: u64,
     content: Vec<u8>,
+    /// Where a file has data, by start and end: the rest is holes.
+    data: Vec<(u64, u64)>,
+    /// Extended attributes, ACLs and capabilities included, as far as the one who looks may see them.
+    xattrs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The flags that `chattr` sets.
+    flags: u32,
+}
+
+impl std::fmt::Debug for Entry {
+    // A failing test shows what differs, not a screen full of zeros.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let start = &self.content[..self.content.len().min(40)];
+        write!(f, "{} {:04o} {:?}", self.kind, self.mode, self.owner)?;
+        write!(f, " mtime {:?} links {}", self.mtime, self.links)?;
+        write!(
+            f,
+            " {} bytes {:?}",
+            self.content.len(),
+            String::from_utf8_lossy(start)
+        )?;
+        write!(f, " data {:?} flags {:x}", self.data, self.flags)?;
+        for (name, value) in &self.xattrs {
+            write!(f, " {}={value:x?}", String::from_utf8_lossy(name))?;
+        }
+        Ok(())
+    }
 }
 
 /// Everything below a directory, by relative path.
@@ -134,6 +161,9 @@ fn collect(root: &Path, path: &Path, entries: &mut BTreeMap<Vec<u8>, Entry>) {
                 found.nlink()
             },
             content,
+            data: data(path, kind),
+            xattrs: xattrs(path),
+            flags: flags(path, kind),
         },
     );
     if kind == "directory" {
@@ -143,11 +173,58 @@ fn collect(root: &Path, path: &Path, entries: &mut BTreeMap<Vec<u8>, Entry>) {
     }
 }
 
+/// Lists the parts of a file that are not holes.
+fn data(path: &Path, kind: &str) -> Vec<(u64, u64)> {
+    use rustix::fs::{SeekFrom, seek};
+    let mut parts = Vec::new();
+    if kind != "file" {
+        return parts;
+    }
+    let file = fs::File::open(path).unwrap();
+    let mut at = 0;
+    while let Ok(start) = seek(&file, SeekFrom::Data(at)) {
+        let end = seek(&file, SeekFrom::Hole(start)).unwrap();
+        parts.push((start, end));
+        at = end;
+    }
+    parts
+}
+
+fn xattrs(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut names = vec![0_u8; 4096];
+    let length = rustix::fs::llistxattr(path, names.as_mut_slice()).unwrap_or(0);
+    names.truncate(length);
+    let value_of = |name: &[u8]| {
+        let mut value = vec![0_u8; 4096];
+        let read = rustix::fs::lgetxattr(path, OsStr::from_bytes(name), value.as_mut_slice());
+        value.truncate(read.unwrap_or(0));
+        (name.to_vec(), value)
+    };
+    let names = names
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    let mut all: Vec<_> = names.map(value_of).collect();
+    all.sort();
+    all
+}
+
+fn flags(path: &Path, kind: &str) -> u32 {
+    // Whether data is kept in the inode or by extents is the file system's own business.
+    const OWN_BUSINESS: u32 = 0x1008_1000;
+    if !matches!(kind, "file" | "directory") {
+        return 0;
+    }
+    let file = fs::File::open(path).unwrap();
+    rustix::fs::ioctl_getflags(file).map_or(0, |flags| flags.bits() & !OWN_BUSINESS)
+}
+
 /// A directory to work in and a state directory.
 pub(crate) struct World {
     root: tempfile::TempDir,
     work: PathBuf,
     state: PathBuf,
+    /// The ordinary user as whom the program runs.
+    user: Option<u32>,
 }
 
 impl World {
@@ -164,7 +241,12 @@ impl World {
         let root = tempfile::tempdir_in(place).unwrap();
         let (work, state) = (root.path().join("work"), root.path().join("state"));
         fs::create_dir(&work).unwrap();
-        Self { root, work, state }
+        Self {
+            root,
+            work,
+            state,
+            user: None,
+        }
     }
 
     /// A world whose work happens elsewhere, on a file system of its own.
@@ -175,7 +257,24 @@ impl World {
             root,
             work: work.to_path_buf(),
             state,
+            user: None,
         }
+    }
+
+    /// The same, with the program run by an ordinary user who owns the directory to work in and the one that the state
+    /// is in.
+    pub(crate) fn of_user(mut self, user: u32) -> Self {
+        self.user = Some(user);
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.root.path(), open.clone()).unwrap();
+        // Where it was built an ordinary user may have no access.
+        fs::copy(env!("CARGO_BIN_EXE_backout"), self.scratch("backout")).unwrap();
+        fs::set_permissions(self.scratch("backout"), open).unwrap();
+        fs::create_dir_all(&self.state).unwrap();
+        for path in [self.root.path(), &self.state, &self.work] {
+            chown(path, Some(user), Some(user)).unwrap();
+        }
+        self
     }
 
     /// A small project with everything that is easy to lose.
@@ -221,7 +320,16 @@ impl World {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_backout"));
+        let mut command = match self.user {
+            None => Command::new(env!("CARGO_BIN_EXE_backout")),
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
+                command.args([&user, &group, "--clear-groups", "--"]);
+                command.arg(self.scratch("backout"));
+                command
+            }
+        };
         command
             .args(arguments)
             .current_dir(&self.work)

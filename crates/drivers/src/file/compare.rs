@@ -112,53 +112,14 @@ impl Current {
                 )))
             }
             Image::Linked { to, identity } => {
-                let first = match identity {
-                    Some(identity) => Some(identity.ino),
-                    None => Self::at(to)?.node.map(|node| node.identity.ino),
-                };
-                let is_same = first == Some(node.identity.ino);
-                Ok((!is_same).then(|| "it is another file now".to_owned()))
+                differs_from_first(node, to, identity.as_ref().or(believed))
             }
-            Image::Kept {
-                node: kind,
-                identity,
-                meta,
-                copy,
-                ..
-            } => self.differs_from_kept(place, node, (*kind, identity, meta), copy.as_ref()),
+            Image::Kept { .. } => self.differs_from_kept(place, node, image),
         }
     }
 
-    fn differs_from_kept(
-        &self,
-        place: &Place,
-        node: &Node,
-        (kind, identity, meta): (Kind, &Identity, &Meta),
-        copy: Option<&Digest>,
-    ) -> Result<Option<String>, FileError> {
-        if let Some(why) = differs_in_kind(node, kind) {
-            return Ok(Some(why));
-        }
-        if !node.is_kept(kind, identity) {
-            let why = match copy {
-                Some(digest) => self.differs_in_bytes(place, node, digest, identity.size)?,
-                None if node.identity.ino == identity.ino => {
-                    Some(changed_bytes(identity.size, node.identity.size))
-                }
-                None => Some(format!("it is another {} now", kind.word())),
-            };
-            if why.is_some() {
-                return Ok(why);
-            }
-        }
-        // A tree is known by its inode; what its owner made of its mode since is not ours to judge.
-        if kind == Kind::Directory {
-            return Ok(None);
-        }
-        Ok(differs_in_meta(self.meta(place, node)?, meta, kind))
-    }
-
-    fn differs_in_bytes(
+    /// Says that a file has other bytes.
+    pub(super) fn differs_in_bytes(
         &self,
         place: &Place,
         node: &Node,
@@ -191,6 +152,21 @@ impl Current {
     }
 }
 
+/// Says that a name is not the file that it was a second name of. What the effect left there tells, whatever became of
+/// the first name since.
+fn differs_from_first(
+    node: &Node,
+    to: &TargetPath,
+    known: Option<&Identity>,
+) -> Result<Option<String>, FileError> {
+    let first = match known {
+        Some(identity) => Some(identity.ino),
+        None => Current::at(to)?.node.map(|node| node.identity.ino),
+    };
+    let is_same = first == Some(node.identity.ino);
+    Ok((!is_same).then(|| "it is another file now".to_owned()))
+}
+
 /// Says how metadata differs, times aside.
 pub(crate) fn differs_in_meta(now: &Meta, wanted: &Meta, kind: Kind) -> Option<String> {
     if kind != Kind::Symlink && now.mode != wanted.mode {
@@ -218,7 +194,8 @@ pub(crate) fn differs_in_meta(now: &Meta, wanted: &Meta, kind: Kind) -> Option<S
     extra.map(|(name, _)| format!("attribute {name:?} is new"))
 }
 
-fn differs_in_kind(node: &Node, kind: Kind) -> Option<String> {
+/// Says that it is something else than it was.
+pub(crate) fn differs_in_kind(node: &Node, kind: Kind) -> Option<String> {
     (node.kind != kind).then(|| format!("it is {} now, was {}", node.kind.noun(), kind.noun()))
 }
 

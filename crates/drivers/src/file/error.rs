@@ -64,6 +64,14 @@ pub enum FileError {
         /// What was tried.
         action: &'static str,
     },
+    /// A flag of the inode, or of its directory, keeps everybody from changing it.
+    #[error("`{path}` is {flag}: nobody may change it, not even root")]
+    Locked {
+        /// What has the flag.
+        path: String,
+        /// The flag.
+        flag: &'static str,
+    },
     /// The file system is mounted read-only.
     #[error("`{path}` is on a read-only file system")]
     ReadOnly {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use backout_model::TargetPath;
 
-use super::compare::{Current, changed_bytes, differs_in_meta};
+use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta};
 
@@ -121,6 +121,7 @@ fn judge(
             path,
             before,
             after,
+            node: kind,
         } => {
             let current = Current::at(path)?;
             let (Some(place), Some(node)) = (&current.place, &current.node) else {
@@ -128,6 +129,9 @@ fn judge(
                     why: "it is gone".to_owned(),
                 });
             };
+            if let Some(why) = kind.and_then(|kind| differs_in_kind(node, kind)) {
+                return Ok(State::Other { why });
+            }
             let now = current.meta(place, node)?;
             match differs_where_changed(now, after, before) {
                 None => Ok(State::After),

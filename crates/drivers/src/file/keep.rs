@@ -2,8 +2,8 @@
 //!
 //! | what | how |
 //! | --- | --- |
-//! | file up to 64 KiB with one name, ours | its bytes ride with the recipe: no further sync |
-//! | larger file, or one of very many, or with several names, or somebody else's | its inode moves into the depot when it is replaced: O(1) |
+//! | file up to 64 KiB with one name, that we could make anew | its bytes ride with the recipe: no further sync |
+//! | larger file, or one of very many, or with several names, or with what only root may give | its inode moves into the depot when it is replaced: O(1) |
 //! | tree | the same, whole |
 //! | symbolic link, empty directory | by value |
 //! | pipe, socket, device | its inode; where that cannot be, by value |
@@ -22,7 +22,7 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 use super::any_bytes::AnyBytes;
 use super::error::{FileError, Naming as _};
 use super::recipe::{Image, Kind, Meta};
-use super::sys::{Dir, Node, Place, bytes, meta};
+use super::sys::{Dir, Node, Place, bytes, flags, meta};
 use super::tools::Tools;
 
 /// Up to this size a content rides with the record that needs it.
@@ -98,11 +98,37 @@ impl<'t> Keeper<'t> {
         })
     }
 
+    /// Parks an empty directory that this process could not make anew as it is.
+    pub(crate) fn park_if_odd(
+        &mut self,
+        place: &Place,
+        node: &Node,
+    ) -> Result<Option<Image>, FileError> {
+        match unmakable(place, node)? {
+            Some(_) if can_leave(place) => self.park(place, node),
+            Some(what) => {
+                let path = place.path();
+                self.notes
+                    .push(format!("undoing makes `{path}` anew, without its {what}"));
+                Ok(None)
+            }
+            None => Ok(None),
+        }
+    }
+
     /// Gives the image of an inode that will move, whole, into the depot; nothing if it cannot.
     pub(crate) fn park(&mut self, place: &Place, node: &Node) -> Result<Option<Image>, FileError> {
         let Some(depot) = self.depot_of(&place.dir)? else {
             return Ok(None);
         };
+        if node.kind == Kind::Directory && !can_leave(place) {
+            let path = place.path().to_string();
+            let action = "take away";
+            return Err(match flags::lock(place) {
+                Some(flag) => FileError::Locked { path, flag },
+                None => FileError::Permission { path, action },
+            });
+        }
         if depot == place.path() || depot.is_below(&place.path()) {
             return Err(FileError::Ours {
                 path: place.path().to_string(),
@@ -119,6 +145,7 @@ impl<'t> Keeper<'t> {
             identity: node.identity,
             meta: meta_of(place, node)?,
             copy: None,
+            entries: None,
         }))
     }
 
@@ -152,11 +179,10 @@ impl<'t> Keeper<'t> {
     fn keep_file(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
         let size = node.identity.size;
         let is_small = size <= INLINE_BYTES_MAX && self.inline_bytes + size <= INLINE_TOTAL_MAX;
-        let euid = rustix::process::geteuid().as_raw();
-        // Only root can give a new file to somebody else, so somebody else's inode is kept itself.
-        let is_ours = euid == 0 || node.uid == euid;
-        if is_small && self.is_usual(size) && is_ours && !node.is_shared {
-            return self.keep_bytes(place, node);
+        let unmakable = unmakable(place, node)?;
+        let is_makable = unmakable.is_none();
+        if is_small && self.is_usual(size) && is_makable && !node.is_shared {
+            return self.keep_bytes(place, node, None);
         }
         match self.park(place, node)? {
             Some(Image::Kept {
@@ -178,10 +204,26 @@ impl<'t> Keeper<'t> {
                     identity,
                     meta,
                     copy,
+                    entries: None,
                 })
             }
-            _ if is_small => self.keep_bytes(place, node),
-            _ => {
+            // Said now, while the write can still be left.
+            kept => {
+                debug_assert!(kept.is_none(), "a parked file is kept");
+                if let Some(what) = &unmakable {
+                    self.notes.push(format!(
+                        "undoing gives back the content of `{}`, but not its {what}",
+                        place.path()
+                    ));
+                }
+                // What only root may give, the undo finds out when it tries.
+                let without = unmakable.and_then(|what| match what {
+                    Unmakable::ForRoot(_) => None,
+                    Unmakable::Lost(what) => Some(what.to_owned()),
+                });
+                if is_small {
+                    return self.keep_bytes(place, node, without);
+                }
                 let (digest, meta) = (self.copy(place, node)?, meta_of(place, node)?);
                 self.notes
                     .push(format!("`{}` was copied before the change", place.path()));
@@ -190,12 +232,18 @@ impl<'t> Keeper<'t> {
                     size: node.identity.size,
                     stored: true,
                     meta,
+                    without,
                 })
             }
         }
     }
 
-    fn keep_bytes(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
+    fn keep_bytes(
+        &mut self,
+        place: &Place,
+        node: &Node,
+        without: Option<String>,
+    ) -> Result<Image, FileError> {
         let digest = self.copy(place, node)?;
         if node.is_shared {
             self.notes.push(format!(
@@ -209,6 +257,7 @@ impl<'t> Keeper<'t> {
             size: node.identity.size,
             stored: true,
             meta,
+            without,
         })
     }
 
@@ -240,9 +289,8 @@ impl<'t> Keeper<'t> {
 
     fn keep_link(&mut self, place: &Place, node: &Node) -> Result<Image, FileError> {
         // Even a symbolic link can have several names; only the inode itself keeps them together.
-        if node.is_shared
-            && let Some(image) = self.park(place, node)?
-        {
+        let is_odd = node.is_shared || unmakable(place, node)?.is_some();
+        if is_odd && let Some(image) = self.park(place, node)? {
             return Ok(image);
         }
         Ok(Image::Symlink {
@@ -284,6 +332,65 @@ impl<'t> Keeper<'t> {
         self.depots.insert(dir.path().clone(), usable.clone());
         Ok(usable)
     }
+}
+
+/// What a file has that this process could not give to a new one.
+#[derive(Debug)]
+enum Unmakable {
+    /// Something that only root may give.
+    ForRoot(String),
+    /// Something that bytes do not tell.
+    Lost(&'static str),
+}
+
+impl std::fmt::Display for Unmakable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ForRoot(what) => f.write_str(what),
+            Self::Lost(what) => f.write_str(what),
+        }
+    }
+}
+
+/// Says what a file has that this process could not give to a new one; nothing if it could make it anew.
+fn unmakable(place: &Place, node: &Node) -> Result<Option<Unmakable>, FileError> {
+    let euid = rustix::process::geteuid().as_raw();
+    if euid != 0 {
+        if node.uid != euid || !meta::is_our_group(node.gid) {
+            let owner = format!("owner {}:{}", node.uid, node.gid);
+            return Ok(Some(Unmakable::ForRoot(owner)));
+        }
+        let meta = meta_of(place, node)?;
+        let names = meta.xattrs.iter().map(|(name, _)| &name.0);
+        let mut for_root = names.filter(|name| meta::is_for_root(name));
+        if let Some(name) = for_root.next() {
+            let attribute = format!("attribute {}", String::from_utf8_lossy(name));
+            return Ok(Some(Unmakable::ForRoot(attribute)));
+        }
+    }
+    let has = match node.kind {
+        Kind::Directory => place.enter().map(|dir| (flags::read(&*dir), false)),
+        Kind::File => place.read().map(|file| {
+            let has_holes = bytes::has_holes(&file, node.identity.size);
+            (flags::read(&file), has_holes)
+        }),
+        Kind::Symlink | Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
+            return Ok(None);
+        }
+    };
+    // What its directory passes on, a new file has as well.
+    let inherits = flags::read(&*place.dir);
+    Ok(match has {
+        Ok((_, true)) => Some(Unmakable::Lost("holes")),
+        Ok((has, false)) if has != inherits => Some(Unmakable::Lost("inode flags")),
+        Ok(_) | Err(_) => None,
+    })
+}
+
+/// Tells whether this process may take a directory out of the one it is in: its entry for the one above changes.
+fn can_leave(place: &Place) -> bool {
+    use rustix::fs::{Access, accessat};
+    accessat(&place.dir, &place.name, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
 /// A rename works within one mount of one file system, and nowhere else.

@@ -75,6 +75,9 @@ pub(crate) enum Change {
         before: Meta,
         /// What they become.
         after: Meta,
+        /// Of what; older recipes do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<Kind>,
     },
 }
 
@@ -133,6 +136,9 @@ pub(crate) enum Image {
         stored: bool,
         /// Everything else.
         meta: Meta,
+        /// What a file made of these bytes does not have, in words: holes, flags.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        without: Option<String>,
     },
     /// A symbolic link.
     Symlink {
@@ -176,6 +182,9 @@ pub(crate) enum Image {
         /// A copy of the bytes in the store, for a file that others can change by another name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         copy: Option<Digest>,
+        /// What was in a tree when an undo kept it or brought it back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        entries: Option<Digest>,
     },
 }
 
@@ -195,6 +204,18 @@ impl Image {
                     ..
                 }
         )
+    }
+
+    /// Gives mode, owner and the rest, where it has its own.
+    pub(crate) const fn meta(&self) -> Option<&Meta> {
+        match self {
+            Self::File { meta, .. }
+            | Self::Symlink { meta, .. }
+            | Self::Directory { meta }
+            | Self::Special { meta, .. }
+            | Self::Kept { meta, .. } => Some(meta),
+            Self::Absent | Self::Linked { .. } => None,
+        }
     }
 
     /// Names the content that the store must hold for it.

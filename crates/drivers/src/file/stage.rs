@@ -19,7 +19,7 @@ use super::error::{FileError, Naming as _};
 use super::execute::Step;
 use super::keep::INLINE_BYTES_MAX;
 use super::recipe::{Change, Identity, Image, ParentTimes};
-use super::sys::{Dir, bytes};
+use super::sys::{Dir, bytes, flags};
 use super::tools::Tools;
 
 /// How many files may be open at once only to be staged.
@@ -161,7 +161,15 @@ pub(crate) fn wait(
                 });
             }
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::MFILE) => {}
-            Err(errno) => return Err(FileError::of(errno, near.path(), "write in")),
+            Err(errno) => {
+                return Err(match flags::lock_of(near) {
+                    Some(flag) => FileError::Locked {
+                        path: near.path().to_string(),
+                        flag,
+                    },
+                    None => FileError::of(errno, near.path(), "write in"),
+                });
+            }
         }
     }
     if let Incoming::Bytes(content) = incoming {

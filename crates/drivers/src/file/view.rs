@@ -7,10 +7,12 @@ use backout_model::{Effect, Target, TargetPath};
 use super::compare::Current;
 use super::error::{FileError, Naming as _};
 use super::judge::{State, judge_all};
+use super::locks::Locks;
 use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Meta};
 use super::sys::{Dir, Place};
 use super::tools::Tools;
+use super::undo::without_directory;
 
 /// The largest content that is shown.
 const SHOWN_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -62,11 +64,14 @@ pub(crate) fn examine(effect: &Effect) -> Result<Vec<Examined>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
     let mut examined = Vec::new();
+    let mut locks = Locks::default();
     let states = judge_all(&recipe, &completion)?;
     for (change, state) in std::iter::zip(&recipe.changes, states) {
         let state = match state {
             State::After => {
-                filled(change, &recipe)?.map_or(State::After, |why| State::Other { why })
+                let locked = locks.why(change);
+                let hindered = locked.or(filled(change, &recipe)?.or(homeless(change, &recipe)?));
+                hindered.map_or(State::After, |why| State::Other { why })
             }
             state => state,
         };
@@ -110,6 +115,26 @@ fn filled(change: &Change, recipe: &FileRecipe) -> Result<Option<String>, FileEr
     Ok(Some(format!("the directory is not empty: {first}{more}")))
 }
 
+/// Tells that what is to come back has no directory any more to come back to.
+fn homeless(change: &Change, recipe: &FileRecipe) -> Result<Option<String>, FileError> {
+    let (path, comes_back) = match change {
+        Change::Set { path, before, .. } => (path, !before.is_absent()),
+        Change::Move { from, .. } => (from, true),
+        Change::Retouch { .. } => return Ok(None),
+    };
+    let is_brought = |above: &TargetPath| {
+        let brings = |other: &Change| match other {
+            Change::Set { path, .. } => path == above,
+            Change::Move { from, .. } => from == above,
+            Change::Retouch { .. } => false,
+        };
+        recipe.changes.iter().any(brings)
+    };
+    let is_there = || Ok::<_, FileError>(Current::at(path)?.place.is_some());
+    let is_homeless = comes_back && !path.ancestors().any(|above| is_brought(&above));
+    Ok((is_homeless && !is_there()?).then(|| without_directory(path)))
+}
+
 /// Gives both sides of each change.
 pub(crate) fn versions(tools: &Tools, effect: &Effect) -> Result<Vec<FileVersions>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
@@ -149,6 +174,7 @@ pub(crate) fn versions(tools: &Tools, effect: &Effect) -> Result<Vec<FileVersion
                 path,
                 before,
                 after,
+                ..
             } => all.push(FileVersions {
                 path: path.clone(),
                 before: Version::Described(described(before)),

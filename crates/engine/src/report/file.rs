@@ -39,6 +39,10 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
         FileError::Permission { .. } => {
             ("", "run as a user who may, or change the permissions first")
         }
+        FileError::Locked { .. } => (
+            "nothing was changed",
+            "if it is meant to change, take the flag off first: `chattr -i` or `chattr -a`",
+        ),
         FileError::ReadOnly { .. } => ("", "mount the file system writable"),
         FileError::NoSpace { .. } => ("nothing was changed", "make room on that file system"),
         FileError::NoWayToKeep { .. } => (

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
-    DependencyReason, Goal, History, Operation, OperationId, Permission, PlanError, Status,
-    UndoPlan, Verb, plan_undo,
+    DependencyReason, Goal, History, Operation, OperationId, OutcomeKind, Permission, PlanError,
+    Status, Target, TargetOutcome, UndoPlan, Verb, plan_undo,
 };
 use backout_storage::{Filter, OperationRef};
 
@@ -237,18 +237,24 @@ impl Engine {
             let trial = self
                 .files
                 .prepare_undo(self.next_id(), &effect, OnConflict::Merge)?;
-            if trial
-                .outcomes
-                .iter()
-                .all(|outcome| outcome.kind.is_settled())
-            {
-                let same = |reason| reason == DependencyReason::SameTarget;
-                excused.extend(
-                    history
-                        .dependents(root)
-                        .filter(|(_, reason)| same(*reason))
-                        .map(|(dependent, _)| (dependent.id, root)),
-                );
+            let is_settled = |outcome: &TargetOutcome| outcome.kind.is_settled();
+            if !trial.outcomes.iter().all(is_settled) {
+                continue;
+            }
+            // Only what is really merged leaves the later write in place. A target that looks untouched was changed
+            // to and fro by later work, which then has to go first.
+            let is_merged = |target: &Target| {
+                let mut over = trial.outcomes.iter();
+                over.all(|outcome| {
+                    outcome.kind == OutcomeKind::Merged || outcome.target.overlap(target).is_none()
+                })
+            };
+            for (dependent, reason) in history.dependents(root) {
+                let stays = reason == DependencyReason::SameTarget
+                    && dependent.targets.iter().all(is_merged);
+                if stays {
+                    excused.insert((dependent.id, root));
+                }
             }
         }
         Ok(excused)

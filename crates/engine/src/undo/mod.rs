@@ -150,6 +150,7 @@ impl Engine {
                 summary: operation.summary.clone(),
                 by: None,
                 outcomes,
+                notes: Vec::new(),
             });
         }
     }
@@ -169,6 +170,7 @@ impl Engine {
             summary: operation.summary.clone(),
             by,
             outcomes,
+            notes: Vec::new(),
         };
         // Another process may have been faster: look again now that the targets are ours.
         let now = self.store.operation(step.id)?;
@@ -200,6 +202,7 @@ impl Engine {
             group: Some(group.unwrap_or(id)),
         };
         let targets = ready.prepared.targets.clone();
+        let notes = ready.prepared.notes.clone();
         let armed = self.arm(id, head, &self.settings.context, ready.prepared)?;
         lease.is_ended_by_a_record();
         let completion = self.apply(armed, &targets)?;
@@ -209,7 +212,10 @@ impl Engine {
         // What was restored stays restored, also when power fails right after the answer.
         self.store.append(&Entry::of(events), Durability::Process)?;
         crash_point("engine.undone");
-        Ok(undone(Some(id), ready.outcomes))
+        Ok(UndoneStep {
+            notes,
+            ..undone(Some(id), ready.outcomes)
+        })
     }
 }
 
@@ -252,6 +258,7 @@ fn skipped(operation: &Operation) -> UndoneStep {
         summary: operation.summary.clone(),
         by: None,
         outcomes: all(operation, &OutcomeKind::Skipped { why }),
+        notes: Vec::new(),
     }
 }
 

@@ -244,3 +244,24 @@ fn an_undone_operation_is_not_undone_twice() {
         "{error}"
     );
 }
+
+#[test]
+fn a_merge_does_not_keep_what_was_moved_there_and_removed_again() {
+    let world = World::new().file("moved", "another\n");
+    std::fs::create_dir(world.path("d")).unwrap();
+    std::fs::write(world.path("d/f"), "one\n").unwrap();
+    let first = world.remove("d/f");
+    let onto = FileRequest::Move {
+        from: world.path("moved"),
+        to: world.path("d/f"),
+        replace: false,
+    };
+    let onto = written(&world.engine.write(&onto).unwrap());
+    let gone = world.remove("d");
+    // Nothing can be merged where nothing is: the later work has to go as well, and is asked for.
+    let refused = world.undo(first, on(OnConflict::Merge)).unwrap_err();
+    let EngineError::NeedsCommitted(view) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(view.needs_committed.contains(&onto) && view.needs_committed.contains(&gone));
+}

@@ -21,10 +21,11 @@ impl Run<'_> {
             let Change::Set { path, after, .. } = &step.change else {
                 continue;
             };
+            let current = Current::at(path)?;
             if matches!(
                 after,
                 Image::File { .. } | Image::Symlink { .. } | Image::Kept { .. }
-            ) && let Some(why) = Current::at(path)?.differs(after, None)?
+            ) && let Some(why) = current.differs(&as_shared(&current, after)?, None)?
                 && !self.gaps.iter().any(|(other, _)| other == path)
             {
                 return Err(FileError::Damaged {
@@ -115,6 +116,18 @@ impl Run<'_> {
             parents: after.collect(),
         })
     }
+}
+
+/// Mode and owner of a kept inode with several names are what the same steps make of its other names.
+fn as_shared(current: &Current, image: &Image) -> Result<Image, FileError> {
+    let mut image = image.clone();
+    if let (Image::Kept { meta, .. }, Some(place), Some(node)) =
+        (&mut image, &current.place, &current.node)
+        && node.is_shared
+    {
+        meta.clone_from(current.meta(place, node)?);
+    }
+    Ok(image)
 }
 
 /// Reads the times of the directories whose entries are about to change.

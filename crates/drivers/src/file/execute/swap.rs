@@ -39,6 +39,7 @@ impl Run<'_> {
                 path,
                 before,
                 after,
+                ..
             } => {
                 self.retouch(index, path, (before, after), step.seen)?;
             }

@@ -7,12 +7,13 @@ use backout_model::TargetPath;
 use backout_model::text::{Occurrence, replace};
 
 use super::{Planner, View, near};
+use crate::file::any_bytes::AnyBytes;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{INLINE_BYTES_MAX, meta_of};
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::request::{Expect, Source};
 use crate::file::stage::{Incoming, Material, wait};
-use crate::file::sys::{Dir, Node, inherit, meta};
+use crate::file::sys::{Dir, Node, flags, inherit, meta};
 
 /// The largest file that is edited or patched, which happens in memory.
 const EDIT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -275,6 +276,7 @@ impl Planner<'_> {
             size: waiting.size,
             stored,
             meta,
+            without: None,
         };
         Ok((image, waiting.material))
     }
@@ -301,7 +303,11 @@ impl Planner<'_> {
             Wanted::Like(old) => {
                 let old = self.permitted(path, old);
                 let gaps = meta::write(file, Kind::File, &old, path)?;
-                if let Some(gap) = gaps.first() {
+                let had = Dir::of(path).and_then(|place| place.read());
+                let lost =
+                    had.map_or_else(|_| Vec::new(), |had| flags::carry(flags::read(had), file));
+                let lost = lost.iter().map(|name| format!("flag {name}"));
+                for gap in gaps.into_iter().chain(lost) {
                     self.keeper.notes.push(format!("`{path}` loses its {gap}"));
                 }
             }
@@ -328,6 +334,27 @@ impl Planner<'_> {
             meta.uid = euid;
             meta.mode &= !0o6000;
         }
+        if euid != 0 && !meta::is_our_group(meta.gid) {
+            let gid = self.parent_meta(path).map_or_else(
+                |_| rustix::process::getegid().as_raw(),
+                |parent| inherit::foresee(&parent, None, false).gid,
+            );
+            if gid != meta.gid {
+                self.keeper.notes.push(format!(
+                    "`{path}` now has the group {gid}, not {}: only root can keep that",
+                    meta.gid
+                ));
+                meta.gid = gid;
+                meta.mode &= !0o2000;
+            }
+        }
+        let is_lost = |name: &AnyBytes| euid != 0 && meta::is_for_root(&name.0);
+        for (name, _) in meta.xattrs.iter().filter(|(name, _)| is_lost(name)) {
+            let name = String::from_utf8_lossy(&name.0);
+            let note = format!("`{path}` loses its attribute {name}: only root can keep that");
+            self.keeper.notes.push(note);
+        }
+        meta.xattrs.retain(|(name, _)| !is_lost(name));
         meta
     }
 }

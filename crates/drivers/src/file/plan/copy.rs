@@ -148,6 +148,7 @@ impl Planner<'_> {
             size,
             stored: false,
             meta,
+            without: None,
         };
         self.set_unless_already(to, after, Material::CopyOf(place.path(), node.identity))
     }

@@ -102,6 +102,7 @@ impl Planner<'_> {
             path: path.clone(),
             before,
             after,
+            node: Some(node.kind),
         };
         let step = Step::new(0, change, Material::Image);
         self.steps.push(Step {

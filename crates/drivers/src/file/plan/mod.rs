@@ -20,6 +20,7 @@ use backout_model::{OperationId, TargetPath};
 use super::error::FileError;
 use super::execute::{Seen, Step};
 use super::keep::Keeper;
+use super::locks::Locks;
 use super::recipe::{Change, Image, Kind, Meta};
 use super::request::FileRequest;
 use super::resolve::{Last, refuse_escape, resolve};
@@ -309,6 +310,7 @@ impl<'t> Planner<'t> {
                 path,
                 before,
                 after,
+                node: Some(Kind::Directory),
             };
             let step = Step { change, ..step };
             self.steps.push(step);
@@ -419,6 +421,10 @@ impl<'t> Planner<'t> {
         });
         for (number, step) in self.steps.iter_mut().enumerate() {
             step.number = number;
+        }
+        let mut locks = Locks::default();
+        for step in &self.steps {
+            locks.refuse(&step.change)?;
         }
         let parents = parents_of(self.steps.iter().map(|step| &step.change))?;
         self.tools.reach("file.prepared")?;

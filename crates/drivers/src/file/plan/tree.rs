@@ -53,27 +53,29 @@ impl Planner<'_> {
                 .is_some_and(Image::is_absent)
         };
         let is_planned_empty = names.iter().all(is_gone) && !self.has_planned_below(path);
-        if is_planned_empty {
-            return self.set(path, Image::Absent, Material::Image);
-        }
-        if !recursive {
+        if !is_planned_empty && !recursive {
             return Err(FileError::NotEmpty {
                 path: path.to_string(),
             });
         }
-        self.drop_below(path)?;
-        if names.is_empty() {
-            return self.set(path, Image::Absent, Material::Image);
+        if !is_planned_empty {
+            self.drop_below(path)?;
         }
-        if let Some(kept) = self.keeper.park(place, node)? {
+        let kept = if names.is_empty() {
+            self.keeper.park_if_odd(place, node)?
+        } else if is_planned_empty {
+            None
+        } else {
+            self.keeper.park(place, node)?
+        };
+        if let Some(kept) = kept {
             self.drop_retouch(path);
-            self.push_set(
-                path,
-                (kept, Seen::There(*node)),
-                Image::Absent,
-                Material::Image,
-            );
+            let before = (kept, Seen::There(*node));
+            self.push_set(path, before, Image::Absent, Material::Image);
             return Ok(());
+        }
+        if is_planned_empty || names.is_empty() {
+            return self.set(path, Image::Absent, Material::Image);
         }
         self.remove_each(path, place)
     }

@@ -36,6 +36,11 @@ pub(crate) fn digest(from: &mut dyn Read) -> io::Result<(Digest, u64)> {
     copy_stream(from, &mut io::sink())
 }
 
+/// Tells whether a file has holes.
+pub(crate) fn has_holes(file: &File, size: u64) -> bool {
+    matches!(seek(file, SeekFrom::Hole(0)), Ok(end) if end < size)
+}
+
 /// Makes `to`, which is empty, the same file as `from`: by sharing blocks where the file system can,
 /// else by copying what is not a hole.
 pub(crate) fn clone_file(from: &File, to: &File) -> io::Result<()> {

@@ -26,6 +26,19 @@ pub(crate) fn is_system_given(name: &[u8]) -> bool {
     SYSTEM_GIVEN.contains(&name)
 }
 
+/// Tells whether this process may give a file to a group.
+pub(crate) fn is_our_group(gid: u32) -> bool {
+    let others = || rustix::process::getgroups().unwrap_or_default();
+    let is_it = |group: Gid| group.as_raw() == gid;
+    is_it(rustix::process::getegid()) || others().into_iter().any(is_it)
+}
+
+/// Tells whether only root may set this attribute.
+pub(crate) fn is_for_root(name: &[u8]) -> bool {
+    let is_kept = name.starts_with(b"security.") || name.starts_with(b"trusted.");
+    is_kept && !is_system_given(name)
+}
+
 /// Under these names XFS shows the ACLs once more to root.
 const XFS_ACL: &[u8] = b"trusted.SGI_ACL_";
 

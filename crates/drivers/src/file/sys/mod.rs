@@ -8,6 +8,7 @@
 
 pub(crate) mod bytes;
 pub(crate) mod dir;
+pub(crate) mod flags;
 pub(crate) mod inherit;
 pub(crate) mod meta;
 pub(crate) mod names;

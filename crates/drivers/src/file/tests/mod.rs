@@ -3,6 +3,7 @@
 mod behaviour;
 mod fidelity;
 mod sequences;
+mod stories;
 mod suite;
 mod undoing;
 mod world;

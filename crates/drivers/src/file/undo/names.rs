@@ -48,6 +48,7 @@ impl Undo<'_> {
             path: path.clone(),
             before: now,
             after: wanted,
+            node: Some(node.kind),
         };
         let step = Step::new(0, change, Material::Image);
         self.steps.push(Step {

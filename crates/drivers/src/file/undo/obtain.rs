@@ -2,9 +2,10 @@
 
 use backout_model::TargetPath;
 
-use crate::file::compare::Current;
+use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
-use crate::file::keep::digest_of;
+use crate::file::keep::{digest_of, meta_of};
+use crate::file::listing::listing;
 use crate::file::recipe::{Image, Kind};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place};
@@ -40,21 +41,34 @@ pub(super) fn obtain(
             Ok(Ok(Obtained::plain(image, Material::Image)))
         }
         Image::Linked { to, identity } => {
-            let ino = Current::at(to)?.node.map(|node| node.identity.ino);
-            let is_there = match identity {
-                Some(identity) => ino == Some(identity.ino),
-                None => true,
+            let Some(known) = identity else {
+                return Ok(Ok(Obtained::plain(image, Material::Image)));
             };
-            let missing = || format!("`{to}` is not the file any more that had both names");
-            Ok(if is_there {
-                Ok(Obtained::plain(image, Material::Image))
-            } else {
-                Err(missing())
+            // An undo may have made the file anew; it looks the same then.
+            let first = Current::at(to)?
+                .node
+                .filter(|node| node.identity.ino == known.ino || node.looks_like(node.kind, known));
+            Ok(match first {
+                Some(node) => {
+                    let (to, identity) = (to.clone(), Some(node.identity));
+                    let image = Image::Linked { to, identity };
+                    Ok(Obtained::plain(&image, Material::Image))
+                }
+                None => Err(format!(
+                    "`{to}` is not the file any more that had both names"
+                )),
             })
         }
         Image::File { stored: false, .. } => Ok(Err("its bytes were never stored".to_owned())),
-        Image::File { digest, .. } => Ok(match tools.contents.has(digest) {
-            Ok(true) => Ok(Obtained::plain(image, Material::Stored)),
+        Image::File {
+            digest, without, ..
+        } => Ok(match tools.contents.has(digest) {
+            Ok(true) => Ok(Obtained {
+                note: without
+                    .as_ref()
+                    .map(|what| format!("`{path}` comes back without its {what}")),
+                ..Obtained::plain(image, Material::Stored)
+            }),
             Ok(false) => Err(format!(
                 "its content {} is missing from the store",
                 digest.short()
@@ -77,6 +91,7 @@ fn obtain_kept(
         identity,
         meta,
         copy,
+        entries,
     } = image
     else {
         return Ok(Err("it was not kept".to_owned()));
@@ -94,19 +109,21 @@ fn obtain_kept(
             Some(_) | None => node.is_kept(*kind, identity),
         };
         if is_same || (anyway && copy.is_none()) {
+            let now = meta_of(place, &node)?;
+            // By another of its names somebody may have given it another mode or owner, and that stands.
+            let is_dressed_anew = node.is_shared && differs_in_meta(&now, meta, *kind).is_some();
+            let said = said_of(path, is_same, is_dressed_anew);
             let image = Image::Kept {
                 slot: slot.clone(),
                 node: node.kind,
                 identity: node.identity,
-                meta: if is_same {
-                    meta.clone()
-                } else {
-                    crate::file::keep::meta_of(place, &node)?
-                },
+                meta: if said.is_none() { meta.clone() } else { now },
                 copy: *copy,
+                entries: match entries {
+                    None if node.kind == Kind::Directory => listing(place)?,
+                    known => *known,
+                },
             };
-            let said = (!is_same)
-                .then(|| format!("`{path}` was changed by another process after it was kept"));
             return Ok(Ok(Obtained {
                 image,
                 material: Material::Image,
@@ -127,6 +144,7 @@ fn obtain_kept(
         size,
         stored: true,
         meta,
+        without: None,
     };
     let said = format!("`{path}` comes back as a file of its own: its other names changed since");
     Ok(
@@ -135,4 +153,17 @@ fn obtain_kept(
             ..obtained
         }),
     )
+}
+
+/// Says how a kept inode is not quite what it was.
+fn said_of(path: &TargetPath, is_same: bool, is_dressed_anew: bool) -> Option<String> {
+    match (is_same, is_dressed_anew) {
+        (false, _) => Some(format!(
+            "`{path}` was changed by another process after it was kept"
+        )),
+        (true, true) => Some(format!(
+            "`{path}` has the mode and owner that its other names were given since"
+        )),
+        (true, false) => None,
+    }
 }

@@ -11,6 +11,7 @@ use crate::file::error::FileError;
 use crate::file::execute::Step;
 use crate::file::judge::{State, judge_all};
 use crate::file::keep::Keeper;
+use crate::file::locks::Locks;
 use crate::file::plan::{parents_of, prepared};
 use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, ParentTimes};
 use crate::file::stage::Staged;
@@ -88,6 +89,7 @@ impl Undo<'_> {
                 path,
                 before,
                 after,
+                ..
             } => self.take_back_retouch(path, before, after, state),
         }
     }
@@ -136,12 +138,34 @@ impl Undo<'_> {
         })
     }
 
+    /// Turns what a flag forbids into a conflict, before anything is touched.
+    fn refuse_locked(&self, outcomes: &mut [TargetOutcome]) {
+        let mut locks = Locks::default();
+        for step in &self.steps {
+            let Some(why) = locks.why(&step.change) else {
+                continue;
+            };
+            let is_of_step = |outcome: &&mut TargetOutcome| {
+                let path = outcome.target.path();
+                let from = match &step.change {
+                    Change::Move { from, .. } => Some(from),
+                    Change::Set { .. } | Change::Retouch { .. } => None,
+                };
+                path == step.change.path() || Some(path) == from
+            };
+            for outcome in outcomes.iter_mut().filter(is_of_step) {
+                outcome.kind = OutcomeKind::Conflict { why: why.clone() };
+            }
+        }
+    }
+
     fn finish(
         mut self,
         recipe: &FileRecipe,
         completion: &FileCompletion,
         mut outcomes: Vec<TargetOutcome>,
     ) -> Result<PreparedUndo<Staged>, FileError> {
+        self.refuse_locked(&mut outcomes);
         let has_conflict = outcomes
             .iter()
             .any(|outcome| matches!(outcome.kind, OutcomeKind::Conflict { .. }));
@@ -152,7 +176,11 @@ impl Undo<'_> {
             )
         };
         let has_hole = outcomes.iter().any(is_left);
-        if has_conflict && self.on_conflict != OnConflict::Force {
+        let is_locked = self
+            .steps
+            .iter()
+            .any(|step| Locks::default().refuse(&step.change).is_err());
+        if has_conflict && (is_locked || self.on_conflict != OnConflict::Force) {
             self.steps.clear();
             let why = "another target of the operation is in conflict".to_owned();
             let is_planned =

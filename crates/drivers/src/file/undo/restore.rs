@@ -8,12 +8,14 @@ use backout_model::{OutcomeKind, TargetPath};
 use super::merge::merge;
 use super::obtain::{Obtained, obtain};
 use super::prepare::Undo;
+use super::put_back_changed;
 use crate::file::compare::Current;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::keep::meta_of;
-use crate::file::recipe::{Change, Image, Kind};
+use crate::file::listing::listing;
+use crate::file::recipe::{Change, Identity, Image, Kind};
 use crate::file::stage::{Incoming, Material, wait};
 use crate::file::sys::{Dir, Node, Place, meta};
 
@@ -39,7 +41,7 @@ impl Undo<'_> {
             (State::Other { why }, OnConflict::Refuse) => Ok(OutcomeKind::Conflict { why }),
             (State::Other { why }, OnConflict::Merge) => {
                 match merge(self.tools, &current, before, after)? {
-                    Ok(merged) => self.put_merged(&current, merged),
+                    Ok(merged) => self.put_merged(&current, merged, (before, after)),
                     Err(cannot) => Ok(OutcomeKind::Conflict {
                         why: format!("{why}; {cannot}"),
                     }),
@@ -61,6 +63,11 @@ impl Undo<'_> {
         known: Option<(Image, Seen)>,
         after: &Image,
     ) -> Result<OutcomeKind, FileError> {
+        if !before.is_absent() && !self.has_directory(current) {
+            return Ok(OutcomeKind::Conflict {
+                why: without_directory(&current.path),
+            });
+        }
         let is_forced = self.on_conflict == OnConflict::Force;
         let obtained = match obtain(self.tools, &current.path, before, is_forced)? {
             Ok(obtained) => obtained,
@@ -98,8 +105,12 @@ impl Undo<'_> {
         });
         Ok(match gaps.first() {
             None => OutcomeKind::Restored,
-            Some(gap) => OutcomeKind::Failed {
+            // Only with force does an undo that is not whole take place.
+            Some(gap) if self.on_conflict == OnConflict::Force => OutcomeKind::Failed {
                 why: format!("content is restored, but {gap} can only be restored by root"),
+            },
+            Some(gap) => OutcomeKind::Failed {
+                why: format!("{gap} can only be restored by root; `--force` restores the rest"),
             },
         })
     }
@@ -117,6 +128,7 @@ impl Undo<'_> {
                 size,
                 stored,
                 meta: wanted,
+                without,
             },
             Material::Stored,
         ) = (&image, &material)
@@ -148,6 +160,7 @@ impl Undo<'_> {
             size: *size,
             stored: *stored,
             meta: real,
+            without: without.clone(),
         };
         Ok((image, waiting.material, gaps))
     }
@@ -170,7 +183,8 @@ impl Undo<'_> {
                 identity,
                 meta,
                 copy,
-            } if node.is_kept(*kind, identity) => {
+                entries,
+            } if node.is_kept(*kind, identity) || current.differs(after, None)?.is_none() => {
                 let is_free = Dir::of(&slot.path())?.node()?.is_none();
                 if is_free {
                     let image = Image::Kept {
@@ -180,21 +194,27 @@ impl Undo<'_> {
                         identity: node.identity,
                         meta: meta.clone(),
                         copy: *copy,
+                        entries: *entries,
                     };
                     return Ok(Ok((image, seen)));
                 }
             }
-            // A redo names once more whatever the first name stands for by then.
-            Image::Linked { to, .. } => {
+            // A redo names once more what the first name stands for: if it is still this, or comes back as this with
+            // the tree that it is in.
+            Image::Linked { to, identity }
+                if is_at(to, node)? || self.brings(to, *identity, node)? =>
+            {
+                let is_own = self.listed.contains(to);
+                let identity = (!is_own).then_some(node.identity);
                 let to = to.clone();
-                let image = Image::Linked { to, identity: None };
-                return Ok(Ok((image, seen)));
+                return Ok(Ok((Image::Linked { to, identity }, seen)));
             }
             Image::Absent
             | Image::File { .. }
             | Image::Symlink { .. }
             | Image::Directory { .. }
             | Image::Special { .. }
+            | Image::Linked { .. }
             | Image::Kept { .. } => {}
         }
         if node.kind == Kind::Directory {
@@ -202,6 +222,18 @@ impl Undo<'_> {
         }
         let (image, node) = self.keeper.keep(place)?;
         Ok(Ok((image, Seen::There(node))))
+    }
+
+    /// Tells whether a tree that this undo brings back holds the first name of an inode.
+    fn brings(
+        &self,
+        to: &TargetPath,
+        known: Option<Identity>,
+        node: &Node,
+    ) -> Result<bool, FileError> {
+        let is_it = known.is_some_and(|known| known.ino == node.identity.ino);
+        let is_below = to.ancestors().any(|above| self.listed.contains(&above));
+        Ok(is_it && is_below && Current::at(to)?.node.is_none())
     }
 
     fn keep_directory(
@@ -228,7 +260,10 @@ impl Undo<'_> {
             return Ok(Ok((image, Seen::There(node))));
         }
         match self.keeper.park(place, node)? {
-            Some(image) => {
+            Some(mut image) => {
+                if let Image::Kept { entries, .. } = &mut image {
+                    *entries = listing(place)?;
+                }
                 self.steps.retain(|step| !step.change.path().is_below(path));
                 Ok(Ok((image, Seen::There(*node))))
             }
@@ -270,7 +305,13 @@ impl Undo<'_> {
         Ok(found)
     }
 
-    fn put_merged(&mut self, current: &Current, merged: Vec<u8>) -> Result<OutcomeKind, FileError> {
+    /// Puts a merged text in place. What the change did to mode, owner and attributes is taken back with it.
+    fn put_merged(
+        &mut self,
+        current: &Current,
+        merged: Vec<u8>,
+        (before, after): (&Image, &Image),
+    ) -> Result<OutcomeKind, FileError> {
         let (Some(place), Some(node)) = (&current.place, &current.node) else {
             return Ok(OutcomeKind::Conflict {
                 why: "it is gone".to_owned(),
@@ -278,6 +319,9 @@ impl Undo<'_> {
         };
         let path = &current.path;
         let mut wanted = meta_of(place, node)?;
+        if let (Some(before), Some(after)) = (before.meta(), after.meta()) {
+            wanted = put_back_changed(&wanted, before, after);
+        }
         wanted.times = None;
         let digest = backout_model::Digest::of(&merged);
         let size = u64::try_from(merged.len()).unwrap_or(u64::MAX);
@@ -295,6 +339,7 @@ impl Undo<'_> {
             size,
             stored: true,
             meta: wanted,
+            without: None,
         };
         let change = Change::Set {
             path: path.clone(),
@@ -308,6 +353,20 @@ impl Undo<'_> {
         });
         Ok(OutcomeKind::Merged)
     }
+}
+
+/// Says that a name cannot come back because its directory is not there.
+pub(crate) fn without_directory(path: &TargetPath) -> String {
+    match path.parent() {
+        Some(parent) => format!("its directory `{parent}` is gone"),
+        None => "its directory is gone".to_owned(),
+    }
+}
+
+/// Tells whether a name stands for this inode.
+fn is_at(path: &TargetPath, node: &Node) -> Result<bool, FileError> {
+    let first = Current::at(path)?.node;
+    Ok(first.is_some_and(|first| first.identity.ino == node.identity.ino))
 }
 
 fn shown(names: &[OsString]) -> String {

@@ -58,6 +58,7 @@ impl Settling<'_> {
                 path,
                 before,
                 after,
+                ..
             } => {
                 let (was, wanted) = if aim == Aim::Before {
                     (after, before)
@@ -221,6 +222,7 @@ fn retouch_step(
         path: path.clone(),
         before: now,
         after: wanted,
+        node: Some(node.kind),
     };
     let step = Step::new(index, change, Material::Image);
     Ok(Ok(Step {

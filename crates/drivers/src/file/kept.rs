@@ -1,0 +1,90 @@
+//! Comparing what is there with an inode that was kept whole.
+//!
+//! A kept inode is known by its number. An undo may have had to make it anew: then it is known by its looks, but only
+//! if the kept one is not in its slot, for what is there is not here.
+
+use backout_model::{Digest, Slot};
+
+use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
+use super::error::FileError;
+use super::listing::listing;
+use super::recipe::{Identity, Image, Kind, Meta};
+use super::sys::{Node, Place};
+
+impl Current {
+    /// Says how what is there differs from a kept image; nothing if it does not.
+    pub(super) fn differs_from_kept(
+        &self,
+        place: &Place,
+        node: &Node,
+        image: &Image,
+    ) -> Result<Option<String>, FileError> {
+        let Image::Kept {
+            slot,
+            node: kind,
+            identity,
+            meta,
+            copy,
+            entries,
+        } = image
+        else {
+            return Ok(None);
+        };
+        if let Some(why) = differs_in_kind(node, *kind) {
+            return Ok(Some(why));
+        }
+        if *kind == Kind::Directory {
+            let kept = (slot, identity, meta);
+            return self.differs_from_tree(place, node, kept, entries.as_ref());
+        }
+        if !node.is_kept(*kind, identity) {
+            let why = match copy {
+                Some(digest) => self.differs_in_bytes(place, node, digest, identity.size)?,
+                None if node.identity.ino == identity.ino => {
+                    Some(changed_bytes(identity.size, node.identity.size))
+                }
+                // A link or a pipe has no bytes that could differ.
+                None if *kind != Kind::File
+                    && node.looks_like(*kind, identity)
+                    && !is_kept_in(slot)? =>
+                {
+                    None
+                }
+                None => Some(format!("it is another {} now", kind.word())),
+            };
+            if why.is_some() {
+                return Ok(why);
+            }
+        }
+        Ok(differs_in_meta(self.meta(place, node)?, meta, *kind))
+    }
+
+    /// What the owner of a tree made of its mode since is not ours to judge, what is in it is.
+    fn differs_from_tree(
+        &self,
+        place: &Place,
+        node: &Node,
+        (slot, identity, meta): (&Slot, &Identity, &Meta),
+        entries: Option<&Digest>,
+    ) -> Result<Option<String>, FileError> {
+        if node.identity.ino == identity.ino {
+            let is_same = match (entries, entries.map(|_| listing(place)).transpose()?) {
+                (Some(entries), Some(Some(now))) => now == *entries,
+                // A tree too large to be listed is believed.
+                (_, _) => true,
+            };
+            return Ok((!is_same).then(|| "what is in it changed since".to_owned()));
+        }
+        let looks = differs_in_meta(self.meta(place, node)?, meta, Kind::Directory);
+        let is_made_anew = entries.is_some()
+            && looks.is_none()
+            && !is_kept_in(slot)?
+            && listing(place)?.as_ref() == entries;
+        Ok((!is_made_anew).then(|| "it is another directory now".to_owned()))
+    }
+}
+
+/// Tells whether something is in a slot.
+fn is_kept_in(slot: &Slot) -> Result<bool, FileError> {
+    Ok(Current::at(&slot.path())?.node.is_some())
+}

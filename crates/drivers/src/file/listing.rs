@@ -1,0 +1,55 @@
+//! A digest of all that is in a tree: enough to notice that somebody was there, without reading a single file.
+//!
+//! It speaks of names, kinds, sizes, modes, owners and the times of everything but directories. Work that was
+//! done in the tree and taken back exactly leaves no trace in it.
+
+use backout_model::Digest;
+
+use super::error::FileError;
+use super::recipe::Kind;
+use super::sys::Place;
+
+/// A larger tree is not looked through: it stays as cheap to remove and to bring back as a small one.
+const ENTRIES_MAX: usize = 10_000;
+
+/// Gives the digest of what is in a tree; none if it is too large or cannot be looked through.
+pub(crate) fn listing(tree: &Place) -> Result<Option<Digest>, FileError> {
+    let mut lines = Vec::new();
+    Ok(match list(tree, &mut Vec::new(), &mut lines) {
+        Ok(true) => Some(Digest::of(&lines.concat())),
+        Ok(false) | Err(FileError::Permission { .. }) => None,
+        Err(error) => return Err(error),
+    })
+}
+
+fn list(place: &Place, above: &mut Vec<u8>, lines: &mut Vec<Vec<u8>>) -> Result<bool, FileError> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let dir = place.enter()?;
+    for name in dir.names()? {
+        let entry = dir.place(&name);
+        let Some(node) = entry.node()? else {
+            continue;
+        };
+        if lines.len() >= ENTRIES_MAX {
+            return Ok(false);
+        }
+        let is_directory = node.kind == Kind::Directory;
+        let (size, mtime) = if is_directory {
+            (0, 0)
+        } else {
+            (node.identity.size, node.identity.mtime)
+        };
+        let length = above.len();
+        above.push(b'/');
+        above.extend(name.as_bytes());
+        let mut line = above.clone();
+        let state = (node.kind.word(), node.mode, node.uid, node.gid, size, mtime);
+        line.extend(format!("\0{state:?}\0").into_bytes());
+        lines.push(line);
+        if is_directory && !list(&entry, above, lines)? {
+            return Ok(false);
+        }
+        above.truncate(length);
+    }
+    Ok(true)
+}

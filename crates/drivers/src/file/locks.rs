@@ -1,0 +1,63 @@
+//! Refusing what a flag of an inode forbids, before anything is changed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use backout_model::TargetPath;
+
+use super::error::FileError;
+use super::recipe::Change;
+use super::sys::{Dir, flags};
+
+/// Finds the first name that a change would touch and may not, because it or its directory is immutable or
+/// append-only.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    dirs: HashMap<TargetPath, Option<Looked>>,
+}
+
+/// An open directory, and the flag that locks it.
+type Looked = (Arc<Dir>, Option<&'static str>);
+
+impl Locks {
+    /// Refuses a change that a flag forbids.
+    pub(crate) fn refuse(&mut self, change: &Change) -> Result<(), FileError> {
+        match change {
+            Change::Set { path, .. } => self.refuse_name(path, true),
+            Change::Move { from, to, .. } => {
+                self.refuse_name(from, true)?;
+                self.refuse_name(to, true)
+            }
+            Change::Retouch { path, .. } => self.refuse_name(path, false),
+        }
+    }
+
+    /// Says why a change is forbidden, if it is.
+    pub(crate) fn why(&mut self, change: &Change) -> Option<String> {
+        self.refuse(change).err().map(|error| error.to_string())
+    }
+
+    fn refuse_name(&mut self, path: &TargetPath, with_directory: bool) -> Result<(), FileError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(());
+        };
+        let known = self.dirs.entry(parent.clone()).or_insert_with(|| {
+            // A directory that is not there yet has no flags.
+            let dir = Dir::open(&parent).ok()?;
+            let lock = flags::lock_of(&*dir);
+            Some((dir, lock))
+        });
+        let Some((dir, lock)) = known else {
+            return Ok(());
+        };
+        let locked = |path: &TargetPath, flag: &'static str| FileError::Locked {
+            path: path.to_string(),
+            flag,
+        };
+        match (*lock, flags::lock(&dir.place(name))) {
+            (_, Some(flag)) => Err(locked(path, flag)),
+            (Some(flag), None) if with_directory => Err(locked(&parent, flag)),
+            (Some(_) | None, None) => Ok(()),
+        }
+    }
+}
