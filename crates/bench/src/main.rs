@@ -1,11 +1,13 @@
 //! Measures the promises of the design in one run, against what a user would do instead, and writes
 //! `docs/benchmarks.md`.
 //!
-//! `bench` measures the promises, `bench --peers` runs the race against others (`peers/`); each rewrites its own section of
+//! `bench` measures the promises, `bench --peers` runs the race against others (`peers/`), `bench
+//! long` looks at a store with a long life (`long/`); each rewrites its own section of
 //! the document. Machines differ and are shared: contenders are interleaved and ratios of medians are reported. Nothing here is
 //! asserted; a promise that is missed is printed as missed.
 
 mod durable;
+mod long;
 mod peers;
 mod process;
 mod report;
@@ -38,10 +40,14 @@ fn measure() -> Result<(), Failure> {
         .prefix("backout-bench-")
         .tempdir()?;
     let chosen: Vec<String> = std::env::args().skip(1).collect();
-    if chosen.iter().any(|word| word == "--peers") {
-        return peers::measure(place.path());
+    let (first, rest) = chosen.split_first().unzip();
+    let rest = rest.unwrap_or_default();
+    match first.map(String::as_str) {
+        Some("--peers") => peers::measure(place.path(), rest),
+        Some("long") => long::measure(place.path(), rest),
+        Some(long::DIE) => long::die(rest),
+        _ => measure_promises(place.path(), &chosen),
     }
-    measure_promises(place.path(), &chosen)
 }
 
 /// Words after `bench` choose measurements by name; the report is written only when all were made.

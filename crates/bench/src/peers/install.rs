@@ -34,11 +34,14 @@ pub(super) fn version(name: &str, prefix: &str) -> Result<String, Failure> {
     Ok(line.split(['-', ' ']).next().unwrap_or_default().to_owned())
 }
 
-/// Installs what is missing. What cannot be installed is complained about and takes no part.
-pub(super) fn install_missing() -> Vec<String> {
+/// Installs what is missing, of these if there are names. What cannot be installed is complained about and takes no part.
+pub(super) fn install_missing(names: &[String]) -> Vec<String> {
+    let is_wanted = |package: &str| {
+        names.is_empty() || names.iter().any(|name| package.contains(name.as_str()))
+    };
     let mut complaints = Vec::new();
     for (name, package, version) in CRATES {
-        if program(name).is_file() {
+        if program(name).is_file() || !is_wanted(package) {
             continue;
         }
         say(&format!("installing {package} {version}"));
@@ -47,7 +50,7 @@ pub(super) fn install_missing() -> Vec<String> {
         }
     }
     for (name, package) in PACKAGES {
-        if on_path(name).is_some() {
+        if on_path(name).is_some() || !is_wanted(package) {
             continue;
         }
         say(&format!("installing {package}"));

@@ -94,14 +94,28 @@ fn contenders(backout: &Path) -> Vec<Box<dyn Peer>> {
     ]
 }
 
-/// Installs what is missing, runs the race and writes table and picture.
-pub(crate) fn measure(place: &Path) -> Result<(), Failure> {
+/// Installs what is missing, runs the race and writes table and picture. With names only these run, and nothing is written.
+pub(crate) fn measure(place: &Path, names: &[String]) -> Result<(), Failure> {
     let backout = process::backout()?;
-    for complaint in install::install_missing() {
+    for complaint in install::install_missing(names) {
         say(&complaint);
     }
-    let standings = Race::new(place, &backout).run()?;
+    let mut race = Race::new(place, &backout);
+    if !names.is_empty() {
+        let is_chosen = |name: &&str| names.iter().any(|word| name.contains(word.as_str()));
+        let all = contenders(&backout);
+        race.only = all
+            .iter()
+            .map(|peer| peer.name())
+            .filter(is_chosen)
+            .collect();
+    }
+    let standings = race.run()?;
     let text = table::to_markdown(&standings);
+    if !names.is_empty() {
+        say(&text);
+        return Ok(());
+    }
     std::fs::write(root().join("docs/race.svg"), plot::draw(&standings))?;
     report::write_section("race", &text)?;
     say(&text);

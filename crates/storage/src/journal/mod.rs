@@ -15,14 +15,16 @@ mod project;
 mod read;
 mod refs;
 mod rows;
+mod summary;
 mod verify;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use lease::Lease;
-pub use read::{Filter, StoreSummary};
+pub use read::Filter;
 pub use refs::{OperationRef, RefError};
+pub use summary::StoreSummary;
 pub use verify::{VerifyFinding, VerifyReport};
 
 pub(crate) use rows::{id_from_sql, id_to_sql};

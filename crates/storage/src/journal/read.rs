@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use backout_model::{
     AgentId, Checkpoint, CheckpointName, Completion, Digest, Effect, Event, Intent, Lsn, Operation,
-    OperationId, Owner, Record, Status, TargetPath, Task, TaskId, Timestamp,
+    OperationId, Owner, Record, TargetPath, Task, TaskId, Timestamp,
 };
+use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Params, Transaction, params};
-use serde::Serialize;
 
-use super::append::{anchor, head};
+use super::append::anchor;
 use super::dependency::bounds_below;
 use super::rows::{
     OPERATION_COLUMNS, OperationRow, completion, contradiction, digest, from_json, id_from_sql,
@@ -34,19 +34,6 @@ pub struct Filter {
     pub limit: Option<usize>,
 }
 
-/// A store in numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StoreSummary {
-    /// The last record.
-    pub last_lsn: Lsn,
-    /// Operations by status.
-    pub operations: Vec<(Status, u64)>,
-    /// Records still in the journal.
-    pub records: u64,
-    /// Targets being written right now.
-    pub leases: u64,
-}
-
 impl Store {
     /// Finds an operation.
     pub fn operation(&self, id: OperationId) -> Result<Option<Operation>, StorageError> {
@@ -56,30 +43,8 @@ impl Store {
 
     /// Lists operations, newest first.
     pub fn operations(&self, filter: &Filter) -> Result<Vec<Operation>, StorageError> {
-        let path = filter.path.as_ref();
-        let (first, last) = path.map(bounds_below).unzip();
-        let condition =
-            "(?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR lsn > ?3)
-             AND (?7 IS NULL OR undo_group = ?7)
-             AND (?4 IS NULL OR id IN (SELECT operation FROM target WHERE path = ?4
-                  OR (path > ?8 AND path < ?5)))
-             ORDER BY lsn DESC LIMIT ?6";
-        let limit = filter
-            .limit
-            .map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
-        self.operations_where(
-            condition,
-            params![
-                filter.agent.as_ref().map(AgentId::as_str),
-                filter.task.as_ref().map(TaskId::as_str),
-                filter.after.map(lsn_to_sql),
-                path.map(TargetPath::as_bytes),
-                last,
-                limit,
-                filter.group.map(id_to_sql),
-                first
-            ],
-        )
+        let (condition, values) = condition_of(filter);
+        self.operations_where(&condition, rusqlite::params_from_iter(values))
     }
 
     /// Lists operations that are armed and not finished, newest first.
@@ -276,38 +241,6 @@ impl Store {
         })
     }
 
-    /// Gives the store in numbers.
-    pub fn summary(&self) -> Result<StoreSummary, StorageError> {
-        self.read(|transaction| {
-            let named = |error| self.named(error);
-            let count = |sql: &str| {
-                transaction
-                    .query_row(sql, [], |row| row.get::<_, u64>(0))
-                    .map_err(named)
-            };
-            let mut statement = transaction
-                .prepare("SELECT status, count(*) FROM operation GROUP BY status")
-                .map_err(named)?;
-            let rows = statement
-                .query_map([], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?))
-                })
-                .map_err(named)?;
-            let mut operations = Vec::new();
-            for row in rows {
-                let (status, number) = row.map_err(named)?;
-                operations.push((word("an operation", &status)?, number));
-            }
-            operations.sort();
-            Ok(StoreSummary {
-                last_lsn: head(transaction).map_err(named)??.0,
-                operations,
-                records: count("SELECT count(*) FROM record")?,
-                leases: count("SELECT count(*) FROM lease")?,
-            })
-        })
-    }
-
     fn operations_where(
         &self,
         condition: &str,
@@ -360,6 +293,46 @@ impl Store {
             .collect()
         })
     }
+}
+
+/// Says a filter in SQL. Only what is asked for is said, so that an index can answer it: the operations of one path or
+/// one task are found without looking at all others.
+pub(super) fn condition_of(filter: &Filter) -> (String, Vec<Value>) {
+    let mut conditions = vec!["TRUE"];
+    let mut values: Vec<Value> = Vec::new();
+    let mut also = |condition, value: &mut Vec<Value>| {
+        conditions.push(condition);
+        values.append(value);
+    };
+    if let Some(path) = &filter.path {
+        let (first, last) = bounds_below(path);
+        let below =
+            "id IN (SELECT operation FROM target WHERE path = ? OR (path > ? AND path < ?))";
+        also(
+            below,
+            &mut vec![path.as_bytes().to_vec().into(), first.into(), last.into()],
+        );
+    }
+    if let Some(agent) = &filter.agent {
+        also("agent = ?", &mut vec![agent.as_str().to_owned().into()]);
+    }
+    if let Some(task) = &filter.task {
+        also("task = ?", &mut vec![task.as_str().to_owned().into()]);
+    }
+    if let Some(group) = filter.group {
+        also("undo_group = ?", &mut vec![id_to_sql(group).into()]);
+    }
+    if let Some(after) = filter.after {
+        also("lsn > ?", &mut vec![lsn_to_sql(after).into()]);
+    }
+    let limit = filter
+        .limit
+        .map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    values.push(limit.into());
+    (
+        format!("{} ORDER BY lsn DESC LIMIT ?", conditions.join(" AND ")),
+        values,
+    )
 }
 
 /// Reads a stored record and checks its link to the one before it.

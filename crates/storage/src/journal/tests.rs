@@ -46,7 +46,7 @@ impl World {
         Store::open(&self.directory.path().join("state"), self.clock.clone()).unwrap()
     }
 
-    fn raw(&self) -> rusqlite::Connection {
+    pub(crate) fn raw(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.directory.path().join("state/journal.sqlite")).unwrap()
     }
 

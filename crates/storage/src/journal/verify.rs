@@ -66,9 +66,7 @@ impl Store {
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport, StorageError> {
         let mut report = VerifyReport::default();
         let needed = self.read(|transaction| {
-            let records: u64 = transaction
-                .query_row("SELECT count(*) FROM record", [], |row| row.get(0))
-                .map_err(|error| self.named(error))?;
+            let records = self.record_count(transaction)?;
             self.verify_chain(transaction, &mut report, &mut |done| {
                 progress(done, records);
             })?;
@@ -183,15 +181,16 @@ impl Store {
         report: &mut VerifyReport,
     ) -> Result<(), StorageError> {
         let named = |error| self.named(error);
-        // Only what is applied and still stands needs its kept inodes.
+        // Only what is applied and still stands needs its kept inodes. What was taken back is gathered once, not
+        // looked for again for every inode.
         let mut statement = transaction
             .prepare(
                 "SELECT slot.operation, slot.depot, slot.name FROM slot
                  JOIN operation ON operation.id = slot.operation
                  WHERE operation.status IN ('applied', 'committed') AND operation.retained = 1
                    AND operation.redone_by IS NULL
-                   AND NOT EXISTS (SELECT 1 FROM operation AS redo
-                                   WHERE redo.undoes = operation.id AND redo.status = 'committed')",
+                   AND operation.id NOT IN (SELECT undoes FROM operation
+                                            WHERE undoes IS NOT NULL AND status = 'committed')",
             )
             .map_err(named)?;
         let rows = statement
