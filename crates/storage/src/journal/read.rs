@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use backout_model::{
-    AgentId, Checkpoint, CheckpointName, Completion, Digest, Effect, Event, Intent, Lsn, Operation,
-    OperationId, Owner, Record, TargetPath, Task, TaskId, Timestamp,
+    AgentId, Checkpoint, CheckpointName, Completion, Digest, DriverKind, Effect, JsonText, Lsn,
+    Operation, OperationId, Owner, Recipe, Record, Slot, TargetPath, Task, TaskId, Timestamp,
 };
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Params, Transaction, params};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::append::anchor;
 use super::dependency::bounds_below;
@@ -32,6 +34,39 @@ pub struct Filter {
     pub after: Option<Lsn>,
     /// At most this many.
     pub limit: Option<usize>,
+}
+
+/// The part of an `Event::Intent` that an undo needs. The body stays text: read as an event it would be a tree of values
+/// first, which for many files is very large.
+#[derive(Deserialize)]
+struct StoredIntent {
+    event: String,
+    owner: Owner,
+    recipe: StoredRecipe,
+}
+
+/// A recipe as it is stored; see [`Recipe`].
+#[derive(Deserialize)]
+struct StoredRecipe {
+    driver: DriverKind,
+    version: u16,
+    #[serde(default)]
+    contents: Vec<Digest>,
+    #[serde(default)]
+    slots: Vec<Slot>,
+    body: Box<RawValue>,
+}
+
+impl StoredRecipe {
+    fn into_recipe(self) -> Recipe {
+        Recipe {
+            driver: self.driver,
+            version: self.version,
+            contents: self.contents,
+            slots: self.slots,
+            body: JsonText::of_raw(&self.body),
+        }
+    }
 }
 
 impl Store {
@@ -99,7 +134,7 @@ impl Store {
     pub fn effect(&self, id: OperationId) -> Result<Effect, StorageError> {
         let (intent, completion) = self.intent(id)?;
         Ok(Effect {
-            recipe: intent.recipe,
+            recipe: intent.recipe.into_recipe(),
             completion,
         })
     }
@@ -109,7 +144,7 @@ impl Store {
         Ok(self.intent(id)?.0.owner)
     }
 
-    fn intent(&self, id: OperationId) -> Result<(Intent, Option<Completion>), StorageError> {
+    fn intent(&self, id: OperationId) -> Result<(StoredIntent, Option<Completion>), StorageError> {
         self.read(|transaction| {
             let at = format!("operation {id}");
             let (body, bytes) = transaction
@@ -126,15 +161,15 @@ impl Store {
                 })
                 .map_err(|error| self.named(error))?
                 .ok_or_else(|| contradiction(&at, &"its record is gone"))?;
-            let event: Event =
+            let intent: StoredIntent =
                 serde_json::from_slice(&body).map_err(|cause| contradiction(&at, &cause))?;
-            let Event::Intent(intent) = event else {
+            if intent.event != "intent" {
                 return Err(contradiction(&at, &"its record is not an intent"));
-            };
+            }
             // Recovery completes an operation without knowing what the effect would have told.
             let completion = bytes.map(|bytes| completion(&at, &bytes)).transpose()?;
             let completion = completion.filter(|completion| !completion.0.is_null());
-            Ok((*intent, completion))
+            Ok((intent, completion))
         })
     }
 

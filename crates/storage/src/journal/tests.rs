@@ -115,7 +115,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
             version: 1,
             contents: vec![],
             slots: vec![],
-            body: serde_json::Value::Null,
+            body: backout_model::JsonText::default(),
         },
     }
 }
