@@ -53,8 +53,8 @@ impl Run<'_> {
         if count > SINGLE_SYNCS_MAX {
             return self.sync_file_systems();
         }
-        for (file, path, name) in &files {
-            self.tools.syncs.file(file, path, name)?;
+        self.tools.syncs.files(&files)?;
+        for _ in &files {
             self.tools.reach("file.synced")?;
         }
         self.sync_new_directories()

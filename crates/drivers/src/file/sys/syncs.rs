@@ -1,12 +1,18 @@
 //! Every sync the driver makes: counted, named, and left out where a test wants to see what then breaks.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use backout_model::TargetPath;
 
 use super::Dir;
 use crate::file::error::{FileError, Naming as _};
+
+/// How many files are synced at once.
+const AT_ONCE: usize = 8;
+
+/// A file, where it is, and what its sync is called in tests.
+pub(crate) type ToSync = (OwnedFd, TargetPath, &'static str);
 
 /// Makes and counts syncs.
 #[derive(Debug, Default)]
@@ -31,6 +37,27 @@ impl Syncs {
             rustix::fs::fsync(file).naming(path, "sync")?;
         }
         Ok(())
+    }
+
+    /// Makes several files durable, some at a time: the file system then writes its own journal once for many of them.
+    pub(crate) fn files(&self, files: &[ToSync]) -> Result<(), FileError> {
+        let each = |files: &[ToSync]| {
+            let mut files = files.iter();
+            files.try_for_each(|(file, path, name)| self.file(file, path, name))
+        };
+        if files.len() <= AT_ONCE {
+            return each(files);
+        }
+        std::thread::scope(|scope| {
+            let parts = files.chunks(files.len().div_ceil(AT_ONCE));
+            let threads: Vec<_> = parts.map(|part| scope.spawn(move || each(part))).collect();
+            let ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+            // Everybody is waited for before the first failure is told.
+            let results: Vec<_> = ended.collect();
+            results.into_iter().try_for_each(|result| {
+                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })
     }
 
     /// Makes a directory's entries durable.
