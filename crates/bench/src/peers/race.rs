@@ -83,7 +83,7 @@ impl Race {
         Self {
             place: place.to_path_buf(),
             backout: backout.to_path_buf(),
-            courses: vec![course(2_000, 9, 0), course(20_000, 7, 3)],
+            courses: vec![course(2_000, 5, 0), course(20_000, 3, 1)],
             only: Vec::new(),
         }
     }

@@ -23,7 +23,8 @@ pub(super) fn title(work: Work) -> &'static str {
 const HEAD: &str = "\
 Written by `cargo xtask bench --peers`, in one run on one machine: every contender works on its own copy of the same tree, in \
 turns, with its own programs, as an agent's harness would start them. A *write* is the protection and the change together. \
-Medians in ms; in brackets, for a change how many times the *bare* change, for an undo how many times ours. A time counts only \
+Medians in ms (one round \
+for 10 000 files); in brackets, for a change how many times the *bare* change, for an undo how many times ours. A time counts only \
 if every file came back. *Stored* is what all rounds together left on disk.
 
 ![The race as a picture](race.svg)
