@@ -14,5 +14,6 @@
 mod bad_days;
 mod crash;
 mod disk;
+mod memory;
 mod processes;
 mod world;
