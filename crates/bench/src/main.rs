@@ -1,10 +1,15 @@
 //! Measures the promises of the design in one run, against what a user would do instead, and writes
 //! `docs/benchmarks.md`.
 //!
-//! Machines differ and are shared: contenders are interleaved and ratios of medians are reported. Nothing here is
+//! `bench` measures the promises, `bench --peers` runs the race against others (`peers/`), `bench
+//! long` looks at a store with a long life (`long/`); each rewrites its own section of
+//! the document. Machines differ and are shared: contenders are interleaved and ratios of medians are reported. Nothing here is
 //! asserted; a promise that is missed is printed as missed.
 
 mod durable;
+mod long;
+mod peers;
+mod process;
 mod report;
 mod sizes;
 mod syncs;
@@ -34,6 +39,19 @@ fn measure() -> Result<(), Failure> {
     let place = tempfile::Builder::new()
         .prefix("backout-bench-")
         .tempdir()?;
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
+    let (first, rest) = chosen.split_first().unzip();
+    let rest = rest.unwrap_or_default();
+    match first.map(String::as_str) {
+        Some("--peers") => peers::measure(place.path(), rest),
+        Some("long") => long::measure(place.path(), rest),
+        Some(long::DIE) => long::die(rest),
+        _ => measure_promises(place.path(), &chosen),
+    }
+}
+
+/// Words after `bench` choose measurements by name; the report is written only when all were made.
+fn measure_promises(place: &Path, chosen: &[String]) -> Result<(), Failure> {
     let mut report = Report::default();
     let measurements: [(&str, Measurement); 5] = [
         ("durable writes of 4 KiB", durable::small),
@@ -42,19 +60,17 @@ fn measure() -> Result<(), Failure> {
         ("a thousand operations", sizes::thousand_operations),
         ("syncs", syncs::count),
     ];
-    // Words after `bench` choose measurements by name; the report is written only when all were made.
-    let chosen: Vec<String> = std::env::args().skip(1).collect();
     for (name, measurement) in measurements {
         if !chosen.is_empty() && !chosen.iter().any(|word| name.contains(word.as_str())) {
             continue;
         }
         report::say(&format!("measuring {name}"));
-        let directory = place.path().join(name.replace(' ', "-"));
+        let directory = place.join(name.replace(' ', "-"));
         std::fs::create_dir(&directory)?;
         report.rows.extend(measurement(&directory)?);
     }
     if chosen.is_empty() {
-        std::fs::write(root().join("docs/benchmarks.md"), report.to_markdown())?;
+        report::write_section("promises", &report.to_markdown())?;
     }
     report::say(&report.to_markdown());
     Ok(())

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::report::Row;
-use crate::{Failure, root};
+use crate::{Failure, process};
 
 /// Counts the syncs of one protected write by a process of its own.
 pub(crate) fn count(directory: &Path) -> Result<Vec<Row>, Failure> {
-    let program = program()?;
+    let program = process::backout()?;
     let state = directory.join("state");
     fs::write(directory.join("small"), "old\n")?;
     fs::write(directory.join("large"), vec![b'x'; 1 << 20])?;
@@ -61,19 +61,4 @@ pub(crate) fn count(directory: &Path) -> Result<Vec<Row>, Failure> {
         });
     }
     Ok(rows)
-}
-
-/// Builds the real program and gives its place.
-fn program() -> Result<std::path::PathBuf, Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--release", "--quiet", "--package", "backout-cli"])
-        .current_dir(root())
-        .status()?;
-    if !status.success() {
-        return Err("the program cannot be built".into());
-    }
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
-    Ok(fs::canonicalize(target.join("release/backout"))?)
 }

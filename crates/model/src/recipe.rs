@@ -46,7 +46,7 @@ pub struct Recipe {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<Slot>,
     /// What the driver needs to undo.
-    pub body: serde_json::Value,
+    pub body: crate::JsonText,
 }
 
 /// What only the effect could tell, recorded after it: inode numbers, ids an API returned.

@@ -53,7 +53,9 @@ CREATE TABLE operation (
 CREATE INDEX operation_unfinished ON operation (lsn) WHERE status IN ('armed', 'in-doubt', 'failed');
 CREATE INDEX operation_task ON operation (task) WHERE task IS NOT NULL;
 CREATE INDEX operation_group ON operation (undo_group) WHERE undo_group IS NOT NULL;
-CREATE INDEX operation_retained ON operation (finished) WHERE retained = 1;
+-- by status, so that operations are counted without visiting their rows; then by time, so that new ones stand together
+CREATE INDEX operation_retained ON operation (status, finished) WHERE retained = 1;
+CREATE INDEX operation_expired ON operation (status) WHERE retained = 0;
 
 -- ordered by lsn within a path, so that the newest writer is found without looking at the others
 CREATE TABLE target (

@@ -19,6 +19,7 @@ mod disk;
 mod errno;
 mod fidelity;
 mod locked;
+mod memory;
 mod power;
 mod processes;
 mod random;

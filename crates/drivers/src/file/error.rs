@@ -186,6 +186,15 @@ pub enum FileError {
         /// What it should have been.
         digest: Digest,
     },
+    /// The disk did not take what it was given. What it has of it is unknown, and asking again would only hide that.
+    #[error("could not sync `{path}`")]
+    NotSynced {
+        /// Where.
+        path: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// Any other failure of the system.
     #[error("could not {action} `{path}`")]
     Io {

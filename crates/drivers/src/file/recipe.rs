@@ -7,7 +7,7 @@
 //! - Version 1 is read for ever; golden files under `golden/` hold it to that.
 
 use backout_model::{
-    Completion, Digest, DriverKind, Effect, OperationId, Recipe, Slot, TargetPath,
+    Completion, Digest, DriverKind, Effect, JsonText, OperationId, Recipe, Slot, TargetPath,
 };
 use serde::{Deserialize, Serialize};
 
@@ -347,7 +347,7 @@ impl FileRecipe {
             .collect();
         slots.sort_unstable();
         slots.dedup();
-        let body = serde_json::to_value(self).map_err(FileError::Unreadable)?;
+        let body = JsonText::of(self).map_err(FileError::Unreadable)?;
         Ok(Recipe {
             driver: DriverKind::File,
             version: VERSION,
@@ -365,7 +365,7 @@ impl FileRecipe {
                 known: VERSION,
             });
         }
-        Self::deserialize(&recipe.body).map_err(FileError::Unreadable)
+        recipe.body.read().map_err(FileError::Unreadable)
     }
 }
 

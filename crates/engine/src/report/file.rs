@@ -73,6 +73,10 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
         | FileError::Contents(_)
         | FileError::Unreadable(_)
         | FileError::WrongContent { .. } => ("", "see what else is damaged with `backout verify`"),
+        FileError::NotSynced { .. } => (
+            "after a failed sync nobody knows what the disk has",
+            "check the disk and its file system, then try again",
+        ),
         FileError::Io { .. } => ("", "check the file system, then try again"),
     }
 }

@@ -270,7 +270,7 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
             version: 1,
             contents,
             slots,
-            body: serde_json::Value::Null,
+            body: backout_model::JsonText::default(),
         },
     }
 }

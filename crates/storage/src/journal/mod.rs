@@ -17,14 +17,16 @@ mod read;
 mod refs;
 mod replay;
 mod rows;
+mod summary;
 mod verify;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use lease::Lease;
-pub use read::{Filter, StoreSummary};
+pub use read::Filter;
 pub use refs::{OperationRef, RefError};
+pub use summary::StoreSummary;
 pub use verify::{NotUndoable, RepairSeen, VerifyFinding, VerifyReport, hurt_images, slot_is_gone};
 
 pub(crate) use project::{Mode, project};

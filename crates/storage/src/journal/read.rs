@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use backout_model::{
-    AgentId, Checkpoint, CheckpointName, Completion, Digest, Effect, Event, Intent, Lsn, Operation,
-    OperationId, Owner, Record, Status, TargetPath, Task, TaskId, Timestamp,
+    AgentId, Checkpoint, CheckpointName, Completion, Digest, DriverKind, Effect, JsonText, Lsn,
+    Operation, OperationId, Owner, Recipe, Record, RecordError, Slot, TargetPath, Task, TaskId,
+    Timestamp,
 };
+use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Params, Transaction, params};
-use serde::Serialize;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::append::{anchor, head};
+use super::append::anchor;
 use super::dependency::bounds_below;
 use super::gaps::Gaps;
 use super::rows::{
@@ -35,17 +38,38 @@ pub struct Filter {
     pub limit: Option<usize>,
 }
 
-/// A store in numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StoreSummary {
-    /// The last record.
-    pub last_lsn: Lsn,
-    /// Operations by status.
-    pub operations: Vec<(Status, u64)>,
-    /// Records still in the journal.
-    pub records: u64,
-    /// Targets being written right now.
-    pub leases: u64,
+/// The part of an `Event::Intent` that an undo needs. The body stays text: read as an event it would be a tree of values
+/// first, which for many files is very large.
+#[derive(Deserialize)]
+struct StoredIntent {
+    event: String,
+    id: OperationId,
+    owner: Owner,
+    recipe: StoredRecipe,
+}
+
+/// A recipe as it is stored; see [`Recipe`].
+#[derive(Deserialize)]
+struct StoredRecipe {
+    driver: DriverKind,
+    version: u16,
+    #[serde(default)]
+    contents: Vec<Digest>,
+    #[serde(default)]
+    slots: Vec<Slot>,
+    body: Box<RawValue>,
+}
+
+impl StoredRecipe {
+    fn into_recipe(self) -> Recipe {
+        Recipe {
+            driver: self.driver,
+            version: self.version,
+            contents: self.contents,
+            slots: self.slots,
+            body: JsonText::of_raw(&self.body),
+        }
+    }
 }
 
 impl Store {
@@ -57,30 +81,8 @@ impl Store {
 
     /// Lists operations, newest first.
     pub fn operations(&self, filter: &Filter) -> Result<Vec<Operation>, StorageError> {
-        let path = filter.path.as_ref();
-        let (first, last) = path.map(bounds_below).unzip();
-        let condition =
-            "(?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR lsn > ?3)
-             AND (?7 IS NULL OR undo_group = ?7)
-             AND (?4 IS NULL OR id IN (SELECT operation FROM target WHERE path = ?4
-                  OR (path > ?8 AND path < ?5)))
-             ORDER BY lsn DESC LIMIT ?6";
-        let limit = filter
-            .limit
-            .map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
-        self.operations_where(
-            condition,
-            params![
-                filter.agent.as_ref().map(AgentId::as_str),
-                filter.task.as_ref().map(TaskId::as_str),
-                filter.after.map(lsn_to_sql),
-                path.map(TargetPath::as_bytes),
-                last,
-                limit,
-                filter.group.map(id_to_sql),
-                first
-            ],
-        )
+        let (condition, values) = condition_of(filter);
+        self.operations_where(&condition, rusqlite::params_from_iter(values))
     }
 
     /// Lists operations that are armed and not finished, newest first.
@@ -135,7 +137,7 @@ impl Store {
     pub fn effect(&self, id: OperationId) -> Result<Effect, StorageError> {
         let (intent, completion) = self.intent(id)?;
         Ok(Effect {
-            recipe: intent.recipe,
+            recipe: intent.recipe.into_recipe(),
             completion,
         })
     }
@@ -145,7 +147,7 @@ impl Store {
         Ok(self.intent(id)?.0.owner)
     }
 
-    fn intent(&self, id: OperationId) -> Result<(Intent, Option<Completion>), StorageError> {
+    fn intent(&self, id: OperationId) -> Result<(StoredIntent, Option<Completion>), StorageError> {
         self.read(|transaction| {
             let at = format!("operation {id}");
             let (lsn, bytes) = transaction
@@ -160,18 +162,20 @@ impl Store {
                 .map_err(|error| self.named(error))?
                 .ok_or_else(|| contradiction(&at, &"it is not in the journal"))?;
             // A recipe is what the chain says it is, and of the operation that was asked for, or it is not used.
-            let record = self.record_in(transaction, lsn)?;
-            let record = record.ok_or_else(|| contradiction(&at, &"its record is gone"))?;
-            let Event::Intent(intent) = record.event else {
+            let body = self.checked_body(transaction, lsn)?;
+            let body = body.ok_or_else(|| contradiction(&at, &"its record is gone"))?;
+            let intent: StoredIntent =
+                serde_json::from_slice(&body).map_err(|cause| contradiction(&at, &cause))?;
+            if intent.event != "intent" {
                 return Err(contradiction(&at, &"its record is not an intent"));
-            };
+            }
             if intent.id != id {
                 return Err(contradiction(&at, &"its record is another operation's"));
             }
             // Recovery completes an operation without knowing what the effect would have told.
             let completion = bytes.map(|bytes| completion(&at, &bytes)).transpose()?;
             let completion = completion.filter(|completion| !completion.0.is_null());
-            Ok((*intent, completion))
+            Ok((intent, completion))
         })
     }
 
@@ -278,38 +282,6 @@ impl Store {
         })
     }
 
-    /// Gives the store in numbers.
-    pub fn summary(&self) -> Result<StoreSummary, StorageError> {
-        self.read(|transaction| {
-            let named = |error| self.named(error);
-            let count = |sql: &str| {
-                transaction
-                    .query_row(sql, [], |row| row.get::<_, u64>(0))
-                    .map_err(named)
-            };
-            let mut statement = transaction
-                .prepare("SELECT status, count(*) FROM operation GROUP BY status")
-                .map_err(named)?;
-            let rows = statement
-                .query_map([], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?))
-                })
-                .map_err(named)?;
-            let mut operations = Vec::new();
-            for row in rows {
-                let (status, number) = row.map_err(named)?;
-                operations.push((word("an operation", &status)?, number));
-            }
-            operations.sort();
-            Ok(StoreSummary {
-                last_lsn: head(transaction).map_err(named)??.0,
-                operations,
-                records: count("SELECT count(*) FROM record")?,
-                leases: count("SELECT count(*) FROM lease")?,
-            })
-        })
-    }
-
     fn operations_where(
         &self,
         condition: &str,
@@ -342,13 +314,49 @@ impl Store {
         self.read(|transaction| self.records_in(transaction, condition, values))
     }
 
-    /// Reads one record and checks its link.
-    fn record_in(
+    /// Gives the bytes of one record if its link holds, without reading what they say.
+    fn checked_body(
         &self,
         transaction: &Transaction<'_>,
         lsn: i64,
-    ) -> Result<Option<Record>, StorageError> {
-        Ok(self.records_in(transaction, "lsn = ?1", [lsn])?.pop())
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        let named = |error| self.named(error);
+        let found = transaction
+            .prepare_cached(
+                "SELECT at, body, hash,
+                        (SELECT hash FROM record AS earlier WHERE earlier.lsn = record.lsn - 1)
+                 FROM record WHERE lsn = ?1",
+            )
+            .and_then(|mut statement| {
+                statement
+                    .query_row([lsn], |row| {
+                        let (at, body): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+                        let hash: Vec<u8> = row.get(2)?;
+                        Ok((at, body, hash, row.get::<_, Option<Vec<u8>>>(3)?))
+                    })
+                    .optional()
+            })
+            .map_err(named)?;
+        let Some((at, body, hash, previous)) = found else {
+            return Ok(None);
+        };
+        let (place, at) = (lsn_from_sql(lsn), Timestamp(at));
+        let hash = digest(&format!("record {lsn}"), &hash)?;
+        let beginning = anchor(transaction).map_err(named)??;
+        let previous = match previous {
+            Some(previous) => digest(&format!("record {}", lsn - 1), &previous)?,
+            None if place == beginning.0.next() => beginning.1,
+            None => {
+                // Behind a gap: only a repair's own word says how the chain goes on.
+                Gaps::declared(self, transaction)?.read_after(place, at, &body, &hash)?;
+                return Ok(Some(body));
+            }
+        };
+        if Record::chain(&previous, place, at, &body) == hash {
+            Ok(Some(body))
+        } else {
+            Err(RecordError::BrokenLink { lsn: place }.into())
+        }
     }
 
     fn records_in(
@@ -388,6 +396,46 @@ impl Store {
         })
         .collect()
     }
+}
+
+/// Says a filter in SQL. Only what is asked for is said, so that an index can answer it: the operations of one path or
+/// one task are found without looking at all others.
+pub(super) fn condition_of(filter: &Filter) -> (String, Vec<Value>) {
+    let mut conditions = vec!["TRUE"];
+    let mut values: Vec<Value> = Vec::new();
+    let mut also = |condition, value: &mut Vec<Value>| {
+        conditions.push(condition);
+        values.append(value);
+    };
+    if let Some(path) = &filter.path {
+        let (first, last) = bounds_below(path);
+        let below =
+            "id IN (SELECT operation FROM target WHERE path = ? OR (path > ? AND path < ?))";
+        also(
+            below,
+            &mut vec![path.as_bytes().to_vec().into(), first.into(), last.into()],
+        );
+    }
+    if let Some(agent) = &filter.agent {
+        also("agent = ?", &mut vec![agent.as_str().to_owned().into()]);
+    }
+    if let Some(task) = &filter.task {
+        also("task = ?", &mut vec![task.as_str().to_owned().into()]);
+    }
+    if let Some(group) = filter.group {
+        also("undo_group = ?", &mut vec![id_to_sql(group).into()]);
+    }
+    if let Some(after) = filter.after {
+        also("lsn > ?", &mut vec![lsn_to_sql(after).into()]);
+    }
+    let limit = filter
+        .limit
+        .map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    values.push(limit.into());
+    (
+        format!("{} ORDER BY lsn DESC LIMIT ?", conditions.join(" AND ")),
+        values,
+    )
 }
 
 /// Reads a stored record and checks its link to the one before it.

@@ -46,7 +46,7 @@ impl World {
         Store::open(&self.directory.path().join("state"), self.clock.clone()).unwrap()
     }
 
-    fn raw(&self) -> rusqlite::Connection {
+    pub(crate) fn raw(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.directory.path().join("state/journal.sqlite")).unwrap()
     }
 
@@ -115,7 +115,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
             version: 1,
             contents: vec![],
             slots: vec![],
-            body: serde_json::Value::Null,
+            body: backout_model::JsonText::default(),
         },
     }
 }

@@ -139,9 +139,7 @@ impl Store {
         let connection = temporary(self)?;
         let replay = Replay::begin(self, &connection)?;
         let looked = self.read(|transaction| {
-            let records: u64 = transaction
-                .query_row("SELECT count(*) FROM record", [], |row| row.get(0))
-                .unwrap_or(0);
+            let records = self.record_count(transaction).unwrap_or(0);
             self.verify_structure(transaction, &mut report);
             self.verify_chain(transaction, &replay, &mut report, &mut |done| {
                 progress(done, records);
@@ -244,14 +242,15 @@ impl Store {
         replay: &Transaction<'_>,
     ) -> Result<Vec<(OperationId, Slot)>, StorageError> {
         let named = |error| self.named(error);
+        // What was taken back is gathered once, not looked for again for every inode.
         let mut statement = replay
             .prepare(
                 "SELECT slot.operation, slot.depot, slot.name FROM slot
                  JOIN operation ON operation.id = slot.operation
                  WHERE operation.status IN ('applied', 'committed') AND operation.retained = 1
                    AND operation.redone_by IS NULL
-                   AND NOT EXISTS (SELECT 1 FROM operation AS redo
-                                   WHERE redo.undoes = operation.id AND redo.status = 'committed')",
+                   AND operation.id NOT IN (SELECT undoes FROM operation
+                                            WHERE undoes IS NOT NULL AND status = 'committed')",
             )
             .map_err(named)?;
         let rows = statement

@@ -16,12 +16,12 @@ use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::digest_of;
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::stage::Material;
-use crate::file::sys::{Dir, Place, bytes, meta, names};
+use crate::file::sys::{Dir, Place, ToSync, bytes, meta, names};
 
 impl Run<'_> {
     /// Makes the new side of every step, and makes it durable.
     pub(super) fn make_all(&mut self) -> Result<(), FileError> {
-        let mut files: Vec<(OwnedFd, &TargetPath)> = Vec::new();
+        let mut files: Vec<ToSync> = Vec::new();
         let mut count = 0_usize;
         let steps = self.steps;
         for (index, step) in steps.iter().enumerate() {
@@ -31,7 +31,7 @@ impl Run<'_> {
             if let Some(file) = self.make(index, after, &step.material)? {
                 count += 1;
                 if count <= SINGLE_SYNCS_MAX {
-                    files.push((file, path));
+                    files.push((file, path.clone(), self.sync_name(true)));
                 }
             }
             self.tools.reach("file.made")?;
@@ -40,8 +40,8 @@ impl Run<'_> {
         if count > SINGLE_SYNCS_MAX {
             return self.sync_file_systems();
         }
-        for (file, path) in &files {
-            self.tools.syncs.file(file, path, self.sync_name(true))?;
+        self.tools.syncs.files(&files)?;
+        for _ in &files {
             self.tools.reach("file.synced")?;
         }
         self.sync_new_directories()

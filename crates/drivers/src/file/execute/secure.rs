@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{SINGLE_SYNCS_MAX, Step};
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, Image, Kind};
-use crate::file::sys::Dir;
+use crate::file::sys::{Dir, ToSync};
 use crate::file::tools::Tools;
 
 const NAME: &str = "keep.file";
@@ -20,14 +20,13 @@ pub(crate) fn secure(tools: &Tools, steps: &[Step]) -> Result<(), FileError> {
     if kept.len() > SINGLE_SYNCS_MAX {
         return sync_file_systems(tools, &kept);
     }
-    for step in kept {
+    // One that we may replace but not read is left to the system, and one whose name is only to come was ours.
+    let opened = kept.into_iter().filter_map(|step| {
         let path = step.change.path();
-        // One that we may replace but not read is left to the system, and one whose name is only to come was ours.
-        if let Ok(file) = Dir::of(path).and_then(|place| place.read()) {
-            tools.syncs.file(file, path, NAME)?;
-        }
-    }
-    Ok(())
+        let file = Dir::of(path).and_then(|place| place.read()).ok()?;
+        Some((file.into(), path.clone(), NAME))
+    });
+    tools.syncs.files(&opened.collect::<Vec<ToSync>>())
 }
 
 fn keeps_a_file(step: &Step) -> bool {

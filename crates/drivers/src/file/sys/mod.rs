@@ -17,4 +17,4 @@ pub(crate) mod syncs;
 
 pub(crate) use dir::{Dir, Place};
 pub(crate) use node::Node;
-pub(crate) use syncs::Syncs;
+pub(crate) use syncs::{Syncs, ToSync};

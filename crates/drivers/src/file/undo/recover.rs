@@ -98,10 +98,19 @@ impl<'t> Settling<'t> {
         let steps: Vec<Step> = units.into_iter().flat_map(|(_, steps)| steps).collect();
         let parents = self.parents(aim);
         let id = self.recipe.operation;
-        if run(self.tools, id, &steps, &parents, Purpose::Recover).is_ok()
-            || self.tools.is_abandoned()
-        {
-            return Vec::new();
+        let at_once = run(self.tools, id, &steps, &parents, Purpose::Recover);
+        match at_once {
+            Ok(_) => return Vec::new(),
+            Err(_) if self.tools.is_abandoned() => return Vec::new(),
+            // A second try might be told that all is well when it is not.
+            Err(error @ FileError::NotSynced { .. }) => {
+                let kind = outcome_of(&error);
+                return owners
+                    .into_iter()
+                    .map(|owner| (owner, kind.clone()))
+                    .collect();
+            }
+            Err(_) => {}
         }
         let mut failures = Vec::new();
         let mut rest = steps.as_slice();
