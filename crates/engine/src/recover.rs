@@ -5,6 +5,8 @@
 //!   records ride with the next sync). If everything the operation wanted is in place, it is kept. The same holds if
 //!   a repair had to leave later records out.
 //! - An interrupted undo is finished: somebody asked for it, and undoing is repeatable.
+//! - What could not be settled is in doubt, and tried again whenever somebody asks for a recovery: the disk may have
+//!   room again, or the file that stood in the way may be gone.
 //! - An operation is claimed before it is touched, so that two recoveries never meet on it.
 
 use backout_crashpoint::crash_point;
@@ -30,6 +32,12 @@ impl Engine {
             match self.recover_one(&operation)? {
                 Some(recovered) => report.operations.push(recovered),
                 None => report.running.push(operation.id),
+            }
+        }
+        for operation in self.store.stuck()? {
+            let is_asked = from.is_none_or(|from| operation.lsn > from);
+            if operation.status == Status::InDoubt && is_asked {
+                report.operations.extend(self.recover_one(&operation)?);
             }
         }
         self.store.release_dead()?;
@@ -58,7 +66,9 @@ impl Engine {
 
     /// Settles one armed operation, if its owner is dead and nobody else does it.
     fn recover_one(&self, operation: &Operation) -> Result<Option<Recovered>, EngineError> {
-        if is_alive(&operation.owner) || !self.store.claim(operation, &this_process())? {
+        // Nobody is at work on what is in doubt, not even the process that left it so.
+        let is_at_work = operation.status == Status::Armed && is_alive(&operation.owner);
+        if is_at_work || !self.store.claim(operation, &this_process())? {
             return Ok(None);
         }
         crash_point("recover.claimed");
@@ -96,6 +106,10 @@ impl Engine {
         }
         let outcomes = self.revert(&operation.targets, &effect);
         crash_point("recover.reverted");
+        let status = settled_as(&outcomes, Status::Aborted);
+        if status == operation.status {
+            return Ok((status, outcomes)); // still in doubt, as the journal says already
+        }
         let why = "its process died before it was finished".to_owned();
         let event = Event::Abort {
             id,
@@ -104,7 +118,7 @@ impl Engine {
         };
         self.store
             .append(&Entry::of(vec![event]), Durability::Power)?;
-        Ok((settled_as(&outcomes, Status::Aborted), outcomes))
+        Ok((status, outcomes))
     }
 
     fn finish_undo(
@@ -119,7 +133,11 @@ impl Engine {
             .finish(&effect)
             .unwrap_or_else(|error| failed_everywhere(&undo.targets, &error));
         crash_point("recover.finished");
-        let is_done = outcomes.iter().all(|outcome| outcome.kind.is_settled());
+        let status = settled_as(&outcomes, Status::Committed);
+        if status == undo.status {
+            return Ok((status, outcomes));
+        }
+        let is_done = status == Status::Committed;
         let events = if let Some(operation) = self.store.operation(undone)?.filter(|_| is_done) {
             let step = UndoStep {
                 id: undone,
@@ -145,7 +163,7 @@ impl Engine {
             }]
         };
         self.store.append(&Entry::of(events), Durability::Power)?;
-        Ok((settled_as(&outcomes, Status::Committed), outcomes))
+        Ok((status, outcomes))
     }
 
     /// Rolls back the open tasks whose owner died.

@@ -5,7 +5,7 @@
 //!    │        │         │           │  ▲
 //! refused  aborted    undone ◄──────┘  │ redo
 //!             ▲         └──────────────┘
-//!          in-doubt, failed ─► (aborted | undone) on a later try
+//!          in-doubt, failed ─► (aborted | undone | applied) on a later try
 //! ```
 //!
 //! An operation is *in effect* while its change is in the world: armed (perhaps), applied, committed,
@@ -79,7 +79,12 @@ impl Status {
             Self::InDoubt | Self::Failed => {
                 matches!(
                     next,
-                    Self::Committed | Self::Aborted | Self::Undone | Self::Failed | Self::InDoubt
+                    Self::Applied
+                        | Self::Committed
+                        | Self::Aborted
+                        | Self::Undone
+                        | Self::Failed
+                        | Self::InDoubt
                 )
             }
             Self::Refused | Self::Aborted => false,
@@ -147,8 +152,8 @@ mod tests {
         applied -> committed undone failed
         committed -> undone failed
         undone -> applied committed
-        in-doubt -> committed aborted undone in-doubt failed
-        failed -> committed aborted undone in-doubt failed
+        in-doubt -> applied committed aborted undone in-doubt failed
+        failed -> applied committed aborted undone in-doubt failed
         refused ->
         aborted ->
     ";

@@ -4,79 +4,105 @@
 //! the one that died. Where nobody can tell (another process-id namespace of the same boot), the owner
 //! counts as alive: waiting is safe, stealing is not.
 
-use std::fs;
 use std::sync::OnceLock;
+use std::{fs, io};
 
 use backout_model::Owner;
 
+/// Finds out who this process is, once. A store is not opened without: work of an owner that nobody knows could be
+/// taken for a dead one's.
+pub(crate) fn know_this_process() -> io::Result<&'static Owner> {
+    static THIS: OnceLock<Owner> = OnceLock::new();
+    if let Some(this) = THIS.get() {
+        return Ok(this);
+    }
+    let this = describe(std::process::id())?;
+    Ok(THIS.get_or_init(|| this))
+}
+
 /// Describes this process.
 pub fn this_process() -> Owner {
-    static THIS: OnceLock<Owner> = OnceLock::new();
-    THIS.get_or_init(|| {
-        let pid = std::process::id();
-        Owner {
-            pid,
-            started: start_time(pid).unwrap_or(0),
-            boot: boot_id(),
-            pid_namespace: pid_namespace(),
-        }
+    know_this_process().cloned().unwrap_or_else(|_| Owner {
+        pid: std::process::id(),
+        started: 0,
+        boot: String::new(),
+        pid_namespace: 0,
     })
-    .clone()
 }
 
 /// Describes another process of this machine, such as the shell that a task belongs to.
 pub fn process(pid: u32) -> Option<Owner> {
-    let started = start_time(pid)?;
-    Some(Owner {
+    describe(pid).ok()
+}
+
+fn describe(pid: u32) -> io::Result<Owner> {
+    let gone = || io::Error::new(io::ErrorKind::NotFound, "there is no such process");
+    Ok(Owner {
         pid,
-        started,
-        boot: boot_id(),
-        pid_namespace: pid_namespace(),
+        started: start_time(pid)?.ok_or_else(gone)?,
+        boot: boot_id()?,
+        pid_namespace: pid_namespace()?,
     })
 }
 
-/// Tells whether the owner may still be at work.
+/// Tells whether the owner may still be at work. Where the system does not say, it may.
 pub fn is_alive(owner: &Owner) -> bool {
-    if owner.boot != boot_id() {
-        return false;
+    may_be_alive(owner).unwrap_or(true)
+}
+
+fn may_be_alive(owner: &Owner) -> io::Result<bool> {
+    if owner.boot != boot_id()? {
+        return Ok(false);
     }
-    owner.pid_namespace != pid_namespace() || start_time(owner.pid) == Some(owner.started)
+    if owner.pid_namespace != pid_namespace()? {
+        return Ok(true);
+    }
+    Ok(start_time(owner.pid)? == Some(owner.started))
 }
 
 /// Tells whether the machine was started anew since the owner worked, so that unsynced records may be lost.
 pub fn is_from_another_boot(owner: &Owner) -> bool {
-    owner.boot != boot_id()
+    boot_id().is_ok_and(|boot| owner.boot != boot)
 }
 
-pub(crate) fn boot_id() -> String {
+/// Names the time since the machine was started.
+pub(crate) fn boot_id() -> io::Result<String> {
     static BOOT: OnceLock<String> = OnceLock::new();
-    BOOT.get_or_init(|| {
-        #[cfg(feature = "testing")]
-        if let Ok(boot) = std::env::var("BACKOUT_TEST_BOOT") {
-            return boot;
-        }
-        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        id.trim().to_owned()
-    })
-    .clone()
-}
-
-fn pid_namespace() -> u64 {
-    use std::os::unix::fs::MetadataExt as _;
-    fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
-}
-
-/// Reads field 22 of `/proc/PID/stat`. The command name before it may hold spaces and parentheses, so
-/// fields are counted from the last `)`. A zombie has died.
-fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
-        return None;
+    #[cfg(feature = "testing")]
+    if let Ok(boot) = std::env::var("BACKOUT_TEST_BOOT") {
+        return Ok(boot);
     }
-    fields.nth(18)?.parse().ok()
+    if let Some(boot) = BOOT.get() {
+        return Ok(boot.clone());
+    }
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(BOOT.get_or_init(|| boot.trim().to_owned()).clone())
+}
+
+fn pid_namespace() -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    Ok(fs::metadata("/proc/self/ns/pid")?.ino())
+}
+
+/// Reads field 22 of `/proc/PID/stat`; none if the process is dead. The command name before it may hold spaces and
+/// parentheses, so fields are counted from the last `)`. A zombie has died.
+fn start_time(pid: u32) -> io::Result<Option<u64>> {
+    const ESRCH: i32 = 3;
+    let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // It died between the opening and the reading.
+        Err(error) if error.raw_os_error() == Some(ESRCH) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some((_, fields)) = stat.rsplit_once(')') else {
+        return Ok(None);
+    };
+    let mut fields = fields.split_whitespace();
+    if matches!(fields.next(), None | Some("Z" | "X")) {
+        return Ok(None);
+    }
+    Ok(fields.nth(18).and_then(|started| started.parse().ok()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The open store: one database connection, its rules, and the one way to write through it.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,6 +44,11 @@ pub struct Store {
 impl Store {
     /// Opens the store in `path`, making it if it is not there.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
+        crate::owner::know_this_process().map_err(|source| StorageError::StateDir {
+            path: PathBuf::from("/proc/self"),
+            action: "look at",
+            source,
+        })?;
         let directory = StateDir::open(path)?;
         // Before the journal: whatever others append meanwhile makes it only longer.
         let witness = Witness::read(directory.path());

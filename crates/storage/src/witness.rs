@@ -52,7 +52,7 @@ impl Witness {
 
     /// Gives the last record that must be in the journal now.
     pub(crate) fn must_have(&self) -> Lsn {
-        if self.boot == boot_id() {
+        if boot_id().is_ok_and(|boot| self.boot == boot) {
             self.last
         } else {
             self.durable
@@ -110,7 +110,7 @@ impl WitnessFile {
             } else {
                 before.map_or(Lsn(0), |before| before.durable)
             },
-            boot: boot_id(),
+            boot: boot_id()?,
         };
         let json = serde_json::to_string(&witness)?;
         let mut text = format!("{}{json}", Digest::of(json.as_bytes()));

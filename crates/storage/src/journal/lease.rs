@@ -105,7 +105,8 @@ impl Store {
         self.write(Durability::Process, |transaction| {
             let claimed = transaction
                 .prepare_cached(
-                    "UPDATE operation SET owner = ?3 WHERE id = ?1 AND owner = ?2 AND status = 'armed'",
+                    "UPDATE operation SET owner = ?3 WHERE id = ?1 AND owner = ?2
+                     AND status IN ('armed', 'in-doubt')",
                 )
                 .and_then(|mut s| s.execute(params![id_to_sql(operation.id), was, is]))
                 .map_err(|error| self.named(error))?;

@@ -133,7 +133,7 @@ fn meet(workload: &Workload, fault: (usize, Fault), after: &Tree) -> Result<bool
     let Some(hit) = &ran.hit else {
         return Ok(false);
     };
-    judge(workload, &world, &ran, &before, after)
+    judge(workload, &world, (&ran, &fault.1), &before, after)
         .map(|()| true)
         .map_err(|why| format!("{hit}: {why}\nexit {:?}: {}", ran.code, ran.said))
 }
@@ -141,7 +141,7 @@ fn meet(workload: &Workload, fault: (usize, Fault), after: &Tree) -> Result<bool
 fn judge(
     workload: &Workload,
     world: &World,
-    ran: &Ran,
+    (ran, fault): (&Ran, &Fault),
     before: &Tree,
     after: &Tree,
 ) -> Result<(), String> {
@@ -151,7 +151,10 @@ fn judge(
         Some(0) if at_once != *after => {
             return Err(format!("it says done, but\n{}", at_once.difference(after)));
         }
-        Some(0) if is_sync => return Err("it goes on after a failed sync".to_owned()),
+        // One that was only interrupted may be asked again.
+        Some(0) if is_sync && *fault != Fault::Fails(Errno::EINTR) => {
+            return Err("it goes on after a failed sync".to_owned());
+        }
         Some(0) => {}
         Some(1..=3) if ran.said.trim().is_empty() => return Err("it says nothing".to_owned()),
         // The loader could not start the program at all.

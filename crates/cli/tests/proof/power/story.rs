@@ -125,7 +125,6 @@ impl Story {
         }
         world.file("pair", &noise(100_000));
         fs::hard_link(world.path("pair"), world.path("pair too")).unwrap();
-        world.ok(&["status"]);
         rustix::fs::syncfs(fs::File::open(mounted.work()).unwrap()).unwrap();
         let moment = || Moment {
             position: recorder.position(),
