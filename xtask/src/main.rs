@@ -1,9 +1,10 @@
-//! The project's own chores: `cargo xtask ci | test | lint | crash | bench | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | fuzz | bench | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
 mod apt;
 mod demo;
+mod fuzz;
 mod run;
 mod tidy;
 
@@ -17,6 +18,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   lint     format, clippy, docs and tidiness
   test     every test; installs the Debian packages the tests need (as root)
   crash    every pair of crash points: a crash, and a crash of the recovery (minutes)
+  damage   every page of a store truncated, flipped, zeroed, spliced, deleted; and repaired (minutes)
+  fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
   bench    measure against what a user would do instead, write docs/benchmarks.md
   demo     show the main job in a temporary directory";
 
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
         Some("lint") => lint(),
         Some("test") => test(&rest),
         Some("crash") => crash(),
+        Some("damage") => damage(),
+        Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),
         Some("demo") => demo::demo(),
         _ => Err(USAGE.to_owned()),
@@ -119,6 +124,14 @@ fn crash() -> Result<(), String> {
     ]);
     tests.args(["crash::"]).env("BACKOUT_EVERY_PAIR", "1");
     run_all(vec![Step::new("every pair of crash points", &mut tests)])
+}
+
+fn damage() -> Result<(), String> {
+    let mut tests = cargo();
+    tests.args(["test", "--package", "backout-cli", "--features", "testing"]);
+    tests.args(["--test", "proof", "damage::"]);
+    tests.env("BACKOUT_EVERY_DAMAGE", "1");
+    run_all(vec![Step::new("every damage", &mut tests)])
 }
 
 fn bench(rest: &[String]) -> Result<(), String> {

@@ -63,7 +63,7 @@ pub enum StorageError {
     /// A repair would pull the store away from a process that is using it.
     #[error("the store is being used by process {pid}")]
     InUse {
-        /// The process.
+        /// The process; 0 if nobody can tell which it is.
         pid: u32,
     },
     /// The state directory vanished while it was in use.

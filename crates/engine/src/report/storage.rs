@@ -102,7 +102,11 @@ fn journal(error: &StorageError) -> Report {
         }
         StorageError::InUse { pid } => {
             Report::refused("nothing was repaired: the store is being used")
-                .because(format!("process {pid} is writing through it"))
+                .because(if *pid == 0 {
+                    "another process has it open".to_owned()
+                } else {
+                    format!("process {pid} is writing through it")
+                })
                 .next("try again when it is done")
         }
         other => Report::refused(other.to_string()),

@@ -27,7 +27,7 @@ impl Clock for TestClock {
 pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) clock: Arc<TestClock>,
-    directory: tempfile::TempDir,
+    pub(crate) directory: tempfile::TempDir,
 }
 
 impl World {
@@ -67,7 +67,7 @@ impl World {
         id(number)
     }
 
-    fn commit(&self, number: u64, targets: &[Target]) -> OperationId {
+    pub(crate) fn commit(&self, number: u64, targets: &[Target]) -> OperationId {
         let id = self.arm(number, targets);
         self.append(vec![
             Event::Applied {
@@ -84,7 +84,7 @@ pub(crate) fn id(number: u64) -> OperationId {
     OperationId::from_bits(number << 48)
 }
 
-fn node(path: &str) -> Target {
+pub(crate) fn node(path: &str) -> Target {
     Target::node(TargetPath::new(path).unwrap())
 }
 
