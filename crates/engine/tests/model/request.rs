@@ -75,6 +75,9 @@ pub(crate) enum Plan {
 
 const MODES: [&str; 5] = ["u+x,go-r", "0600", "u+s", "a=rX", "1777"];
 
+/// An ordinary user must still be able to look at everything afterwards.
+const MODES_OF_A_USER: [&str; 5] = ["u+x,go-r", "0700", "u+s", "u=rwX,go=", "1777"];
+
 /// Makes up a request.
 pub(crate) fn imagine(dice: &mut Dice, tag: usize, can_nest: bool) -> Plan {
     let at = dice.name();
@@ -116,7 +119,11 @@ pub(crate) fn imagine(dice: &mut Dice, tag: usize, can_nest: bool) -> Plan {
         19 => Plan::HardLink { at, to },
         20 => Plan::Chmod {
             at,
-            mode: dice.pick(&MODES),
+            mode: dice.pick(if rustix::process::geteuid().is_root() {
+                &MODES
+            } else {
+                &MODES_OF_A_USER
+            }),
             recursive,
         },
         21 => Plan::Chown {

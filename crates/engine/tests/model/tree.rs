@@ -180,11 +180,11 @@ fn set_mtime(path: &Path, nanoseconds: i64) {
     let _set = rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
 }
 
-/// `user::rw-, user:1234:rwx, group::r--, mask::rwx, other::r--`
+/// `user::rwx, user:1234:rwx, group::r--, mask::rwx, other::r--`
 fn acl() -> Vec<u8> {
     let mut list = 2_u32.to_le_bytes().to_vec();
     for (tag, permissions, id) in [
-        (1_u16, 6_u16, u32::MAX),
+        (1_u16, 7_u16, u32::MAX),
         (2, 7, 1234),
         (4, 4, u32::MAX),
         (16, 7, u32::MAX),
