@@ -18,6 +18,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test     every test; installs the Debian packages the tests need (as root)
   crash    every pair of crash points: a crash, and a crash of the recovery (minutes)
   bench    measure against what a user would do instead, write docs/benchmarks.md
+           bench --peers: the race against other tools, which it installs into target/peers (half an hour)
+           bench long: a store with a million records (a quarter of an hour)
   demo     show the main job in a temporary directory";
 
 fn main() -> ExitCode {
