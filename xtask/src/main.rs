@@ -3,6 +3,7 @@
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
 mod apt;
+mod crash;
 mod demo;
 mod fuzz;
 mod run;
@@ -17,7 +18,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   ci       lint and test: what CI runs
   lint     format, clippy, docs and tidiness
   test     every test; installs the Debian packages the tests need (as root)
-  crash    every pair of crash points: a crash, and a crash of the recovery (minutes)
+  crash    every pair of crash points, power cuts, errors, kills: `crash --help` (minutes)
   damage   every page of a store truncated, flipped, zeroed, spliced, deleted; and repaired (minutes)
   fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
   bench    measure against what a user would do instead, write docs/benchmarks.md
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         Some("ci") => lint().and_then(|()| test(&rest)),
         Some("lint") => lint(),
         Some("test") => test(&rest),
-        Some("crash") => crash(),
+        Some("crash") => crash::crash(&rest),
         Some("damage") => damage(),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),
@@ -110,22 +111,6 @@ fn test(filters: &[String]) -> Result<(), String> {
             "backout-cli/testing",
         ]),
     )])
-}
-
-fn crash() -> Result<(), String> {
-    apt::install_what_tests_need()?;
-    let mut tests = cargo();
-    tests.args([
-        "test",
-        "--package",
-        "backout-cli",
-        "--features",
-        "testing",
-        "--test",
-        "proof",
-    ]);
-    tests.args(["crash::"]).env("BACKOUT_EVERY_PAIR", "1");
-    run_all(vec![Step::new("every pair of crash points", &mut tests)])
 }
 
 fn damage() -> Result<(), String> {

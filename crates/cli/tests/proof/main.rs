@@ -24,5 +24,6 @@ mod memory;
 mod power;
 mod processes;
 mod random;
+mod storm;
 mod world;
 mod zoo;
