@@ -50,25 +50,40 @@ bites! {
     without_the_sync_of_changed_directories: "apply.dir";
     without_the_sync_of_restored_files: "undo.file";
     without_the_sync_of_restored_directories: "undo.dir";
-    without_the_sync_of_the_depot: "depot.link";
     without_the_sync_of_a_kept_file: "keep.file";
     without_the_sync_of_a_pack: "pack.file";
-    without_the_sync_of_the_name_of_a_pack: "pack.dir";
+}
+
+/// Nothing promises that the names in one directory are durable before those in another, or a name with its file. These
+/// three file systems see to both by themselves, so leaving out the syncs shows nothing here; they are made all the
+/// same. Counted by `cargo xtask crash --bites N`.
+#[test]
+fn without_the_syncs_that_these_file_systems_make_needless() {
+    if std::env::var_os("BACKOUT_VIOLATIONS").is_some() {
+        for name in ["depot.link", "pack.dir"] {
+            losses_without(name, number("BACKOUT_IMAGES", IMAGES), usize::MAX);
+        }
+    }
 }
 
 fn bites_without(name: &str) {
     let images = number("BACKOUT_IMAGES", 2 * IMAGES);
     let enough = number("BACKOUT_VIOLATIONS", 1);
+    let found = losses_without(name, images, enough);
+    assert!(
+        found > 0,
+        "nothing is lost without the sync {name}: is it needed?"
+    );
+}
+
+fn losses_without(name: &str, images: usize, enough: usize) -> usize {
     let mut found = 0;
     for kind in [BTRFS, EXT4, XFS] {
         if found < enough {
             found += cut(kind, Some(name), images, enough).len();
         }
     }
-    assert!(
-        found > 0,
-        "nothing is lost without the sync {name}: is it needed?"
-    );
+    found
 }
 
 fn number(name: &str, default: usize) -> usize {
