@@ -185,7 +185,7 @@ fn faster(text: &mut String, standings: &[Standing]) {
     }
 }
 
-/// Why somebody may be faster. Which syncs are made was counted with strace.
+/// Why somebody may be faster. Which syncs are made was seen with strace once, for these versions (not for `cp`).
 fn reason(name: &str) -> &'static str {
     match name {
         "`cp -a`" => {
