@@ -185,18 +185,29 @@ fn faster(text: &mut String, standings: &[Standing]) {
     }
 }
 
-/// Why somebody may be faster.
+/// Why somebody may be faster. Which syncs are made was seen with strace once, for these versions (not for `cp`).
 fn reason(name: &str) -> &'static str {
     match name {
         "`cp -a`" => {
             "It syncs nothing: after a power cut its copy may be empty. It must be told beforehand, and keeps no record."
         }
-        "shadow git" | "jj" => "It syncs nothing, and keeps only what git keeps.",
-        "doover" => "It does not sync its snapshot: after a power cut there may be no undo.",
-        "undo-core" => {
-            "It syncs its journal only, and restores in place without checking for later edits."
+        "shadow git" => {
+            "It syncs nothing, neither its objects nor what it restores; and before a step that follows an undo its checkpoint finds \
+             nothing new to keep."
         }
-        _ => "It does not sync what it restores.",
+        "doover" => {
+            "It syncs its journal, but neither its snapshot nor what it restores: after a power cut either may be empty."
+        }
+        "undo-core" => {
+            "It syncs files but no directories, and does not look whether somebody else changed the file since."
+        }
+        "agent-undo" => {
+            "Its undo syncs nothing, and does not look whether somebody else changed the file since."
+        }
+        "restic" | "borg" | "jj" => {
+            "It syncs its repository, not what it restores; and before a step that follows an undo it finds nothing new to keep."
+        }
+        _ => "It was not looked at yet.",
     }
 }
 
