@@ -1,6 +1,6 @@
 //! Random numbers that come again from the same seed.
 
-/// SplitMix64: small, and good enough to choose with.
+/// `SplitMix64`: small, and good enough to choose with.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 

@@ -203,7 +203,7 @@ impl<'w> Worker<'w> {
             self.kills += usize::from(is_running(&mut child));
             child.kill().unwrap();
         }
-        ended(child.wait_with_output().unwrap())
+        ended(&child.wait_with_output().unwrap())
     }
 }
 
@@ -211,10 +211,10 @@ fn is_running(child: &mut Child) -> bool {
     child.try_wait().unwrap().is_none()
 }
 
-fn ended(output: Output) -> End {
+fn ended(output: &Output) -> End {
     match output.status.code() {
         None => End::Killed,
         Some(0) => End::Done(serde_json::from_slice(&output.stdout).unwrap()),
-        Some(_) => End::Refused(said(&output)),
+        Some(_) => End::Refused(said(output)),
     }
 }

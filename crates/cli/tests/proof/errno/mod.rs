@@ -155,10 +155,9 @@ fn judge(
         Some(0) if is_sync && *fault != Fault::Fails(Errno::EINTR) => {
             return Err("it goes on after a failed sync".to_owned());
         }
-        Some(0) => {}
         Some(1..=3) if ran.said.trim().is_empty() => return Err("it says nothing".to_owned()),
-        // The loader could not start the program at all.
-        Some(1..=3 | 126 | 127) => {}
+        // With the last two the loader could not start the program at all.
+        Some(0..=3 | 126 | 127) => {}
         _ => return Err("it did not end by itself".to_owned()),
     }
     let output = world.run(&["recover"]);

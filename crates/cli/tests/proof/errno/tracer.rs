@@ -89,6 +89,7 @@ pub(crate) fn run(command: &Command, fault: Option<(usize, Fault)>) -> Ran {
                 .open(said.path())
                 .unwrap(),
         ));
+    #[expect(clippy::zombie_processes, reason = "the tracer waits for it")]
     let mut child = gate.spawn().unwrap();
     let main = Pid::from_raw(i32::try_from(child.id()).unwrap());
     let options = Options::PTRACE_O_TRACESYSGOOD
@@ -108,7 +109,7 @@ pub(crate) fn run(command: &Command, fault: Option<(usize, Fault)>) -> Ran {
         hit: None,
         inside: HashMap::new(),
     };
-    let code = tracer.to_the_end();
+    let code = tracer.follow();
     Ran {
         code,
         calls: tracer.calls,
@@ -118,7 +119,7 @@ pub(crate) fn run(command: &Command, fault: Option<(usize, Fault)>) -> Ran {
 }
 
 impl Tracer {
-    fn to_the_end(&mut self) -> Option<i32> {
+    fn follow(&mut self) -> Option<i32> {
         // Only what this thread started: other tests wait for theirs.
         let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
         loop {
