@@ -28,8 +28,21 @@ pub enum PathError {
 }
 
 /// An absolute path without `.`, `..` or doubled slashes.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Eq, PartialOrd, Ord)]
 pub struct TargetPath(PathBuf);
+
+// Normal paths are equal if their bytes are: no need to take them apart, as the standard library does.
+impl PartialEq for TargetPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl std::hash::Hash for TargetPath {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
+    }
+}
 
 impl TargetPath {
     /// Checks and normalises a path. `.` and doubled slashes are dropped; `..` is refused, since only

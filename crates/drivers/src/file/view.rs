@@ -1,5 +1,6 @@
 //! Showing an effect: where each target stands now, and what it was before and after.
 
+use std::collections::HashSet;
 use std::io::Read as _;
 
 use backout_model::{Effect, Target, TargetPath};
@@ -66,11 +67,13 @@ pub(crate) fn examine(effect: &Effect) -> Result<Vec<Examined>, FileError> {
     let mut examined = Vec::new();
     let mut locks = Locks::default();
     let states = judge_all(&recipe, &completion)?;
+    let paths: HashSet<&TargetPath> = recipe.changes.iter().map(Change::path).collect();
+    let brought: HashSet<&TargetPath> = recipe.changes.iter().filter_map(brings).collect();
     for (change, state) in std::iter::zip(&recipe.changes, states) {
         let state = match state {
             State::After => {
                 let locked = locks.why(change);
-                let hindered = locked.or(filled(change, &recipe)?.or(homeless(change, &recipe)?));
+                let hindered = locked.or(filled(change, &paths)?.or(homeless(change, &brought)?));
                 hindered.map_or(State::After, |why| State::Other { why })
             }
             state => state,
@@ -85,7 +88,7 @@ pub(crate) fn examine(effect: &Effect) -> Result<Vec<Examined>, FileError> {
 }
 
 /// Tells what stands in a directory that the operation made and that is not its own.
-fn filled(change: &Change, recipe: &FileRecipe) -> Result<Option<String>, FileError> {
+fn filled(change: &Change, own: &HashSet<&TargetPath>) -> Result<Option<String>, FileError> {
     let Change::Set {
         path,
         before,
@@ -98,12 +101,7 @@ fn filled(change: &Change, recipe: &FileRecipe) -> Result<Option<String>, FileEr
         return Ok(None);
     }
     let mut names = Dir::of(path)?.enter()?.names()?;
-    names.retain(|name| {
-        !recipe
-            .changes
-            .iter()
-            .any(|other| *other.path() == path.join(name))
-    });
+    names.retain(|name| !own.contains(&path.join(name)));
     let Some(first) = names.first() else {
         return Ok(None);
     };
@@ -115,23 +113,24 @@ fn filled(change: &Change, recipe: &FileRecipe) -> Result<Option<String>, FileEr
     Ok(Some(format!("the directory is not empty: {first}{more}")))
 }
 
+/// Gives the name that an undo of a change brings something back to.
+fn brings(change: &Change) -> Option<&TargetPath> {
+    match change {
+        Change::Set { path, .. } => Some(path),
+        Change::Move { from, .. } => Some(from),
+        Change::Retouch { .. } => None,
+    }
+}
+
 /// Tells that what is to come back has no directory any more to come back to.
-fn homeless(change: &Change, recipe: &FileRecipe) -> Result<Option<String>, FileError> {
+fn homeless(change: &Change, brought: &HashSet<&TargetPath>) -> Result<Option<String>, FileError> {
     let (path, comes_back) = match change {
         Change::Set { path, before, .. } => (path, !before.is_absent()),
         Change::Move { from, .. } => (from, true),
         Change::Retouch { .. } => return Ok(None),
     };
-    let is_brought = |above: &TargetPath| {
-        let brings = |other: &Change| match other {
-            Change::Set { path, .. } => path == above,
-            Change::Move { from, .. } => from == above,
-            Change::Retouch { .. } => false,
-        };
-        recipe.changes.iter().any(brings)
-    };
     let is_there = || Ok::<_, FileError>(Current::at(path)?.place.is_some());
-    let is_homeless = comes_back && !path.ancestors().any(|above| is_brought(&above));
+    let is_homeless = comes_back && !path.ancestors().any(|above| brought.contains(&above));
     Ok((is_homeless && !is_there()?).then(|| without_directory(path)))
 }
 
