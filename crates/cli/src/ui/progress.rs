@@ -9,6 +9,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Work that is done sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(400);
 
+/// How long to wait before the bar is shown. Tests do not wait.
+fn patience() -> Duration {
+    #[cfg(feature = "testing")]
+    if std::env::var_os("BACKOUT_TEST_IMPATIENT").is_some() {
+        return Duration::ZERO;
+    }
+    PATIENCE
+}
+
 /// A bar on stderr that appears when patience ends, and leaves no trace.
 #[derive(Debug)]
 pub(crate) struct Bar {
@@ -21,7 +30,7 @@ impl Bar {
     /// Makes a bar that is not seen yet.
     pub(crate) fn new() -> Self {
         let drawn = ProgressBar::hidden();
-        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {pos}/{len} {elapsed}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {percent:>3}% {elapsed}") {
             drawn.set_style(style.progress_chars("━╸ "));
         }
         Self {
@@ -39,11 +48,19 @@ impl Bar {
 
 impl Progress for Bar {
     fn total(&self, items: u64) {
-        self.drawn.set_length(items);
+        // The next piece of work begins anew.
+        let is_done = self
+            .drawn
+            .length()
+            .is_some_and(|length| self.drawn.position() >= length);
+        if is_done || self.drawn.length() != Some(items) {
+            self.drawn.set_position(0);
+            self.drawn.set_length(items);
+        }
     }
 
     fn advance(&self, items: u64) {
-        if self.began.elapsed() >= PATIENCE && !self.is_shown.swap(true, Ordering::Relaxed) {
+        if self.began.elapsed() >= patience() && !self.is_shown.swap(true, Ordering::Relaxed) {
             self.drawn.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.drawn.inc(items);

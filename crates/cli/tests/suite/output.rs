@@ -89,3 +89,17 @@ fn nobody_is_asked_to_type_a_file() {
     [exit code 2]
     ");
 }
+
+#[test]
+fn an_undo_of_many_files_shows_how_far_it_is_and_leaves_no_trace() {
+    let world = World::new();
+    let write = |number| format!(r#"{{"write": {{"path": "f{number}", "text": "new"}}}}"#);
+    let changes: Vec<String> = (0..50).map(write).collect();
+    let batch = format!(r#"{{"changes": [{}]}}"#, changes.join(", "));
+    assert_eq!(world.piped(batch.as_bytes(), ["batch"]).code, 0);
+    let shown = world.impatient_terminal(80, ["undo"]).out;
+    assert!(shown.contains('%') && shown.contains('━'), "{shown:?}");
+    // The line of the bar is erased before anything else is said.
+    let (_, said) = shown.rsplit_once("\u{1b}[2K").unwrap();
+    assert!(!said.contains('━') && said.contains("undid"), "{said:?}");
+}

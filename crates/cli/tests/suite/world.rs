@@ -115,6 +115,21 @@ impl World {
 
     /// Runs the command with all its streams on a terminal, which shows colours.
     pub(crate) fn terminal<const N: usize>(&self, columns: u16, arguments: [&str; N]) -> Ran {
+        self.on_terminal(columns, self.command(&arguments))
+    }
+
+    /// The same, with a progress bar for whatever takes time at all.
+    pub(crate) fn impatient_terminal<const N: usize>(
+        &self,
+        columns: u16,
+        arguments: [&str; N],
+    ) -> Ran {
+        let mut command = self.command(&arguments);
+        command.env("BACKOUT_TEST_IMPATIENT", "1");
+        self.on_terminal(columns, command)
+    }
+
+    fn on_terminal(&self, columns: u16, mut command: Command) -> Ran {
         let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         rustix::pty::grantpt(&master).unwrap();
         rustix::pty::unlockpt(&master).unwrap();
@@ -126,7 +141,6 @@ impl World {
             ws_ypixel: 0,
         };
         rustix::termios::tcsetwinsize(&master, size).unwrap();
-        let mut command = self.command(&arguments);
         command.env("TERM", "xterm");
         {
             let slave = || {

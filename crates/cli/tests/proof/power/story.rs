@@ -26,6 +26,12 @@ const BATCH: &str = r#"{"changes": [
 
 /// Every way to write and to take back, each building on what was before.
 const STEPS: &[&[&str]] = &[
+    &["write", "app.toml", "--text", "port = 0\n"],
+    &["undo"],
+    &["write", "-p", "src/deep/first", "--text", "first"],
+    &["write", "pair", "--text", "one of two large names"],
+    &[FOREIGN, "fresh"],
+    &["write", "fresh", "--text", "over what was never synced"],
     &[
         "write",
         "app.toml",
@@ -72,12 +78,6 @@ const STEPS: &[&[&str]] = &[
     &["--task", "t", "write", "a/b/new", "--text", "newer"],
     &["rollback", "t"],
     &["undo"],
-    &["write", "pair", "--text", "one of two large names"],
-    &["write", "app.toml", "--text", "port = 4\n"],
-    &["undo"],
-    &["write", "src/deep/last", "-p", "--text", "last"],
-    &[FOREIGN, "fresh"],
-    &["write", "fresh", "--text", "over what was never synced"],
     &[FOREIGN, "small"],
     &[
         "write",

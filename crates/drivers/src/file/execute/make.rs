@@ -25,6 +25,7 @@ impl Run<'_> {
         let mut count = 0_usize;
         let steps = self.steps;
         for (index, step) in steps.iter().enumerate() {
+            self.tools.progress.advance(1);
             let Change::Set { path, after, .. } = &step.change else {
                 continue;
             };

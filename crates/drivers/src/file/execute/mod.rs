@@ -146,9 +146,10 @@ pub(crate) fn run(
         shared: HashSet::new(),
         gaps: Vec::new(),
     };
-    tools
-        .progress
-        .total(u64::try_from(steps.len()).unwrap_or(0));
+    // An undo has told how much there is when it began to judge.
+    if purpose != Purpose::Undo {
+        tools.progress.total(steps.len() as u64 * 2);
+    }
     let times = settle::times_of(parents);
     let all_times = run.times_of_all();
     match run.all(parents, &times) {

@@ -44,7 +44,10 @@ pub(crate) fn prepare_undo(
     };
     undo.forget_trees_without_depot()?;
     let mut outcomes = Vec::new();
+    // Each is judged, made and put in place.
+    tools.progress.total(recipe.changes.len() as u64 * 3);
     for (change, state) in std::iter::zip(&recipe.changes, states).rev() {
+        tools.progress.advance(1);
         let kind = undo.take_back(change, state)?;
         outcomes.extend(outcomes_of(change, &kind).into_iter().rev());
         tools.reach("file.judged")?;
