@@ -146,7 +146,11 @@ fn obtain_kept(
         meta,
         without: None,
     };
-    let said = format!("`{path}` comes back as a file of its own: its other names changed since");
+    let why = match node {
+        Some(_) => "its other names changed since",
+        None => "the inode that was kept is gone",
+    };
+    let said = format!("`{path}` comes back as a file of its own: {why}");
     Ok(
         obtain(tools, path, &file, anyway)?.map(|obtained| Obtained {
             note: Some(said),
