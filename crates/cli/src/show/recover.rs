@@ -16,7 +16,7 @@ pub(super) const fn is_stuck(recovered: &Recovered) -> bool {
 
 /// Shows what recovery did.
 pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
-    if report.operations.is_empty() && report.tasks.is_empty() {
+    if report.operations.is_empty() && report.tasks.is_empty() && report.running.is_empty() {
         session.ui.done("nothing was left unfinished\n");
     }
     let here = session.here.clone();

@@ -148,6 +148,8 @@ fn judge(
     let is_sync = ran.hit.as_ref().is_some_and(|hit| calls::syncs(hit.name));
     let at_once = world.tree().without_times();
     match ran.code {
+        // An owner that could not be looked at counts as alive.
+        Some(0) if ran.said.contains("left alone") => {}
         Some(0) if at_once != *after => {
             return Err(format!("it says done, but\n{}", at_once.difference(after)));
         }

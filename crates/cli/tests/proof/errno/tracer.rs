@@ -72,7 +72,10 @@ enum Ending {
 /// Runs `command`; its call number `k` (from 1) meets the fault.
 pub(crate) fn run(command: &Command, fault: Option<(usize, Fault)>) -> Ran {
     let said = tempfile::NamedTempFile::new().unwrap();
-    let file = || Stdio::from(said.reopen().unwrap());
+    let file = || {
+        let opened = std::fs::File::options().append(true).open(said.path());
+        Stdio::from(opened.unwrap())
+    };
     // The shell waits for a line, so that there is time to attach.
     let mut gate = Command::new("/bin/sh");
     gate.args(["-c", "read line; exec \"$@\"", "sh"])
@@ -83,12 +86,7 @@ pub(crate) fn run(command: &Command, fault: Option<(usize, Fault)>) -> Ran {
         .envs(command.get_envs().filter_map(|(k, v)| Some((k, v?))))
         .stdin(Stdio::piped())
         .stdout(file())
-        .stderr(Stdio::from(
-            std::fs::File::options()
-                .append(true)
-                .open(said.path())
-                .unwrap(),
-        ));
+        .stderr(file());
     #[expect(clippy::zombie_processes, reason = "the tracer waits for it")]
     let mut child = gate.spawn().unwrap();
     let main = Pid::from_raw(i32::try_from(child.id()).unwrap());
