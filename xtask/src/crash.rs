@@ -38,6 +38,13 @@ pub(crate) fn crash(arguments: &[String]) -> Result<(), String> {
         ["--storm", rounds] => ("storm", "storm::", vec![("BACKOUT_STORM_ROUNDS", rounds)]),
         _ => return Err(USAGE.to_owned()),
     };
+    if let [option, count] = words.as_slice()
+        && !count.parse::<usize>().is_ok_and(|count| count > 0)
+    {
+        return Err(format!(
+            "{option} wants a number above 0, not `{count}`\n\n{USAGE}"
+        ));
+    }
     apt::install_what_tests_need()?;
     let mut tests = cargo();
     tests

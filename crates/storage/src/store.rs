@@ -61,13 +61,7 @@ impl Store {
         })?;
         let mut store = Self {
             identity: (found.dev(), found.ino()),
-            witness: Mutex::new(WitnessFile::of(directory.path())),
-            directory,
-            clock,
-            connection: Mutex::new(connection),
-            is_poisoned: AtomicBool::new(false),
-            appended: Mutex::new(None),
-            lost: None,
+            ..Self::detached(directory, clock, connection)
         };
         // A journal whose end cannot be read says so to whoever reads it.
         let last = store.read(|transaction| store.last_record(transaction));

@@ -133,7 +133,8 @@ impl Store {
         Ok(())
     }
 
-    fn pack_files(&self) -> Result<Vec<(i64, PathBuf)>, StorageError> {
+    /// Lists the packs that are there, oldest first.
+    pub(crate) fn pack_files(&self) -> Result<Vec<(i64, PathBuf)>, StorageError> {
         let directory = self.directory.path().join(CONTENTS);
         let failed = |source| pack::failed(&directory, "list", source);
         let mut files = Vec::new();
@@ -145,6 +146,7 @@ impl Store {
                 .and_then(|name| name.strip_suffix(".pack")?.parse().ok());
             files.extend(id.map(|id| (id, entry.path())));
         }
+        files.sort();
         Ok(files)
     }
 

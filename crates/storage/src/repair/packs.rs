@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
 
 use backout_model::Digest;
 use backout_model::ports::Durability;
@@ -13,7 +12,6 @@ use serde::Serialize;
 
 use crate::contents::pack::{self, Place};
 use crate::contents::rows::to_digest;
-use crate::state_dir::CONTENTS;
 use crate::{StorageError, Store};
 
 /// What became of chunks.
@@ -41,7 +39,7 @@ impl Store {
         let named = |error| self.named(error);
         let mut sound: HashMap<Digest, Place> = HashMap::new();
         let mut packs = Vec::new();
-        for (id, path) in packs_of(self)? {
+        for (id, path) in self.pack_files()? {
             let failed = |source| pack::failed(&path, "read", source);
             let length = fs::metadata(&path).map_err(failed)?.len();
             let places = pack::salvage(&path, id).map_err(failed)?;
@@ -132,20 +130,4 @@ impl Store {
         }
         Ok(known)
     }
-}
-
-fn packs_of(store: &Store) -> Result<Vec<(i64, PathBuf)>, StorageError> {
-    let directory = store.directory.path().join(CONTENTS);
-    let failed = |source| pack::failed(&directory, "list", source);
-    let mut packs = Vec::new();
-    for entry in fs::read_dir(&directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        let id = name
-            .to_str()
-            .and_then(|name| name.strip_suffix(".pack")?.parse().ok());
-        packs.extend(id.map(|id| (id, entry.path())));
-    }
-    packs.sort();
-    Ok(packs)
 }
