@@ -238,13 +238,15 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
     let connection = Connection::open_with_flags(directory.journal(), flags).map_err(named)?;
     configure(&connection).map_err(named)?;
     if format_of(&connection).map_err(named)? == 0 {
-        if tables_in(&connection).map_err(named)? != 0 {
-            return Err(not_whole("it has tables, but no format"));
-        }
         let lock = match lock {
             Some(lock) => lock,
             None => directory.lock()?,
         };
+        // Only under the lock: before it, somebody may just be making them.
+        let is_unmade = format_of(&connection).map_err(named)? == 0;
+        if is_unmade && tables_in(&connection).map_err(named)? != 0 {
+            return Err(not_whole("it has tables, but no format"));
+        }
         create(directory, &connection)?;
         directory.note_format(&lock)?;
     }

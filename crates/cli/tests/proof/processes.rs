@@ -68,6 +68,23 @@ fn eight_processes_on_one_store_lose_nothing() {
     world.check_store();
 }
 
+/// One that looked for the format just before another made the tables called the journal damaged.
+#[test]
+fn a_store_that_many_open_first_is_whole_for_all() {
+    for _ in 0..25 {
+        let world = World::in_memory();
+        let names: Vec<_> = (0..8).map(|number| format!("file-{number}")).collect();
+        let children: Vec<_> = names
+            .iter()
+            .map(|name| world.spawn(&["write", name, "--text", name]))
+            .collect();
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", said(&output));
+        }
+    }
+}
+
 #[test]
 fn two_undos_at_once_undo_once() {
     for _ in 0..10 {
