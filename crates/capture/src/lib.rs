@@ -1,0 +1,9 @@
+//! How a command is watched: the kernel's means, and nothing of what is done with what they see.
+//!
+//! - [`live`]: a supervisor that the kernel asks before each mutating call of a process tree.
+//! - [`overlay`]: a view of the file system whose writes land in a layer.
+//!
+//! Nothing here knows the journal, a recipe or a terminal.
+
+pub mod live;
+pub mod overlay;

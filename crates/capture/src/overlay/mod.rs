@@ -1,0 +1,1 @@
+//! A view of the file system whose writes land in a layer.
