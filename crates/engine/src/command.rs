@@ -13,7 +13,7 @@ use backout_storage::{
 };
 use serde::Serialize;
 
-use crate::RepairReport;
+use crate::{RepairReport, RunReport};
 
 /// Who asks, and in what connection.
 #[derive(Debug, Clone, Default)]
@@ -220,6 +220,8 @@ pub enum Reply {
     Collected(GcOutcome),
     /// What a check of the machine found.
     Doctor(DoctorReport),
+    /// What a command did.
+    Ran(RunReport),
     /// How many records were exported.
     Exported {
         /// Their number.

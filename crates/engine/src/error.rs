@@ -118,6 +118,20 @@ pub enum EngineError {
         /// Its number.
         pid: u32,
     },
+    /// The program could not be executed.
+    #[error("the command could not be started")]
+    NotStarted {
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A command cannot be watched here.
+    #[error("the command cannot be watched here")]
+    NoCapture {
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
     /// The machine could not be asked.
     #[error("cannot {action}")]
     Io {

@@ -7,8 +7,10 @@ use std::ffi::c_long;
 pub enum Act {
     /// Open a file for writing, or make it.
     Open {
-        /// The flags.
-        flags: i32,
+        /// Whether it is made if it is not there.
+        creates: bool,
+        /// Whether it is written if it is there.
+        writes: bool,
     },
     /// Cut a file or make it longer.
     Truncate,
@@ -281,7 +283,10 @@ impl Shape {
                 if flags & writes == 0 {
                     Act::Read
                 } else {
-                    Act::Open { flags }
+                    Act::Open {
+                        creates: flags & libc::O_CREAT != 0,
+                        writes: flags & (libc::O_ACCMODE | libc::O_TRUNC) != 0,
+                    }
                 }
             }
             Kind::Truncate => Act::Truncate,

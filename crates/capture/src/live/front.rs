@@ -15,6 +15,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socketpair};
 
+use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
+
 use super::sys;
 
 /// Signals that are meant for the command.
@@ -62,8 +64,18 @@ pub enum Side {
 /// The process that the caller waits for.
 #[derive(Debug)]
 pub struct Front {
+    back: Pid,
     socket: OwnedFd,
     signals: OwnedFd,
+}
+
+/// What the front has to end like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// The command, which ended so.
+    Command(Ending),
+    /// The watching process, which ended so before it could say anything of the command.
+    Back(Ending),
 }
 
 /// The process that watches.
@@ -83,7 +95,8 @@ pub fn split() -> io::Result<Side> {
     // Before the fork, so that no signal falls between.
     let signals = sys::signals(&RELAYED)?;
     Ok(match sys::fork()? {
-        Some(_) => Side::Front(Front {
+        Some(pid) => Side::Front(Front {
+            back: pid,
             socket: front,
             signals,
         }),
@@ -92,8 +105,8 @@ pub fn split() -> io::Result<Side> {
 }
 
 impl Front {
-    /// Waits for the command's end, passing signals on. None if the watching process died.
-    pub fn wait(self) -> io::Result<Option<Ending>> {
+    /// Waits for the command's end, passing signals on.
+    pub fn wait(self) -> io::Result<Waited> {
         loop {
             let mut fds = [
                 PollFd::new(&self.socket, PollFlags::IN),
@@ -112,13 +125,28 @@ impl Front {
             }
             let mut message = [0_u8; 5];
             match recv(&self.socket, &mut message, RecvFlags::DONTWAIT) {
-                Ok((_, 5)) => return Ok(Some(decode(message))),
-                Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+                Ok((_, 5)) => return Ok(Waited::Command(decode(message))),
+                Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) => return self.back_ended(),
                 Ok(_) | Err(rustix::io::Errno::AGAIN) => {}
                 Err(errno) => return Err(errno.into()),
             }
         }
     }
+}
+
+impl Front {
+    /// The watching process has nothing more to say: how it ended is all there is.
+    fn back_ended(&self) -> io::Result<Waited> {
+        let status = waitpid(Some(self.back), WaitOptions::empty())?;
+        let ending = status.and_then(|(_, status)| ending_of(status));
+        Ok(Waited::Back(ending.unwrap_or(Ending::Exited(1))))
+    }
+}
+
+/// Reads how a process ended.
+pub(super) fn ending_of(status: WaitStatus) -> Option<Ending> {
+    let exited = status.exit_status().map(Ending::Exited);
+    exited.or(status.terminating_signal().map(Ending::Signalled))
 }
 
 impl Back {

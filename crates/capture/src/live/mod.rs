@@ -26,7 +26,7 @@ mod sys;
 mod task;
 
 pub use calls::Act;
-pub use front::{Back, Ending, Front, Side, split};
+pub use front::{Back, Ending, Front, Side, Waited, split};
 pub use place::Place;
 pub use spawn::{Child, SpawnError, Spawned, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::calls::{Act, Operand, Shape, as_int, shape_of};
-use super::front::Ending;
+use super::front::{Ending, ending_of};
 use super::place::{Base, Place, of_descriptor, resolve};
 use super::sys::{self, First, Notice, Reply};
 use super::task::Scene;
@@ -477,9 +477,4 @@ fn wait_for_end(notice: &Notice) {
             _ => return,
         }
     }
-}
-
-fn ending_of(status: WaitStatus) -> Option<Ending> {
-    let exited = status.exit_status().map(Ending::Exited);
-    exited.or(status.terminating_signal().map(Ending::Signalled))
 }

@@ -232,6 +232,10 @@ fn differs_where_changed(now: &Meta, wanted: &Meta, other: &Meta) -> Option<Stri
     if wanted.xattrs != other.xattrs {
         seen.xattrs.clone_from(&now.xattrs);
     }
+    let mtime = |meta: &Meta| meta.times.map(|times| times.mtime);
+    if wanted.changes_times_to(other) && mtime(now) != mtime(wanted) {
+        return Some("its time changed".to_owned());
+    }
     seen.times = None;
     reference.times = None;
     differs_in_meta(&seen, &reference, Kind::File)
