@@ -351,3 +351,19 @@ pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, KeepError> {
     let handle = openat(&place.dir, &place.name, flags, Mode::empty()).during("open")?;
     meta::read(node, handle, &path).map_err(|error| KeepError::Meta(error.to_string()))
 }
+
+/// Gives an image the metadata that the thing had before somebody changed it.
+pub(crate) fn with_meta(mut image: Image, dressed: Option<Meta>) -> Image {
+    if let (
+        Some(dressed),
+        Image::File { meta, .. }
+        | Image::Symlink { meta, .. }
+        | Image::Directory { meta }
+        | Image::Special { meta, .. }
+        | Image::Kept { meta, .. },
+    ) = (dressed, &mut image)
+    {
+        *meta = dressed;
+    }
+    image
+}

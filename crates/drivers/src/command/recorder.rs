@@ -12,7 +12,7 @@ use backout_model::{OperationId, TargetPath};
 use rustix::fs::{RenameFlags, fstat, renameat_with};
 use rustix::io::Errno;
 
-use super::keep::{KeepError, Kept, Shelf, meta_of};
+use super::keep::{KeepError, Kept, Shelf, meta_of, with_meta};
 use super::ledger::{Known, Ledger};
 use super::log::{LogWriter, Move, Note};
 use crate::file::recipe::{Image, Kind, Meta};
@@ -797,22 +797,6 @@ const EFBIG: i32 = Errno::FBIG.raw_os_error();
 
 fn node_of(place: &Place) -> Option<Node> {
     place.stat.as_ref().map(Node::of)
-}
-
-/// What was changed before is not what it was.
-fn with_meta(mut image: Image, dressed: Option<Meta>) -> Image {
-    if let (
-        Some(dressed),
-        Image::File { meta, .. }
-        | Image::Symlink { meta, .. }
-        | Image::Directory { meta }
-        | Image::Special { meta, .. }
-        | Image::Kept { meta, .. },
-    ) = (dressed, &mut image)
-    {
-        *meta = dressed;
-    }
-    image
 }
 
 fn with_times(mut image: Image, times: Option<crate::file::recipe::Times>) -> Image {

@@ -9,9 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backout_model::ports::NewContent;
-use backout_model::{Completion, OperationId, Recipe, Target, TargetPath};
+use backout_model::{Completion, OperationId, Recipe, Slot, Target, TargetPath};
+use rustix::fs::{Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 
+use super::keep::with_meta;
 use super::ledger::{Known, Ledger, Standing};
 use super::log::read_log;
 use super::order::in_order;
@@ -22,7 +24,7 @@ use crate::file::plan::targets_of;
 use crate::file::recipe::{
     Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, ParentTimes, Times,
 };
-use crate::file::sys::{Dir, Node, Place, meta};
+use crate::file::sys::{Dir, Node, Place, bytes, meta};
 use crate::file::tools::Tools;
 
 /// How many names changed, and how.
@@ -96,6 +98,7 @@ pub(crate) fn settle(
         contents: std::mem::take(&mut ledger.contents),
         firsts: HashMap::new(),
         last: None,
+        copies: 0,
         known: std::mem::take(&mut ledger.known),
         ledger,
     };
@@ -130,6 +133,7 @@ struct Settling<'t> {
     /// The first name of each inode that has several.
     firsts: HashMap<(u64, u64), TargetPath>,
     last: Option<Arc<Dir>>,
+    copies: usize,
 }
 
 impl Settling<'_> {
@@ -178,7 +182,8 @@ impl Settling<'_> {
         let is_touched = |path: &TargetPath| path.is_below(origin);
         let is_simple = !self.known.keys().any(is_touched)
             && !names.keys().any(|path| path.is_below(now))
-            && !self.known.contains_key(origin);
+            && !self.known.contains_key(origin)
+            && (is_directory || self.node(origin)?.is_none());
         if is_simple {
             let to = Before::MovedTo(now.clone());
             self.before.insert(origin.clone(), to);
@@ -187,7 +192,7 @@ impl Settling<'_> {
         if is_directory {
             return self.flatten(origin, now, names);
         }
-        // Only its metadata was touched: its content is kept now.
+        // Its metadata was touched, or something else has its name: its content is kept now.
         let image = self.kept_now(now, self.known.get(origin).cloned())?;
         self.before.insert(origin.clone(), Before::Image(image));
         Ok(())
@@ -217,11 +222,17 @@ impl Settling<'_> {
             let is_directory = self
                 .node(&here)?
                 .is_some_and(|node| node.kind == Kind::Directory);
+            let is_taken = self.node(&there)?.is_some();
             match self.known.get(&there) {
                 Some(Known::Absent | Known::Whole(_)) => self.walk_new(&here, names)?,
                 _ if is_directory => self.flatten(&there, &here, names)?,
                 Some(dressed @ Known::Dressed { .. }) => {
                     let image = self.kept_now(&here, Some(dressed.clone()))?;
+                    self.before.insert(there, Before::Image(image));
+                    self.look_at.insert(here);
+                }
+                None if is_taken => {
+                    let image = self.kept_now(&here, None)?;
                     self.before.insert(there, Before::Image(image));
                     self.look_at.insert(here);
                 }
@@ -257,30 +268,59 @@ impl Settling<'_> {
 
     /// Keeps what is at a name now, as it was before its metadata changed.
     fn kept_now(&mut self, path: &TargetPath, dressed: Option<Known>) -> Result<Image, FileError> {
-        let mut image = self.image(path)?;
-        if let Image::File {
-            digest,
-            stored,
-            size,
-            ..
-        } = &mut image
-        {
-            let place = Dir::of(path)?;
-            let mut file = place.read()?;
-            let stashed = self.tools.stash.stash(self.id, &mut file)?;
-            (*digest, *size, *stored) = (stashed.0, stashed.1, true);
-        }
-        if let (
-            Some(Known::Dressed { meta: was, .. }),
-            Image::File { meta, .. }
-            | Image::Symlink { meta, .. }
-            | Image::Directory { meta }
-            | Image::Special { meta, .. },
-        ) = (dressed, &mut image)
-        {
-            *meta = was;
-        }
-        Ok(image)
+        let image = self.image(path)?;
+        let image = match image {
+            Image::File { meta, .. } => self.copied(path, meta)?,
+            // Another name of the same file tells of its content.
+            Image::Linked { .. } => {
+                let place = Dir::of(path)?;
+                let node = place.node()?.ok_or_else(|| missing(path))?;
+                self.copied(path, meta_of(&place, &node)?)?
+            }
+            other => other,
+        };
+        Ok(match dressed {
+            Some(Known::Dressed { meta, .. }) => with_meta(image, Some(meta)),
+            _ => image,
+        })
+    }
+
+    /// Copies a file into the depot, or into the store where there is none.
+    fn copied(&mut self, path: &TargetPath, meta: Meta) -> Result<Image, FileError> {
+        let place = Dir::of(path)?;
+        let mut file = place.read()?;
+        let Some(depot) = self.tools.depots.depot_for(place.dir.path()) else {
+            let (digest, size) = self.tools.stash.stash(self.id, &mut file)?;
+            return Ok(Image::File {
+                digest,
+                size,
+                stored: true,
+                meta,
+                without: None,
+            });
+        };
+        let slot = Slot {
+            depot,
+            name: format!("{}-settled-{}", self.id, self.copies),
+        };
+        self.copies += 1;
+        let to = Dir::of(&slot.path())?;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let made = openat(&to.dir, &to.name, flags, Mode::from_raw_mode(0o600));
+        let made = std::fs::File::from(made.naming(&slot.path(), "make")?);
+        bytes::clone_file(&file, &made).naming(path, "copy")?;
+        meta::write(&made, Kind::File, &meta, path)?;
+        made.sync_all().naming(&slot.path(), "sync")?;
+        let node = to.node()?.ok_or_else(|| missing(path))?;
+        Ok(Image::Kept {
+            slot,
+            node: Kind::File,
+            identity: node.identity,
+            meta,
+            copy: None,
+            entries: None,
+        })
     }
 
     /// Compares, and puts the changes in order. What moved in a circle is told as contents that changed.
@@ -524,7 +564,12 @@ impl Settling<'_> {
                     });
                 }
                 Some(_) => {}
-                None => drop(self.firsts.insert(key, path.clone())),
+                None => {
+                    if let Some(first) = self.alias(path, &node)? {
+                        return Ok(first);
+                    }
+                    self.firsts.insert(key, path.clone());
+                }
             }
         }
         let meta = meta_of(&place, &node)?;
@@ -552,6 +597,17 @@ impl Settling<'_> {
                 }
             }
         })
+    }
+
+    /// Says that a name is a second one of a file that the command gave it to.
+    fn alias(&mut self, path: &TargetPath, node: &Node) -> Result<Option<Image>, FileError> {
+        let Some(to) = self.ledger.aliases.get(path).cloned() else {
+            return Ok(None);
+        };
+        let first = self.node(&to)?;
+        let is_it = first.is_some_and(|first| first.identity.ino == node.identity.ino);
+        let identity = Some(node.identity);
+        Ok((is_it && !self.before.contains_key(&to)).then_some(Image::Linked { to, identity }))
     }
 
     /// Finds a name in its open directory. The last directory stays open: names come sorted.
@@ -598,22 +654,21 @@ impl Settling<'_> {
         counts: Counts,
     ) -> Result<Settled, FileError> {
         let own: BTreeSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
-        let mut kept = Vec::new();
-        let mut left = Vec::new();
+        let (mut kept, mut left) = (Vec::new(), Vec::new());
+        let mut is_nothing = changes.is_empty();
         for (path, times) in parents {
             if own.contains(path) {
                 continue;
             }
             if let Ok(dir) = Dir::open(path) {
                 let now = dir.node()?.times;
-                if now.mtime != times.mtime {
-                    kept.push(ParentTimes {
-                        path: path.clone(),
-                        before: *times,
-                        after: None,
-                    });
-                    left.push(Some(now.mtime));
-                }
+                kept.push(ParentTimes {
+                    path: path.clone(),
+                    before: *times,
+                    after: None,
+                });
+                left.push(Some(now.mtime));
+                is_nothing &= now.mtime == times.mtime;
             }
         }
         let mut identities = Vec::with_capacity(changes.len());
@@ -631,7 +686,6 @@ impl Settling<'_> {
         contents.sort_by_key(|content| content.digest);
         contents.dedup_by_key(|content| content.digest);
         let targets: BTreeSet<Target> = changes.iter().flat_map(targets_of).collect();
-        let is_nothing = changes.is_empty() && kept.is_empty();
         let recipe = FileRecipe {
             operation: self.id,
             changes,
@@ -651,6 +705,12 @@ impl Settling<'_> {
             unkept: self.ledger.unkept,
             is_nothing,
         })
+    }
+}
+
+fn missing(path: &TargetPath) -> FileError {
+    FileError::NotFound {
+        path: path.to_string(),
     }
 }
 

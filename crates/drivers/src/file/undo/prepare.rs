@@ -208,15 +208,30 @@ impl Undo<'_> {
     }
 }
 
-/// Plans to give directories the times they had, where nobody else has written to them since.
-fn put_back_times(parents: &mut [ParentTimes], recipe: &FileRecipe, completion: &FileCompletion) {
-    for parent in parents {
-        let recorded = std::iter::zip(&recipe.parents, &completion.parents);
-        let ours = recorded.filter(|(other, _)| other.path == parent.path);
-        for (other, left) in ours {
+/// Plans to give directories the times they had, where nobody else has written to them since. A command may have
+/// changed the times of a directory and nothing in it.
+fn put_back_times(
+    parents: &mut Vec<ParentTimes>,
+    recipe: &FileRecipe,
+    completion: &FileCompletion,
+) {
+    for (other, left) in std::iter::zip(&recipe.parents, &completion.parents) {
+        if let Some(parent) = parents.iter_mut().find(|parent| parent.path == other.path) {
             if *left == Some(parent.before.mtime) {
                 parent.after = Some(other.before);
             }
+            continue;
+        }
+        let now = Dir::open(&other.path).and_then(|dir| dir.node());
+        if let Ok(now) = now
+            && *left == Some(now.times.mtime)
+            && now.times.mtime != other.before.mtime
+        {
+            parents.push(ParentTimes {
+                path: other.path.clone(),
+                before: now.times,
+                after: Some(other.before),
+            });
         }
     }
 }
