@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Seek as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use backout_capture::live::Place;
@@ -229,6 +229,8 @@ impl Shelf {
                 break;
             }
             let mut content = Vec::new();
+            // Looking for holes has moved on in it.
+            (&file).rewind().during("read")?;
             (&file)
                 .take(INLINE_BYTES_MAX + 1)
                 .read_to_end(&mut content)

@@ -103,6 +103,20 @@ impl Ledger {
         }
     }
 
+    /// Gives the name that what was at `origin` before the command has now, if it moved.
+    pub(crate) fn now_of(&self, origin: &TargetPath) -> TargetPath {
+        let moved = self
+            .names
+            .iter()
+            .find_map(|(now, standing)| match standing {
+                Standing::From(from) if from == origin || origin.is_below(from) => {
+                    origin.rebase(from, now)
+                }
+                Standing::From(_) | Standing::Born => None,
+            });
+        moved.unwrap_or_else(|| origin.clone())
+    }
+
     /// Tells whether nothing can have been at a name of before: its directory was not there.
     pub(crate) fn is_in_new_directory(&self, origin: &TargetPath) -> bool {
         let parent = origin.parent().and_then(|parent| self.known.get(&parent));

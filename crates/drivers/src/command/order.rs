@@ -65,6 +65,7 @@ impl Graph {
                 let parent = path.parent();
                 graph.after(index, parent.as_ref().and_then(|parent| comes.get(parent)));
                 graph.after(index, leaves.get(path));
+                graph.after(index, goes.get(path));
             }
             if let Some(path) = taken
                 && let Some(parent) = path.parent()

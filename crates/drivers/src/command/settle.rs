@@ -176,13 +176,26 @@ impl Settling<'_> {
         names: &BTreeMap<TargetPath, Standing>,
     ) -> Result<(), FileError> {
         self.look_at.insert(now.clone());
-        let is_directory = self
-            .node(now)?
-            .is_some_and(|node| node.kind == Kind::Directory);
+        if matches!(
+            self.known.get(origin),
+            Some(Known::Absent | Known::Whole(_))
+        ) {
+            return Ok(()); // all of it is known
+        }
+        let Some(node) = self.node(now)? else {
+            return Ok(());
+        };
+        let is_directory = node.kind == Kind::Directory;
+        let has_its_time = self
+            .ledger
+            .parents
+            .get(origin)
+            .is_none_or(|times| times.mtime == node.times.mtime);
         let is_touched = |path: &TargetPath| path.is_below(origin);
         let is_simple = !self.known.keys().any(is_touched)
             && !names.keys().any(|path| path.is_below(now))
             && !self.known.contains_key(origin)
+            && has_its_time
             && (is_directory || self.node(origin)?.is_none());
         if is_simple {
             let to = Before::MovedTo(now.clone());
@@ -396,21 +409,32 @@ impl Settling<'_> {
         from: &TargetPath,
         to: &TargetPath,
         before: &BTreeMap<TargetPath, Before>,
-    ) -> Result<Option<Change>, FileError> {
+    ) -> Result<Vec<Change>, FileError> {
         let Some(node) = self.node(to)? else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
+        let mut changes = Vec::new();
         let replaced = match before.get(to) {
-            Some(Before::Image(image)) => image.clone(),
+            // Its entries went first, so it went by itself.
+            Some(Before::Image(image)) if image.is_directory() => {
+                changes.push(Change::Set {
+                    path: to.clone(),
+                    before: image.clone(),
+                    after: Image::Absent,
+                });
+                Image::Absent
+            }
+            Some(Before::Image(image)) => self.dress(image.clone())?,
             _ => Image::Absent,
         };
-        Ok(Some(Change::Move {
+        changes.push(Change::Move {
             from: from.clone(),
             to: to.clone(),
             node: node.kind,
             identity: node.identity,
             replaced,
-        }))
+        });
+        Ok(changes)
     }
 
     /// Says how a name changed; nothing if it did not.
@@ -448,9 +472,10 @@ impl Settling<'_> {
                     ..
                 },
             ) => {
-                was == is
-                    && old.times.map(|times| times.mtime) == new.times.map(|times| times.mtime)
-                    && differs_in_meta(new, old, Kind::File).is_none()
+                if was == is {
+                    return Ok(redressed(path, Kind::File, old, new));
+                }
+                false
             }
             (Image::Symlink { to: was, meta: old }, Image::Symlink { to: is, meta: new }) => {
                 was == is
@@ -601,7 +626,12 @@ impl Settling<'_> {
 
     /// Says that a name is a second one of a file that the command gave it to.
     fn alias(&mut self, path: &TargetPath, node: &Node) -> Result<Option<Image>, FileError> {
-        let Some(to) = self.ledger.aliases.get(path).cloned() else {
+        let Some(to) = self
+            .ledger
+            .aliases
+            .get(path)
+            .map(|of| self.ledger.now_of(of))
+        else {
             return Ok(None);
         };
         let first = self.node(&to)?;

@@ -210,6 +210,20 @@ fn state(
     {
         return Ok(State::Before);
     }
+    // What was kept is not in its slot but here: it may look like what came after it.
+    if let (
+        Image::Kept {
+            node: kind,
+            identity,
+            ..
+        },
+        Some(node),
+    ) = (before, &current.node)
+        && node.is_kept(*kind, identity)
+        && current.differs(before, None)?.is_none()
+    {
+        return Ok(State::Before);
+    }
     let Some(why) = current.differs(after, left)? else {
         return Ok(State::After);
     };

@@ -13,7 +13,7 @@ use crate::file::judge::{State, judge_all};
 use crate::file::keep::Keeper;
 use crate::file::locks::Locks;
 use crate::file::plan::{parents_of, prepared};
-use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, ParentTimes};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, ParentTimes};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
 use crate::file::tools::Tools;
@@ -36,6 +36,7 @@ pub(crate) fn prepare_undo(
         steps: Vec::new(),
         open: 0,
         whole: whole_trees(&recipe),
+        returning: returning(&recipe),
         listed: recipe
             .changes
             .iter()
@@ -66,6 +67,8 @@ pub(super) struct Undo<'t> {
     pub(super) open: usize,
     /// New directories of the effect that can be taken away whole.
     pub(super) whole: HashMap<TargetPath, bool>,
+    /// Files that were kept and come back, by their number.
+    pub(super) returning: HashMap<u64, TargetPath>,
     /// Every name that the effect changed.
     pub(super) listed: HashSet<TargetPath>,
 }
@@ -234,6 +237,19 @@ fn put_back_times(
             });
         }
     }
+}
+
+/// Finds the files that an undo takes out of their slots.
+fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
+    let kept = recipe.changes.iter().filter_map(|change| match change {
+        Change::Set {
+            path,
+            before: Image::Kept { identity, node, .. },
+            ..
+        } if *node == Kind::File => Some((identity.ino, path.clone())),
+        Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
+    });
+    kept.collect()
 }
 
 /// Finds the new directories whose entries came with them and with nothing else.
