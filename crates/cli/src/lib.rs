@@ -35,6 +35,11 @@ use crate::session::Session;
 /// 2 asked wrongly, 3 the store is broken.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // Inside of `backout run` nothing may write our state; outside somebody does it for us.
+    let words = arguments.get(1..).unwrap_or_default();
+    if let Some(code) = backout_capture::live::ask_outside(words) {
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
     let is_json = arguments.iter().any(|argument| argument == "--json");
     let cli = match args::parse(arguments) {
         Ok(parsed) => parsed,

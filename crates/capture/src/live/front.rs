@@ -7,7 +7,7 @@
 //! A signal for the whole group reaches the command by itself. One for the front alone is passed on: the back forwards it
 //! if it did not get the same signal itself.
 
-use std::ffi::c_int;
+use std::ffi::{OsStr, OsString, c_int};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -17,20 +17,11 @@ use rustix::net::{recv, send, socketpair};
 
 use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 
+use super::door::Door;
 use super::sys;
 
-/// Signals that are meant for the command.
-pub(super) const RELAYED: [c_int; 6] = [
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-];
-
-/// The same, and the end of a child.
-pub(super) const RELAYED_AND_CHILD: [c_int; 7] = [
+/// Signals that are meant for the command, and the end of a child.
+pub(super) const HEARD: [c_int; 7] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
@@ -67,6 +58,7 @@ pub struct Front {
     back: Pid,
     socket: OwnedFd,
     signals: OwnedFd,
+    door: Option<Door>,
 }
 
 /// What the front has to end like.
@@ -82,6 +74,7 @@ pub enum Waited {
 #[derive(Debug)]
 pub struct Back {
     socket: OwnedFd,
+    door: Option<OsString>,
 }
 
 /// Becomes two processes.
@@ -93,32 +86,48 @@ pub fn split() -> io::Result<Side> {
         None,
     )?;
     // Before the fork, so that no signal falls between.
-    let signals = sys::signals(&RELAYED)?;
+    let signals = sys::signals(&HEARD)?;
+    // Without one the command can be watched as well.
+    let door = Door::open().ok();
+    let name = door.as_ref().map(|door| door.name().to_owned());
     Ok(match sys::fork()? {
         Some(pid) => Side::Front(Front {
             back: pid,
             socket: front,
             signals,
+            door,
         }),
-        None => Side::Back(Back { socket: back }),
+        None => Side::Back(Back {
+            socket: back,
+            door: name,
+        }),
     })
 }
 
 impl Front {
     /// Waits for the command's end, passing signals on.
-    pub fn wait(self) -> io::Result<Waited> {
+    pub fn wait(mut self) -> io::Result<Waited> {
         loop {
-            let mut fds = [
+            let mut fds = vec![
                 PollFd::new(&self.socket, PollFlags::IN),
                 PollFd::new(&self.signals, PollFlags::IN),
             ];
+            fds.extend(
+                self.door
+                    .as_ref()
+                    .map(|door| PollFd::new(door, PollFlags::IN)),
+            );
             match poll(&mut fds, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
+            if let Some(door) = &mut self.door {
+                door.answer();
+                door.see_off();
+            }
             while let Some(arrived) = sys::next_signal(self.signals.as_fd()) {
                 // What the terminal sends, it sends to the command as well.
-                if arrived.is_sent {
+                if arrived.is_sent && arrived.signal != libc::SIGCHLD {
                     let number = u8::try_from(arrived.signal).unwrap_or(0);
                     let _gone = send(&self.socket, &[number], SendFlags::NOSIGNAL);
                 }
@@ -160,6 +169,11 @@ impl Back {
         message[1..].copy_from_slice(&number.to_ne_bytes());
         send(&self.socket, &message, SendFlags::NOSIGNAL)?;
         Ok(())
+    }
+
+    /// Tells where the command can ask for something to be done outside.
+    pub fn door(&self) -> Option<&OsStr> {
+        self.door.as_deref()
     }
 
     /// Takes a signal that the front was sent, if there is one.

@@ -17,6 +17,7 @@
 //!   more.
 
 mod calls;
+mod door;
 mod filter;
 mod front;
 mod place;
@@ -26,6 +27,7 @@ mod sys;
 mod task;
 
 pub use calls::Act;
+pub use door::{DOOR, ask_outside};
 pub use front::{Back, Ending, Front, Side, Waited, split};
 pub use place::Place;
 pub use spawn::{Child, SpawnError, Spawned, spawn};

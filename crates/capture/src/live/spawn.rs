@@ -1,6 +1,6 @@
 //! Starting a command under the filter.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
+use super::door::DOOR;
 use super::filter::{Filter, Wanted};
 use super::supervise::Supervisor;
 use super::sys::{self, AT_EXEC, First, Launch};
@@ -43,10 +44,11 @@ pub struct Spawned {
 }
 
 /// Starts a command under the filter. Whether the program could be executed comes as an event.
-pub fn spawn(words: &[OsString], reads: bool) -> Result<Spawned, SpawnError> {
+pub fn spawn(words: &[OsString], reads: bool, door: Option<&OsStr>) -> Result<Spawned, SpawnError> {
     let to_c = |word: &OsString| CString::new(word.as_bytes()).map_err(|_| SpawnError::ZeroByte);
     let arguments: Vec<CString> = words.iter().map(to_c).collect::<Result<_, _>>()?;
     let program = arguments.first().ok_or(SpawnError::ZeroByte)?;
+    let environment = environment(door)?;
     let is_root = rustix::process::geteuid().is_root();
     let filter = Filter::new(Wanted {
         reads,
@@ -55,7 +57,7 @@ pub fn spawn(words: &[OsString], reads: bool) -> Result<Spawned, SpawnError> {
     // Whoever outlives its parent stays below us: only there may its memory be read everywhere.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(io::Error::from)?;
-    let signals = sys::signals(&super::front::RELAYED_AND_CHILD)?;
+    let signals = sys::signals(&super::front::HEARD)?;
     let (ours, theirs) = socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -66,6 +68,7 @@ pub fn spawn(words: &[OsString], reads: bool) -> Result<Spawned, SpawnError> {
     let pid = sys::launch(&Launch {
         program,
         arguments: &arguments,
+        environment: &environment,
         filter: &filter,
         socket: theirs.as_fd(),
         needs_no_new_privileges: !is_root,
@@ -91,4 +94,15 @@ pub fn spawn(words: &[OsString], reads: bool) -> Result<Spawned, SpawnError> {
         child: Child { pid },
         supervisor: Supervisor::new(pid, listener, signals, ours),
     })
+}
+
+/// Gives the environment of the command: ours, and where the door is.
+fn environment(door: Option<&OsStr>) -> Result<Vec<CString>, SpawnError> {
+    let ours = std::env::vars_os().filter(|(name, _)| name != DOOR);
+    let door = door.map(|door| (OsString::from(DOOR), door.to_owned()));
+    let to_c = |(name, value): (OsString, OsString)| {
+        let whole = [name.as_bytes(), b"=", value.as_bytes()].concat();
+        CString::new(whole).map_err(|_| SpawnError::ZeroByte)
+    };
+    ours.chain(door).map(to_c).collect()
 }

@@ -149,6 +149,7 @@ pub(super) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Res
 pub(super) struct Launch<'a> {
     pub(super) program: &'a CStr,
     pub(super) arguments: &'a [CString],
+    pub(super) environment: &'a [CString],
     pub(super) filter: &'a Filter,
     pub(super) socket: BorrowedFd<'a>,
     pub(super) needs_no_new_privileges: bool,
@@ -156,9 +157,11 @@ pub(super) struct Launch<'a> {
 
 /// Starts a process under a filter. It sends its listener over the socket, then becomes the program.
 pub(super) fn launch(launch: &Launch<'_>) -> io::Result<Pid> {
-    let mut arguments: Vec<*const c_char> =
-        launch.arguments.iter().map(|word| word.as_ptr()).collect();
-    arguments.push(ptr::null());
+    let pointers = |words: &[CString]| {
+        let all = words.iter().map(|word| word.as_ptr());
+        all.chain([ptr::null()]).collect::<Vec<*const c_char>>()
+    };
+    let (arguments, environment) = (pointers(launch.arguments), pointers(launch.environment));
     let program = launch.filter.program();
     // SAFETY: the child only makes calls that are allowed between fork and exec: it allocates nothing, takes no lock,
     // and ends by exec or `_exit`.
@@ -166,7 +169,7 @@ pub(super) fn launch(launch: &Launch<'_>) -> io::Result<Pid> {
     match pid {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: see above; all pointers live in this frame, which the child has a copy of.
-        0 => unsafe { child(launch, &program, &arguments) },
+        0 => unsafe { child(launch, &program, &arguments, &environment) },
         pid => Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork gave no process")),
     }
 }
@@ -174,7 +177,12 @@ pub(super) fn launch(launch: &Launch<'_>) -> io::Result<Pid> {
 /// # Safety
 ///
 /// Only in a child right after `fork`.
-unsafe fn child(launch: &Launch<'_>, program: &libc::sock_fprog, arguments: &[*const c_char]) -> ! {
+unsafe fn child(
+    launch: &Launch<'_>,
+    program: &libc::sock_fprog,
+    arguments: &[*const c_char],
+    environment: &[*const c_char],
+) -> ! {
     let socket = launch.socket.as_raw_fd();
     // SAFETY: plain system calls on our own descriptors and memory.
     unsafe {
@@ -194,7 +202,11 @@ unsafe fn child(launch: &Launch<'_>, program: &libc::sock_fprog, arguments: &[*c
             give_up(socket, AT_SEND);
         }
         libc::close(listener);
-        libc::execvp(launch.program.as_ptr(), arguments.as_ptr());
+        libc::execvpe(
+            launch.program.as_ptr(),
+            arguments.as_ptr(),
+            environment.as_ptr(),
+        );
         give_up(socket, AT_EXEC)
     }
 }

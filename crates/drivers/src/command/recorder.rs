@@ -690,11 +690,9 @@ impl Observer for Recorder {
             _ => {
                 for place in [&touch.first, &touch.second].into_iter().flatten() {
                     if self.is_ours(place) {
-                        let path = place.path();
-                        self.note(format!(
-                            "writing `{}` was refused: it is our own state",
-                            path.display()
-                        ));
+                        let note =
+                            "writing our own state was refused; nothing of it may change here";
+                        self.note(note.to_owned());
                         return Answer::Refuse(EPERM);
                     }
                     if self.is_kernels(place) {

@@ -134,7 +134,11 @@ impl Engine {
             armed.recorder = armed.recorder.with_ask(ask);
         }
         keep_opened(&mut armed.recorder);
-        let spawned = match spawn(&request.words, request.reads) {
+        let spawned = match spawn(
+            &request.words,
+            request.reads,
+            request.back.as_ref().and_then(Back::door),
+        ) {
             Ok(spawned) => spawned,
             Err(error) => return Err(self.not_started(armed.id, error)),
         };

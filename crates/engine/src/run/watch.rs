@@ -17,6 +17,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often to look for processes that are to be ended.
 const ENDING_STEP: Duration = Duration::from_millis(20);
 
+/// How often at most: what cannot be ended in so long is stuck in the kernel.
+const ENDING_STEPS_MAX: usize = 250;
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ended {
@@ -67,6 +70,9 @@ impl Watch {
                 Event::NotStarted { errno } => not_started = Some(errno),
                 Event::Ended(ending) => {
                     let timed_out = stage != Stage::Running;
+                    if timed_out {
+                        end_the_rest();
+                    }
                     return Ok(not_started.map_or(Ok(Ended { ending, timed_out }), Err));
                 }
                 Event::Signal(signal) if self.back.is_some() => {
@@ -158,6 +164,17 @@ impl Stage {
             Self::Running | Self::Asked => Signal::TERM,
             Self::Ended => Signal::KILL,
         }
+    }
+}
+
+/// Ends what is left of a command whose time is up.
+fn end_the_rest() {
+    for _ in 0..ENDING_STEPS_MAX {
+        if descendants().is_empty() {
+            return;
+        }
+        end_all(Signal::KILL);
+        std::thread::sleep(ENDING_STEP);
     }
 }
 
