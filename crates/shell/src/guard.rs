@@ -1,0 +1,180 @@
+//! The guard around the bash parser: what it is given, and what of its answer is believed.
+//!
+//! The parser is a good one, but it was not made for hostile input. It recurses, and a few of its rules try
+//! the same tokens again and again, so that a short line of open parentheses would keep it busy for years.
+//! Hence the limits here, all of them counted before the parser runs, and its own thread with a large stack.
+//! Whatever is over a limit is refused, and what is refused is unknown.
+//!
+//! Only the tokenizer and the parser of programs are used: they keep no copy of what they read. The parser
+//! of words does (it caches the last 64), so words are read in `scan`.
+
+use brush_parser::ast::Program;
+use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
+
+/// Longer commands are not read.
+pub(crate) const COMMAND_BYTES_MAX: usize = 64 * 1024;
+
+/// Deeper nesting of brackets and braces is not read.
+const NESTING_MAX: usize = 100;
+
+/// More expansions than this are not read.
+const EXPANSIONS_MAX: usize = 1000;
+
+/// More open parentheses than this in one stretch of possible arithmetic are not read: each doubles the work.
+const ARITHMETIC_PARENTHESES_MAX: usize = 12;
+
+/// More `case` inside `case` than this is not read: each doubles the work.
+const CASES_MAX: usize = 8;
+
+/// More `<(…)` and `>(…)` than this are not read: each open one doubles the work.
+const PROCESS_SUBSTITUTIONS_MAX: usize = 8;
+
+/// The stack of the thread that reads.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Runs the reading on a thread with room for deep nesting. Gives nothing if it failed.
+pub(crate) fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .name("shell".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, work)
+            .ok()?
+            .join()
+            .ok()
+    })
+}
+
+/// Parses a program, or says why it is not read.
+pub(crate) fn parse(text: &str) -> Result<Program, String> {
+    check_text(text)?;
+    let options = ParserOptions {
+        // As in `bash -c`: with it on, `!(rm x)` would be a pattern instead of a command.
+        enable_extended_globbing: false,
+        ..ParserOptions::default()
+    };
+    let tokens = uncached_tokenize_str(text, &options.tokenizer_options())
+        .map_err(|error| format!("it cannot be parsed: {error}"))?;
+    check_tokens(&tokens)?;
+    parse_tokens(&tokens, &options).map_err(|error| format!("it cannot be parsed: {error}"))
+}
+
+/// Refuses what is too long or too deep, whatever is quoted in it.
+fn check_text(text: &str) -> Result<(), String> {
+    if text.len() > COMMAND_BYTES_MAX {
+        return Err(format!("it is longer than {COMMAND_BYTES_MAX} bytes"));
+    }
+    if text.contains('\0') {
+        return Err("it contains a zero byte".to_owned());
+    }
+    if text.contains('\r') {
+        return Err("it contains a carriage return".to_owned());
+    }
+    let (mut depth, mut expansions, mut before) = (0_usize, 0, ' ');
+    for character in text.chars() {
+        match character {
+            '(' | '{' | '[' => {
+                depth += 1;
+                expansions += usize::from(before == '$');
+            }
+            ')' | '}' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > NESTING_MAX || expansions > EXPANSIONS_MAX {
+            return Err("it is nested too deeply".to_owned());
+        }
+        before = character;
+    }
+    Ok(())
+}
+
+/// Refuses what the parser would try again and again.
+fn check_tokens(tokens: &[Token]) -> Result<(), String> {
+    let (mut stretch, mut cases, mut blocks, mut substitutions) = (None, 0_usize, 0_usize, 0_usize);
+    let mut before = "";
+    for token in tokens {
+        match token {
+            Token::Operator(text, _) => {
+                if text == "(" {
+                    if before == "(" {
+                        stretch = stretch.or(Some(1));
+                    }
+                    stretch = stretch.map(|open| open + 1);
+                    substitutions += usize::from(matches!(before, "<" | ">"));
+                } else if text == ";" {
+                    stretch = None;
+                }
+                before = text;
+            }
+            Token::Word(text, _) => {
+                match text.as_str() {
+                    "case" => cases += 1,
+                    "esac" => cases = cases.saturating_sub(1),
+                    "if" | "while" | "until" | "do" | "{" => blocks += 1,
+                    "fi" | "done" | "}" => blocks = blocks.saturating_sub(1),
+                    _ => {}
+                }
+                before = "";
+            }
+        }
+        if stretch.is_some_and(|open: usize| open > ARITHMETIC_PARENTHESES_MAX)
+            || cases > CASES_MAX
+            || blocks > NESTING_MAX
+            || substitutions > PROCESS_SUBSTITUTIONS_MAX
+        {
+            return Err("it is nested too deeply".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether what the parser took for arithmetic stands between `((` and `))`. It also takes
+/// `( ( rm x ) )` for arithmetic, and the command in it would vanish.
+pub(crate) fn is_arithmetic(text: &str, start: usize, end: usize) -> bool {
+    let part: Vec<char> = text
+        .chars()
+        .skip(start)
+        .take(end.saturating_sub(start))
+        .collect();
+    part.starts_with(&['(', '(']) && part.ends_with(&[')', ')']) && part.len() >= 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_keep_the_parser_busy_is_refused_before() {
+        let nested = |open: &str, middle: &str, close: &str, times: usize| {
+            format!("{}{middle}{}", open.repeat(times), close.repeat(times))
+        };
+        for text in [
+            "(".repeat(40),
+            "( ".repeat(40),
+            nested("(", "a;b", ")", 40),
+            nested("( ", "a;b", " )", 40),
+            nested("$(", "ls", ")", 200),
+            nested("case x in a) ", "ls", " esac", 30),
+            nested("case x in a) ", "", "", 30),
+            "cat <(".repeat(30),
+            nested("if ls; then ", "ls", "; fi", 200),
+            nested("{ ", "ls", "; }", 200),
+            format!("echo {}", "$(".repeat(20_000)),
+            "a".repeat(COMMAND_BYTES_MAX + 1),
+        ] {
+            assert!(parse(&text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_people_write_is_not() {
+        for text in [
+            "(( (a + b) * (c + d) ))",
+            "case $x in a) ls;; b) case $y in c) ls;; esac;; esac",
+            "diff <(sort a) <(sort b)",
+            "if ls; then if ls; then ls; fi; fi",
+        ] {
+            assert!(parse(text).is_ok(), "{text}");
+        }
+    }
+}
