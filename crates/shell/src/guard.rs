@@ -20,14 +20,12 @@ const NESTING_MAX: usize = 100;
 /// More expansions than this are not read.
 const EXPANSIONS_MAX: usize = 1000;
 
-/// More open parentheses than this in one stretch of possible arithmetic are not read: each doubles the work.
-const ARITHMETIC_PARENTHESES_MAX: usize = 12;
+/// How much nesting is read of the kinds that the parser tries again and again: open parentheses, `case`,
+/// `<(…)` and `>(…)`. Each doubles the work.
+const RETRIES_MAX: usize = 10;
 
-/// More `case` inside `case` than this is not read: each doubles the work.
-const CASES_MAX: usize = 8;
-
-/// More `<(…)` and `>(…)` than this are not read: each open one doubles the work.
-const PROCESS_SUBSTITUTIONS_MAX: usize = 8;
+/// A number of a file descriptor with more digits makes the parser fail.
+const DESCRIPTOR_DIGITS_MAX: usize = 9;
 
 /// The stack of the thread that reads.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -88,55 +86,41 @@ fn check_text(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses what the parser would try again and again.
+/// Refuses what the parser would try again and again, or fail at.
 fn check_tokens(tokens: &[Token]) -> Result<(), String> {
-    let (mut stretch, mut cases, mut blocks, mut substitutions) = (None, 0_usize, 0_usize, 0_usize);
+    let (mut open, mut cases, mut blocks, mut substitutions) = (0_usize, 0_usize, 0_usize, 0_usize);
     let mut before = "";
     for token in tokens {
         match token {
-            Token::Operator(text, _) => {
-                if text == "(" {
-                    if before == "(" {
-                        stretch = stretch.or(Some(1));
-                    }
-                    stretch = stretch.map(|open| open + 1);
+            Token::Operator(text, _) => match text.as_str() {
+                "(" => {
+                    open += 1;
                     substitutions += usize::from(matches!(before, "<" | ">"));
-                } else if text == ";" {
-                    stretch = None;
                 }
-                before = text;
-            }
-            Token::Word(text, _) => {
-                match text.as_str() {
-                    "case" => cases += 1,
-                    "esac" => cases = cases.saturating_sub(1),
-                    "if" | "while" | "until" | "do" | "{" => blocks += 1,
-                    "fi" | "done" | "}" => blocks = blocks.saturating_sub(1),
-                    _ => {}
+                ")" => open = open.saturating_sub(1),
+                text if text.starts_with(['<', '>']) && is_long_number(before) => {
+                    return Err("a file descriptor has too many digits".to_owned());
                 }
-                before = "";
-            }
+                _ => {}
+            },
+            Token::Word(text, _) => match text.as_str() {
+                "case" => cases += 1,
+                "esac" => cases = cases.saturating_sub(1),
+                "if" | "while" | "until" | "do" | "{" => blocks += 1,
+                "fi" | "done" | "}" => blocks = blocks.saturating_sub(1),
+                _ => {}
+            },
         }
-        if stretch.is_some_and(|open: usize| open > ARITHMETIC_PARENTHESES_MAX)
-            || cases > CASES_MAX
-            || blocks > NESTING_MAX
-            || substitutions > PROCESS_SUBSTITUTIONS_MAX
-        {
+        if open + cases + substitutions > RETRIES_MAX || blocks > NESTING_MAX {
             return Err("it is nested too deeply".to_owned());
         }
+        before = token.to_str();
     }
     Ok(())
 }
 
-/// Tells whether what the parser took for arithmetic stands between `((` and `))`. It also takes
-/// `( ( rm x ) )` for arithmetic, and the command in it would vanish.
-pub(crate) fn is_arithmetic(text: &str, start: usize, end: usize) -> bool {
-    let part: Vec<char> = text
-        .chars()
-        .skip(start)
-        .take(end.saturating_sub(start))
-        .collect();
-    part.starts_with(&['(', '(']) && part.ends_with(&[')', ')']) && part.len() >= 4
+fn is_long_number(text: &str) -> bool {
+    text.len() > DESCRIPTOR_DIGITS_MAX && text.chars().all(|digit| digit.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -161,6 +145,9 @@ mod tests {
             nested("{ ", "ls", "; }", 200),
             format!("echo {}", "$(".repeat(20_000)),
             "a".repeat(COMMAND_BYTES_MAX + 1),
+            "[[ a =~ (a ".to_owned() + &"(a ".repeat(40),
+            "((".to_owned() + &"a (".repeat(40),
+            "ls 99999999999>x".to_owned(),
         ] {
             assert!(parse(&text).is_err(), "{text}");
         }

@@ -18,6 +18,7 @@ mod redirect;
 mod scan;
 mod scan_end;
 mod simple;
+mod source;
 mod table;
 mod verdict;
 mod walk;

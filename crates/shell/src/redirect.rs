@@ -1,8 +1,9 @@
 //! Redirections: which of them write, and what a command finds on its standard input.
 
-use brush_parser::ast::{IoFileRedirectKind, IoFileRedirectTarget, IoRedirect};
+use brush_parser::ast::{IoFileRedirectKind, IoFileRedirectTarget, IoHereDocument, IoRedirect};
 
 use crate::scan;
+use crate::source::{Source, ends_early, is_plain_delimiter};
 use crate::verdict::Finding;
 use crate::walk::Walk;
 use crate::word::Word;
@@ -35,25 +36,18 @@ pub(crate) fn is_sink(word: &Word) -> bool {
 
 impl Walk {
     /// Judges a redirection and the commands inside it.
-    pub(crate) fn redirect(&mut self, redirect: &IoRedirect, source: &str) -> Redirected {
+    pub(crate) fn redirect(&mut self, redirect: &IoRedirect, source: &Source) -> Redirected {
         let raw = redirect.to_string();
         let (finding, stdin) = match redirect {
             IoRedirect::File(_, kind, target) => self.file(kind, target, &raw, source),
-            IoRedirect::OutputAndError(target, _) => (self.written(&target.value, &raw), None),
-            IoRedirect::HereString(_, word) => match self.word(&word.value) {
+            IoRedirect::OutputAndError(target, _) => {
+                (self.written(&source.word(target), &raw), None)
+            }
+            IoRedirect::HereString(_, word) => match self.word(word, source) {
                 Ok(word) => (None, Some(text_or_piped(word.text()))),
                 Err(finding) => (Some(finding), Some(Stdin::Piped)),
             },
-            IoRedirect::HereDocument(_, document) if document.requires_expansion => {
-                let text = &document.doc.value;
-                self.inside(text, scan::body);
-                let scanned = scan::body(text).unwrap_or_default();
-                // Nothing was read if the scan failed; that is a finding already.
-                (None, Some(text_or_piped(scanned.word.text())))
-            }
-            IoRedirect::HereDocument(_, document) => {
-                (None, Some(text_or_piped(Some(&document.doc.value))))
-            }
+            IoRedirect::HereDocument(_, document) => self.document(document),
         };
         // Only what arrives at descriptor 0 is read as standard input.
         let is_elsewhere = matches!(
@@ -68,16 +62,36 @@ impl Walk {
         }
     }
 
+    fn document(&mut self, document: &IoHereDocument) -> (Option<Finding>, Option<Stdin>) {
+        let (text, delimiter) = (&document.doc.value, &document.here_end.value);
+        if !is_plain_delimiter(delimiter)
+            || (document.requires_expansion && ends_early(text, delimiter))
+        {
+            let why = "the end of a here-document is not understood";
+            return (Some(Finding::unknown(why, delimiter)), Some(Stdin::Piped));
+        }
+        if !document.requires_expansion {
+            return (None, Some(text_or_piped(Some(text))));
+        }
+        self.inside(text, scan::body);
+        // If the scan failed, that is a finding already.
+        let text = scan::body(text).ok().map(|scanned| scanned.word);
+        (
+            None,
+            Some(text_or_piped(text.as_ref().and_then(Word::text))),
+        )
+    }
+
     fn file(
         &mut self,
         kind: &IoFileRedirectKind,
         target: &IoFileRedirectTarget,
         raw: &str,
-        source: &str,
+        source: &Source,
     ) -> (Option<Finding>, Option<Stdin>) {
         let word = match target {
             IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => {
-                &word.value
+                &source.word(word)
             }
             IoFileRedirectTarget::Fd(_) => return (None, None),
             IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
@@ -97,7 +111,7 @@ impl Walk {
     }
 
     fn read_from(&mut self, raw: &str) -> Option<Finding> {
-        match self.word(raw) {
+        match self.raw_word(raw) {
             Ok(word)
                 if word.lead.starts_with("/dev/tcp/") || word.lead.starts_with("/dev/udp/") =>
             {
@@ -109,7 +123,7 @@ impl Walk {
     }
 
     fn written(&mut self, target: &str, raw: &str) -> Option<Finding> {
-        match self.word(target) {
+        match self.raw_word(target) {
             Ok(word) if is_sink(&word) => None,
             Ok(_) => Some(Finding::writes(format!("`{raw}` writes a file"), raw)),
             Err(finding) => {
@@ -119,7 +133,7 @@ impl Walk {
     }
 
     fn duplicated(&mut self, target: &str, raw: &str) -> Option<Finding> {
-        match self.word(target) {
+        match self.raw_word(target) {
             Ok(word) => match word.text() {
                 Some(text) if is_descriptor(text) => None,
                 Some(_) if is_sink(&word) => None,

@@ -6,6 +6,7 @@
 
 use crate::influence;
 use crate::scan_end::{command_end, is_one_group};
+use crate::source::has_neighbours;
 use crate::word::{Open, Word};
 
 /// A word that was read, with the texts of the commands that are run to expand it.
@@ -218,6 +219,9 @@ impl Scanner {
             .collect();
         let text: String = inner.iter().collect();
         if is_one_group(&inner)? {
+            if has_neighbours(&text) {
+                return Err(format!("`$({text})` is no arithmetic"));
+            }
             self.done.commands.extend(body(&text)?.commands);
         } else {
             self.done.commands.push(text);
@@ -286,12 +290,30 @@ impl Scanner {
             .chars()
             .take_while(|next| *next == '_' || next.is_ascii_alphanumeric())
             .collect();
+        Self::check_parameter(&inner, &name)?;
         let assigns = inner
             .get(name.len()..)
             .is_some_and(|rest| rest.starts_with('=') || rest.starts_with(":="));
         match influence::of(&name) {
             Some(why) if assigns => Err(format!("`${{{inner}}}` sets what {why}")),
             _ => Ok(()),
+        }
+    }
+    /// Refuses what does not look like a parameter: `${ rm x; }` runs a command.
+    fn check_parameter(inner: &str, name: &str) -> Result<(), String> {
+        let rest = inner.get(name.len()..).unwrap_or_default();
+        let begins_well = if name.is_empty() {
+            rest.starts_with(['!', '#', '@', '*', '?', '-', '$'])
+        } else {
+            rest.is_empty()
+                || rest.starts_with([
+                    ':', '-', '=', '+', '?', '#', '%', '/', '^', ',', '@', '[', '*', '~',
+                ])
+        };
+        if begins_well && !inner.contains("<<") && !inner.contains('\n') {
+            Ok(())
+        } else {
+            Err(format!("`${{{inner}}}` is not read"))
         }
     }
 }

@@ -4,6 +4,8 @@
 //! parenthesis without an opening one: there the end is found too early, what is inside does not parse, and
 //! the verdict is unknown.
 
+use crate::source::{ends_early, is_plain_delimiter};
+
 /// Gives the place of the parenthesis that closes a command which begins at `start`.
 pub(crate) fn command_end(chars: &[char], start: usize) -> Result<usize, String> {
     let mut ends = Ends { chars, at: start };
@@ -68,7 +70,7 @@ impl Ends<'_> {
                     if self.peek() == Some('<') {
                         self.at += 1;
                     } else {
-                        documents.push(self.delimiter());
+                        documents.push(self.delimiter()?);
                     }
                 }
                 '\n' => {
@@ -146,10 +148,10 @@ impl Ends<'_> {
         }
     }
 
-    /// Looks at the delimiter of a here-document without stepping over it.
-    fn delimiter(&self) -> (String, bool) {
+    /// Looks at the delimiter of a here-document without stepping over it. In arithmetic it is no delimiter.
+    fn delimiter(&self) -> Result<(String, bool), String> {
         let strips_tabs = self.peek() == Some('-');
-        let text = self
+        let raw: String = self
             .chars
             .iter()
             .skip(self.at + usize::from(strips_tabs))
@@ -160,9 +162,11 @@ impl Ends<'_> {
                     ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')'
                 )
             })
-            .filter(|next| !matches!(next, '\'' | '"' | '\\'))
             .collect();
-        (text, strips_tabs)
+        if !is_plain_delimiter(&raw) {
+            return Err("the end of a here-document is not understood".to_owned());
+        }
+        Ok((raw.replace(['\'', '"', '\\'], ""), strips_tabs))
     }
 
     /// Steps over the body of a here-document.
@@ -183,6 +187,10 @@ impl Ends<'_> {
             if trimmed == delimiter {
                 self.at += length;
                 return Ok(());
+            }
+            // Bash joins lines at a backslash before it looks for the delimiter.
+            if ends_early(trimmed, delimiter) {
+                break;
             }
             self.at += length + 1;
         }

@@ -2,11 +2,13 @@
 
 use brush_parser::ast::{
     Assignment, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem, SimpleCommand,
+    Word as RawWord,
 };
 
 use crate::influence;
 use crate::redirect::Stdin;
 use crate::scan;
+use crate::source::Source;
 use crate::table::{self, Answer, Call, Next};
 use crate::verdict::Finding;
 use crate::walk::Walk;
@@ -51,7 +53,7 @@ pub(crate) fn holds_command(word: &Word) -> bool {
 
 impl Walk {
     /// Judges a simple command of the tree.
-    pub(crate) fn simple(&mut self, simple: &SimpleCommand, stdin: Stdin, source: &str) {
+    pub(crate) fn simple(&mut self, simple: &SimpleCommand, stdin: Stdin, source: &Source) {
         let mut reading = Reading {
             words: Vec::new(),
             stdin,
@@ -65,7 +67,7 @@ impl Walk {
             self.item(&mut reading, item, true, source);
         }
         if let Some(name) = &simple.word_or_name {
-            self.push_word(&mut reading, &name.value);
+            self.push_word(&mut reading, &source.word(name));
         }
         let declares = reading
             .words
@@ -95,7 +97,7 @@ impl Walk {
         reading: &mut Reading,
         item: &CommandPrefixOrSuffixItem,
         assigns: bool,
-        source: &str,
+        source: &Source,
     ) {
         match item {
             CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
@@ -106,11 +108,11 @@ impl Walk {
                     .into_iter()
                     .for_each(|f| reading.finds(f));
             }
-            CommandPrefixOrSuffixItem::Word(word) => self.push_word(reading, &word.value),
+            CommandPrefixOrSuffixItem::Word(word) => self.push_word(reading, &source.word(word)),
             CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
                 let is_harmless = reading.reads_line && assignment.name.to_string() == "IFS";
                 let finding = if assigns {
-                    self.assignment(assignment, &word.value, is_harmless)
+                    self.assignment(assignment, word, is_harmless, source)
                 } else {
                     None
                 };
@@ -120,9 +122,15 @@ impl Walk {
                 match &assignment.value {
                     // In front of a command it is no word of it.
                     _ if assigns && reading.words.is_empty() => {}
-                    AssignmentValue::Scalar(_) if !assigns => self.push_word(reading, &word.value),
+                    AssignmentValue::Scalar(_) if !assigns => {
+                        self.push_word(reading, &source.word(word));
+                    }
+                    // The value was judged; the name is what the builtin is given.
                     AssignmentValue::Scalar(_) | AssignmentValue::Array(_) => {
-                        reading.words.push(Word::fixed(word.value.clone()));
+                        reading.words.push(Word {
+                            raw: word.value.clone(),
+                            ..Word::fixed(assignment.name.to_string())
+                        });
                     }
                 }
             }
@@ -137,7 +145,7 @@ impl Walk {
     }
 
     fn push_word(&mut self, reading: &mut Reading, raw: &str) {
-        match self.word(raw) {
+        match self.raw_word(raw) {
             Ok(word) => reading.words.push(word),
             Err(finding) => {
                 reading.finds(finding);
@@ -150,8 +158,9 @@ impl Walk {
     fn assignment(
         &mut self,
         assignment: &Assignment,
-        raw: &str,
+        word: &RawWord,
         is_harmless: bool,
+        source: &Source,
     ) -> Option<Finding> {
         let name = match &assignment.name {
             AssignmentName::VariableName(name) => name,
@@ -160,24 +169,32 @@ impl Walk {
                 name
             }
         };
+        let raw = source.word(word);
+        let is_as_written = raw == word.value || source.has_list(word);
         let values: Vec<&str> = match &assignment.value {
-            AssignmentValue::Scalar(word) => vec![word.value.as_str()],
+            AssignmentValue::Scalar(value) if is_as_written => vec![&value.value],
+            AssignmentValue::Scalar(_) => vec![&raw],
             AssignmentValue::Array(items) => items
                 .iter()
                 .flat_map(|(key, value)| key.iter().chain([value]))
-                .map(|word| word.value.as_str())
+                .map(|item| item.value.as_str())
                 .collect(),
         };
-        let is_harmless =
-            is_harmless || (name.ends_with("PAGER") && matches!(values.as_slice(), ["cat" | ""]));
+        let is_harmless = is_harmless || (name.ends_with("PAGER") && values == ["cat"]);
         let mut worst = influence::of(name)
             .filter(|_| !is_harmless)
-            .map(|why| Finding::unknown(format!("`{name}` {why}"), raw));
+            .map(|why| Finding::unknown(format!("`{name}` {why}"), &raw));
+        if !is_as_written
+            && values.iter().any(|value| value.contains(['$', '`', '<']))
+            && values != [&raw]
+        {
+            worst = worst.or(Some(Finding::unknown("a list is not understood", &raw)));
+        }
         for value in values {
-            match self.word(value) {
+            match self.raw_word(value) {
                 Ok(word) if holds_command(&word) => {
                     let why = "a quoted command in a variable may be run later";
-                    worst = worst.or(Some(Finding::unknown(why, raw)));
+                    worst = worst.or(Some(Finding::unknown(why, &raw)));
                 }
                 Ok(_) => {}
                 Err(finding) => worst = worst.or(Some(finding)),

@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 
 use brush_parser::ast::{
     AndOr, AndOrList, ArithmeticForClauseCommand, Command, CompoundCommand, CompoundList,
-    DoGroupCommand, ExtendedTestExpr, FunctionDefinition, IfClauseCommand, IoRedirect, Pipeline,
-    RedirectList, Word as RawWord,
+    ExtendedTestExpr, FunctionDefinition, IfClauseCommand, IoRedirect, Pipeline, RedirectList,
+    Word as RawWord,
 };
 
 use crate::guard;
 use crate::redirect::Stdin;
 use crate::scan;
+use crate::source::Source;
 use crate::verdict::{CommandVerdict, Finding};
 use crate::word::Word;
 
@@ -45,8 +46,9 @@ impl Walk {
         match guard::parse(text) {
             Ok(program) => {
                 self.depth += 1;
+                let source = Source::new(text);
                 for list in &program.complete_commands {
-                    self.list(list, text);
+                    self.list(list, &source);
                 }
                 self.depth -= 1;
             }
@@ -68,8 +70,13 @@ impl Walk {
         });
     }
 
-    /// Reads a word and judges the commands inside it. A word that is not understood is a finding.
-    pub(crate) fn word(&mut self, raw: &str) -> Result<Word, Finding> {
+    /// Reads a word of the tree and judges the commands inside it. A word that is not understood is a finding.
+    pub(crate) fn word(&mut self, word: &RawWord, source: &Source) -> Result<Word, Finding> {
+        self.raw_word(&source.word(word))
+    }
+
+    /// Reads a word as it was written.
+    pub(crate) fn raw_word(&mut self, raw: &str) -> Result<Word, Finding> {
         let scanned = scan::word(raw).map_err(|why| Finding::unknown(why, raw))?;
         for command in &scanned.commands {
             self.text(command);
@@ -88,15 +95,8 @@ impl Walk {
         }
     }
 
-    /// Judges a word of which only the commands inside matter.
-    fn bare(&mut self, word: &RawWord) {
-        if let Err(finding) = self.word(&word.value) {
-            self.finds(&word.value, finding);
-        }
-    }
-
     /// Judges a list.
-    pub(crate) fn list(&mut self, list: &CompoundList, source: &str) {
+    pub(crate) fn list(&mut self, list: &CompoundList, source: &Source) {
         for item in &list.0 {
             let AndOrList { first, additional } = &item.0;
             self.pipeline(first, source);
@@ -108,7 +108,7 @@ impl Walk {
         }
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, source: &str) {
+    fn pipeline(&mut self, pipeline: &Pipeline, source: &Source) {
         for (place, command) in pipeline.seq.iter().enumerate() {
             let stdin = if place > 0 {
                 Stdin::Piped
@@ -119,7 +119,7 @@ impl Walk {
         }
     }
 
-    fn command(&mut self, command: &Command, stdin: Stdin, source: &str) {
+    fn command(&mut self, command: &Command, stdin: Stdin, source: &Source) {
         match command {
             Command::Simple(simple) => self.simple(simple, stdin, source),
             Command::Compound(compound, redirects) => {
@@ -128,35 +128,35 @@ impl Walk {
             }
             Command::Function(function) => self.function(function, source),
             Command::ExtendedTest(test, redirects) => {
-                self.test(&test.expr);
+                if !source.is_plain_test(&test.loc) {
+                    let why = "a test is not understood";
+                    self.finds(&test.to_string(), Finding::unknown(why, "[["));
+                }
+                self.test(&test.expr, source);
                 self.redirects(redirects.as_ref(), source);
             }
         }
     }
 
-    fn redirects(&mut self, redirects: Option<&RedirectList>, source: &str) {
+    fn redirects(&mut self, redirects: Option<&RedirectList>, source: &Source) {
         for redirect in redirects.iter().flat_map(|list| &list.0) {
             self.redirect_alone(redirect, source);
         }
     }
 
-    fn redirect_alone(&mut self, redirect: &IoRedirect, source: &str) {
+    fn redirect_alone(&mut self, redirect: &IoRedirect, source: &Source) {
         if let Some(finding) = self.redirect(redirect, source).finding {
             self.finds(&redirect.to_string(), finding);
         }
     }
 
-    fn compound(&mut self, compound: &CompoundCommand, source: &str) {
+    fn compound(&mut self, compound: &CompoundCommand, source: &Source) {
         match compound {
             CompoundCommand::Arithmetic(arithmetic) => {
-                let (start, end) = (arithmetic.loc.start.index, arithmetic.loc.end.index);
-                if !self.is_plain && guard::is_arithmetic(source, start, end) {
-                    self.inside(&arithmetic.expr.value, scan::body);
-                } else {
-                    let text = arithmetic.to_string();
-                    let why = "commands in parentheses look like arithmetic";
-                    self.finds(&text, Finding::unknown(why, &text));
-                }
+                let inside = source
+                    .arithmetic(&arithmetic.loc)
+                    .filter(|_| !self.is_plain);
+                self.arithmetic(inside, &arithmetic.to_string());
             }
             CompoundCommand::ArithmeticForClause(clause) => self.arithmetic_for(clause, source),
             CompoundCommand::BraceGroup(group) => self.list(&group.list, source),
@@ -165,14 +165,15 @@ impl Walk {
                 self.assigns(
                     &clause.variable_name,
                     clause.values.as_deref().unwrap_or_default(),
+                    source,
                 );
                 self.list(&clause.body.list, source);
             }
             CompoundCommand::CaseClause(clause) => {
-                self.inside(&clause.value.value, scan::pattern);
+                self.inside(&source.word(&clause.value), scan::pattern);
                 for case in &clause.cases {
                     for pattern in &case.patterns {
-                        self.inside(&pattern.value, scan::pattern);
+                        self.inside(&source.word(pattern), scan::pattern);
                     }
                     case.cmd.iter().for_each(|list| self.list(list, source));
                 }
@@ -188,21 +189,22 @@ impl Walk {
         }
     }
 
-    fn arithmetic_for(&mut self, clause: &ArithmeticForClauseCommand, source: &str) {
-        let ArithmeticForClauseCommand {
-            initializer,
-            condition,
-            updater,
-            body: DoGroupCommand { list, .. },
-            ..
-        } = clause;
-        for part in [initializer, condition, updater].into_iter().flatten() {
-            self.inside(&part.value, scan::body);
-        }
-        self.list(list, source);
+    fn arithmetic_for(&mut self, clause: &ArithmeticForClauseCommand, source: &Source) {
+        let head = source.loop_head(&clause.loc, &clause.body.loc);
+        self.arithmetic(head, "for ((…))");
+        self.list(&clause.body.list, source);
     }
 
-    fn branches(&mut self, clause: &IfClauseCommand, source: &str) {
+    fn arithmetic(&mut self, inside: Option<String>, shown: &str) {
+        if let Some(text) = inside {
+            self.inside(&text, scan::body);
+        } else {
+            let why = "commands in parentheses look like arithmetic";
+            self.finds(shown, Finding::unknown(why, shown));
+        }
+    }
+
+    fn branches(&mut self, clause: &IfClauseCommand, source: &Source) {
         self.list(&clause.condition, source);
         self.list(&clause.then, source);
         for other in clause.elses.iter().flatten() {
@@ -213,47 +215,50 @@ impl Walk {
         }
     }
 
-    fn assigns(&mut self, name: &str, values: &[RawWord]) {
+    fn assigns(&mut self, name: &str, values: &[RawWord], source: &Source) {
         if let Some(why) = crate::influence::of(name) {
             self.finds(name, Finding::unknown(format!("`{name}` {why}"), name));
         }
         for value in values {
-            self.bare(value);
+            if let Err(finding) = self.word(value, source) {
+                self.finds(&value.value, finding);
+            }
         }
     }
 
-    fn function(&mut self, function: &FunctionDefinition, source: &str) {
+    fn function(&mut self, function: &FunctionDefinition, source: &Source) {
         self.functions.insert(function.fname.value.clone());
         let body = &function.body;
         self.compound(&body.0, source);
         self.redirects(body.1.as_ref(), source);
     }
 
-    fn test(&mut self, test: &ExtendedTestExpr) {
+    fn test(&mut self, test: &ExtendedTestExpr, source: &Source) {
         match test {
             ExtendedTestExpr::And(left, right) | ExtendedTestExpr::Or(left, right) => {
-                self.test(left);
-                self.test(right);
+                self.test(left, source);
+                self.test(right, source);
             }
             ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => {
-                self.test(inner);
+                self.test(inner, source);
             }
-            ExtendedTestExpr::UnaryTest(_, word) => self.tested(word),
+            ExtendedTestExpr::UnaryTest(_, word) => self.tested(word, source),
             ExtendedTestExpr::BinaryTest(_, left, right) => {
-                self.tested(left);
-                self.tested(right);
+                self.tested(left, source);
+                self.tested(right, source);
             }
         }
     }
 
     /// Judges a word of `[[ … ]]`: numbers are evaluated there, so a quoted command may still be run.
-    fn tested(&mut self, word: &RawWord) {
-        self.inside(&word.value, scan::pattern);
-        if let Ok(scanned) = scan::pattern(&word.value)
+    fn tested(&mut self, word: &RawWord, source: &Source) {
+        let raw = source.word(word);
+        self.inside(&raw, scan::pattern);
+        if let Ok(scanned) = scan::pattern(&raw)
             && crate::simple::holds_command(&scanned.word)
         {
             let why = "a quoted command may be evaluated as a number";
-            self.finds(&word.value, Finding::unknown(why, &word.value));
+            self.finds(&raw, Finding::unknown(why, &raw));
         }
     }
 }
