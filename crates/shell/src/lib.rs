@@ -73,6 +73,6 @@ fn judged(command: &str, work: impl FnOnce(&mut Walk) + Send) -> Verdict {
 
 fn refused(command: &str, why: &str) -> Verdict {
     let mut walk = Walk::default();
-    walk.finds(command, Finding::unknown(why, command));
+    walk.finds(command, Finding::unknown(why, &walk::beginning(command)));
     Verdict::of(walk.found)
 }

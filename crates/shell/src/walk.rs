@@ -21,6 +21,9 @@ use crate::word::Word;
 /// Commands inside commands inside commands are read to this depth.
 const DEPTH_MAX: usize = 24;
 
+/// Of a text that is not read as a whole, this many characters are named.
+const SHOWN_MAX: usize = 60;
+
 /// How much text is parsed in all, texts inside texts counted again.
 const PARSED_BYTES_MAX: usize = 512 * 1024;
 
@@ -40,7 +43,10 @@ impl Walk {
     pub(crate) fn text(&mut self, text: &str) {
         self.parsed_bytes += text.len();
         if self.depth >= DEPTH_MAX || self.parsed_bytes > PARSED_BYTES_MAX {
-            self.finds(text, Finding::unknown("it is nested too deeply", text));
+            self.finds(
+                text,
+                Finding::unknown("it is nested too deeply", &beginning(text)),
+            );
             return;
         }
         match guard::parse(text) {
@@ -52,7 +58,7 @@ impl Walk {
                 }
                 self.depth -= 1;
             }
-            Err(why) => self.finds(text, Finding::unknown(why, text)),
+            Err(why) => self.finds(text, Finding::unknown(why, &beginning(text))),
         }
     }
 
@@ -260,5 +266,20 @@ impl Walk {
             let why = "a quoted command may be evaluated as a number";
             self.finds(&raw, Finding::unknown(why, &raw));
         }
+    }
+}
+
+/// Shows where a long text begins.
+pub(crate) fn beginning(text: &str) -> String {
+    let text = text.trim();
+    let shown: String = text
+        .chars()
+        .take_while(|next| *next != '\n')
+        .take(SHOWN_MAX)
+        .collect();
+    if shown.len() < text.len() {
+        shown + "…"
+    } else {
+        shown
     }
 }
