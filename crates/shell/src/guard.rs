@@ -68,6 +68,7 @@ fn check_text(text: &str) -> Result<(), String> {
     if text.contains('\r') {
         return Err("it contains a carriage return".to_owned());
     }
+    check_documents(text)?;
     let (mut depth, mut expansions, mut before) = (0_usize, 0, ' ');
     for character in text.chars() {
         match character {
@@ -84,6 +85,44 @@ fn check_text(text: &str) -> Result<(), String> {
         before = character;
     }
     Ok(())
+}
+
+/// Refuses here-documents at which the tokenizer fails, or from which it never comes back: those without a
+/// delimiter, and those inside of `${…}`. It is not known here what is quoted, so some are refused in vain.
+fn check_documents(text: &str) -> Result<(), String> {
+    for (place, _) in text.match_indices("<<") {
+        let after = text.get(place + 2..).unwrap_or_default();
+        let is_string = after.starts_with('<')
+            || text
+                .get(..place)
+                .is_some_and(|before| before.ends_with('<'));
+        if !is_string && !has_delimiter(after) {
+            return Err("a here-document has no delimiter".to_owned());
+        }
+    }
+    let in_braces = |(place, _)| {
+        let after: &str = text.get(place..).unwrap_or_default();
+        after
+            .split('}')
+            .next()
+            .is_some_and(|inside| inside.contains("<<"))
+    };
+    if text.match_indices("${").any(in_braces) {
+        return Err("a here-document inside `${…}` is not read".to_owned());
+    }
+    Ok(())
+}
+
+/// Tells whether a word can begin behind `<<`, and is more than a pair of quotes.
+fn has_delimiter(after: &str) -> bool {
+    let after = after.strip_prefix('-').unwrap_or(after);
+    let after = after.trim_start_matches([' ', '\t']);
+    let ends = |text: &str| {
+        text.is_empty() || text.starts_with(|c: char| c.is_whitespace() || ";&|<>()#".contains(c))
+    };
+    let rest = after.trim_start_matches(['\'', '"', '\\']);
+    let is_empty_quotes = ends(rest) && after.len() > rest.len() + 1;
+    !ends(after) && !is_empty_quotes && !after.starts_with("\\\n")
 }
 
 /// Refuses what the parser would try again and again, or fail at.
@@ -148,6 +187,12 @@ mod tests {
             "[[ a =~ (a ".to_owned() + &"(a ".repeat(40),
             "((".to_owned() + &"a (".repeat(40),
             "ls 99999999999>x".to_owned(),
+            "cat <<\"\"\nx\n\n".to_owned(),
+            "cat <<- '' x".to_owned(),
+            "echo \"$(ls <<  # x)\"".to_owned(),
+            "echo $(ls << <#')".to_owned(),
+            "echo ${x#<<-E\n} x".to_owned(),
+            "cat <<\\\n \"\"".to_owned(),
         ] {
             assert!(parse(&text).is_err(), "{text}");
         }

@@ -111,7 +111,8 @@ impl Walk {
             CommandPrefixOrSuffixItem::Word(word) => self.push_word(reading, &source.word(word)),
             CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
                 let is_harmless = reading.reads_line && assignment.name.to_string() == "IFS";
-                let finding = if assigns {
+                let is_list = matches!(assignment.value, AssignmentValue::Array(_));
+                let finding = if assigns || is_list {
                     self.assignment(assignment, word, is_harmless, source)
                 } else {
                     None

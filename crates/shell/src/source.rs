@@ -8,6 +8,8 @@
 use brush_parser::SourceSpan;
 use brush_parser::ast::Word as RawWord;
 
+use crate::scan_end::is_one_group;
+
 /// A text that was parsed.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -63,6 +65,23 @@ impl Source {
     /// `( ( rm x ) )` for one, and the command in it would vanish.
     pub(crate) fn arithmetic(&self, span: &SourceSpan) -> Option<String> {
         inside_arithmetic(&self.span(span))
+    }
+
+    /// Tells whether bash may take a subshell for arithmetic, in which single quotes protect nothing.
+    pub(crate) fn may_be_arithmetic(&self, span: &SourceSpan) -> bool {
+        let text = self.span(span);
+        let Some(inner) = text
+            .trim_start()
+            .strip_prefix('(')
+            .and_then(|text| text.strip_suffix(')'))
+        else {
+            return false;
+        };
+        let inner: Vec<char> = inner.chars().collect();
+        let is_doubtful = text.contains("<<") || text.contains('\n') || has_comment(&text);
+        inner.starts_with(&['('])
+            && inner.ends_with(&[')'])
+            && (is_doubtful || is_one_group(&inner).unwrap_or(true))
     }
 
     /// Gives the inside of the head of a loop, which stands between two places.

@@ -166,7 +166,13 @@ impl Walk {
             }
             CompoundCommand::ArithmeticForClause(clause) => self.arithmetic_for(clause, source),
             CompoundCommand::BraceGroup(group) => self.list(&group.list, source),
-            CompoundCommand::Subshell(subshell) => self.list(&subshell.list, source),
+            CompoundCommand::Subshell(subshell) => {
+                if source.may_be_arithmetic(&subshell.loc) {
+                    let why = "commands in parentheses may be arithmetic to the shell";
+                    self.finds(&subshell.to_string(), Finding::unknown(why, "(("));
+                }
+                self.list(&subshell.list, source);
+            }
             CompoundCommand::ForClause(clause) => {
                 self.assigns(
                     &clause.variable_name,
