@@ -12,13 +12,7 @@ struct Verbs {
 }
 
 static CARGO: Verbs = Verbs {
-    reads: &[
-        "version",
-        "help",
-        "locate-project",
-        "read-manifest",
-        "pkgid",
-    ],
+    reads: &["version", "help", "locate-project", "read-manifest"],
     writes: &[
         "build",
         "b",
@@ -58,8 +52,9 @@ static CARGO: Verbs = Verbs {
     ],
 };
 
+// It writes a log on every run.
 static NPM: Verbs = Verbs {
-    reads: &["help", "bin", "root", "prefix"],
+    reads: &[],
     writes: &[
         "install",
         "i",
@@ -100,7 +95,7 @@ static PIP: Verbs = Verbs {
 };
 
 static UV: Verbs = Verbs {
-    reads: &["version", "help"],
+    reads: &["help"],
     writes: &[
         "add", "remove", "sync", "lock", "init", "venv", "build", "publish", "cache", "pip",
         "tool", "python", "run",

@@ -7,10 +7,10 @@ use crate::simple::holds_command;
 use crate::verdict::Finding;
 
 /// Builtins that change nothing but the shell, whatever their words.
-const SHELL_ONLY: [&str; 31] = [
+const SHELL_ONLY: [&str; 27] = [
     ":", "true", "false", "cd", "pushd", "popd", "dirs", "echo", "shift", "return", "exit",
-    "break", "continue", "jobs", "umask", "ulimit", "times", "getopts", "type", "which", "caller",
-    "help", "logout", "suspend", "disown", "bg", "fg", "compgen", "unalias", "shopt", "compopt",
+    "break", "continue", "umask", "ulimit", "times", "type", "which", "caller", "help", "logout",
+    "suspend", "disown", "bg", "fg", "unalias", "shopt",
 ];
 
 /// Finds a builtin.
@@ -20,7 +20,7 @@ pub(super) fn rule(name: &str) -> Option<Rule> {
     }
     Some(Rule::Ask(match name {
         "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "read" | "mapfile"
-        | "readarray" | "test" | "[" | "let" | "printf" | "wait" => evaluates,
+        | "readarray" | "test" | "[" | "let" | "printf" | "wait" | "getopts" => evaluates,
         "set" => set,
         "eval" => eval,
         "trap" => trap,
@@ -30,7 +30,8 @@ pub(super) fn rule(name: &str) -> Option<Rule> {
         "source" | "." => source,
         "alias" => alias,
         "hash" => hash,
-        "history" | "fc" | "bind" | "complete" | "enable" => hidden,
+        "history" | "fc" | "bind" | "complete" | "compgen" | "compopt" | "enable" => hidden,
+        "jobs" => jobs,
         _ => return None,
     }))
 }
@@ -199,6 +200,19 @@ fn hash(call: &Call<'_>) -> Answer {
         return only_reads(call).into();
     }
     Finding::unknown("`hash` can change what later commands mean", call.raw).into()
+}
+
+fn jobs(call: &Call<'_>) -> Answer {
+    let runs = call
+        .words
+        .iter()
+        .find(|word| word.lead.starts_with("-x") || word.may_become_flag().is_some());
+    match runs {
+        Some(word) => Finding::unknown("`jobs -x` runs a command", call.raw)
+            .and(&word.raw)
+            .into(),
+        None => only_reads(call).into(),
+    }
 }
 
 fn hidden(call: &Call<'_>) -> Answer {

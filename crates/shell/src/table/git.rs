@@ -266,7 +266,10 @@ fn names(call: &Call<'_>, name: &str, parsed: &Parsed<'_>) -> Finding {
         .flags
         .iter()
         .all(|flag| match (flag.short, flag.long) {
-            (Some(short), _) => letters.contains(short) || (name == "tag" && short == 'n'),
+            (Some(short), _) => {
+                letters.contains(short)
+                    || (name == "tag" && (short == 'n' || short.is_ascii_digit()))
+            }
             (None, Some(long)) => lists.contains(&long) || harmless.contains(&long),
             (None, None) => false,
         });

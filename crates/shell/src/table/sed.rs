@@ -155,26 +155,37 @@ impl Script<'_> {
         while self.rest.next_if(|c| matches!(c, 'I' | 'M')).is_some() {}
     }
 
-    /// Reads up to a delimiter. What stands in brackets is no delimiter to some versions and one to others.
+    /// Reads up to a delimiter. Between brackets it stands for itself.
     fn part(&mut self, delimiter: char) -> Result<(), Effect> {
         if matches!(delimiter, '\\' | '\n' | '[' | ']') {
             return Err(Effect::Hidden);
         }
-        let mut is_in_brackets = false;
         loop {
             match self.rest.next().ok_or(Effect::Hidden)? {
                 '\\' => {
                     self.rest.next().ok_or(Effect::Hidden)?;
                 }
-                found if found == delimiter && is_in_brackets => return Err(Effect::Hidden),
                 found if found == delimiter => return Ok(()),
-                '[' => {
-                    is_in_brackets = true;
-                    // A bracket that comes first stands for itself.
-                    self.rest.next_if_eq(&'^');
-                    self.rest.next_if_eq(&']');
-                }
-                ']' => is_in_brackets = false,
+                '[' => self.brackets()?,
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads a bracket expression. Where versions differ about its end, it is not understood.
+    fn brackets(&mut self) -> Result<(), Effect> {
+        self.rest.next_if_eq(&'^');
+        // A bracket that comes first stands for itself.
+        self.rest.next_if_eq(&']');
+        loop {
+            match self.rest.next().ok_or(Effect::Hidden)? {
+                ']' => return Ok(()),
+                '\\' if self.rest.next() == Some(']') => return Err(Effect::Hidden),
+                '[' => match self.rest.peek() {
+                    Some(':') => while self.rest.next().ok_or(Effect::Hidden)? != ']' {},
+                    Some('.' | '=') => return Err(Effect::Hidden),
+                    _ => {}
+                },
                 _ => {}
             }
         }

@@ -161,14 +161,6 @@ static YQ: Spec = Spec {
     ],
 };
 
-static XMLLINT: Spec = Spec {
-    options: NONE,
-    bad: &[
-        writes('o', "output", "writes its output to a file"),
-        hides(' ', "shell", "runs commands that it reads"),
-    ],
-};
-
 static SOCKETS: Spec = Spec {
     options: NONE,
     bad: &[
@@ -273,7 +265,6 @@ pub(super) fn rule(name: &str) -> Option<Rule> {
         "rg" => &RIPGREP,
         "fd" | "fdfind" => &FD,
         "yq" => &YQ,
-        "xmllint" => &XMLLINT,
         "ss" => &SOCKETS,
         "dmesg" => &KERNEL_LOG,
         "journalctl" => &JOURNAL,
