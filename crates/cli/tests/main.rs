@@ -7,6 +7,8 @@
 
 #[path = "suite/batch.rs"]
 mod batch;
+#[path = "suite/classify.rs"]
+mod classify;
 #[path = "suite/edit.rs"]
 mod edit;
 #[path = "suite/errors.rs"]

@@ -4,6 +4,7 @@ mod batch;
 mod checkpoint;
 mod chmod;
 mod chown;
+mod classify;
 mod commit;
 mod completions;
 mod cp;
@@ -56,6 +57,7 @@ pub(crate) enum Subcommand {
     Show(show::ShowArgs),
     Diff(diff::DiffArgs),
     Status(status::StatusArgs),
+    Classify(classify::ClassifyArgs),
     Undo(undo::UndoArgs),
     Redo(redo::RedoArgs),
     Rollback(rollback::RollbackArgs),
@@ -89,6 +91,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Show(args) => show::cmd_show(session, &args),
         Subcommand::Diff(args) => diff::cmd_diff(session, &args),
         Subcommand::Status(args) => status::cmd_status(session, &args),
+        Subcommand::Classify(args) => classify::cmd_classify(session, &args),
         Subcommand::Undo(args) => undo::cmd_undo(session, &args),
         Subcommand::Redo(args) => redo::cmd_redo(session, &args),
         Subcommand::Rollback(args) => rollback::cmd_rollback(session, args),

@@ -3,6 +3,7 @@
 //! One renderer per kind of reply; each makes a text from plain data. Somebody else's text (paths, summaries, contents)
 //! is shown with its control characters escaped, and paths are shown as seen from the current directory.
 
+pub(crate) mod classify;
 mod diff;
 mod gc;
 pub(crate) mod log;

@@ -88,7 +88,7 @@ impl Cell {
     }
 
     /// Cuts the cell down to a width.
-    fn truncate(&mut self, width: usize) {
+    pub(crate) fn truncate(&mut self, width: usize) {
         if self.width() <= width {
             return;
         }
