@@ -1,5 +1,6 @@
 //! Commands: what they do under `run` is the same as without, and an undo takes all of it back.
 
+mod bad_days;
 mod behaviour;
 mod programs;
 mod stories;

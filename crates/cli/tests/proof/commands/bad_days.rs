@@ -1,0 +1,275 @@
+//! What goes wrong with commands, and what is left then.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::behaviour::wait_for;
+use crate::disk::Disk;
+use crate::world::{Tree, World, said};
+
+fn run(world: &World, options: &[&str], line: &str) -> (Option<i32>, String) {
+    let mut arguments = vec!["run"];
+    arguments.extend(options);
+    arguments.extend(["--", "bash", "-c", line]);
+    let output = world.run(&arguments);
+    (output.status.code(), said(&output))
+}
+
+#[test]
+fn a_command_that_is_not_there() {
+    let world = World::new();
+    let told = world.fails(127, &["run", "--", "nosuchcommand"]);
+    assert!(
+        told.contains("could not be started") && told.contains("PATH"),
+        "{told}"
+    );
+    world.file("text", "no program\n");
+    let told = world.fails(126, &["run", "--", "./text"]);
+    assert!(told.contains("Permission denied"), "{told}");
+    let operations = world.operations();
+    assert!(
+        operations.iter().all(|(_, status)| status == "aborted"),
+        "{operations:?}"
+    );
+    world.check_store();
+}
+
+/// The process that watches: a child of the one that was started.
+fn supervisor_of(front: u32) -> i32 {
+    let children = fs::read_to_string(format!("/proc/{front}/task/{front}/children")).unwrap();
+    children.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_supervisor_that_is_killed_leaves_nothing_behind() {
+    let world = World::new().with_project();
+    let before = world.tree();
+    let script = "rm -rf src; echo x > app.toml; mv run.sh moved; touch ready
+                  while [ ! -e ../go ]; do sleep 0.02; done
+                  echo late > late; echo $? > ../said; echo done > ../end";
+    fs::write(world.scratch("said"), "").unwrap();
+    let mut child = world.spawn(&["run", "--", "bash", "-c", script]);
+    wait_for(|| world.path("ready").exists());
+    kill(Pid::from_raw(supervisor_of(child.id())), Signal::SIGKILL).unwrap();
+    let output = {
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+        child.wait_with_output().unwrap()
+    };
+    assert!(
+        said(&output).contains("backout recover"),
+        "{}",
+        said(&output)
+    );
+    // What is left of the command does not hang, and cannot write.
+    fs::write(world.scratch("go"), "").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!world.path("late").exists());
+    world.ok(&["recover"]);
+    let now = world.tree();
+    let (now, before) = (
+        now.without_directory_times(),
+        before.without_directory_times(),
+    );
+    assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}
+
+#[test]
+fn our_own_state_is_nobodys_to_write() {
+    let world = World::new().with_project();
+    world.ok(&["write", "app.toml", "--text", "1\n"]);
+    let state = world.state().display().to_string();
+    let before = fs::read(world.state().join("journal.sqlite")).unwrap();
+    for line in [
+        format!("echo x > {state}/journal.sqlite"),
+        format!("rm -rf {state}"),
+        format!("mv {state} elsewhere"),
+        format!("chmod 777 {state}/depot"),
+        format!("ln -s {state} s; touch s/new"),
+        format!("cd {state} && touch new"),
+        format!("python3 -c 'open(\"{state}/head\", \"w\")'"),
+        format!("truncate -s 0 {state}/journal.sqlite"),
+        format!("ln {state}/journal.sqlite stolen && echo x > stolen"),
+        format!("mv $(dirname {state}) elsewhere"),
+    ] {
+        let (code, told) = run(&world, &[], &line);
+        assert!(code != Some(0), "{line}: {told}");
+        assert!(told.contains("our own state"), "{line}: {told}");
+        assert!(
+            fs::read(world.state().join("journal.sqlite"))
+                .unwrap()
+                .len()
+                >= before.len()
+        );
+    }
+    world.check_store();
+}
+
+#[test]
+fn backout_inside_of_a_command_works_outside_of_it() {
+    let world = World::new().with_project();
+    let program = env!("CARGO_BIN_EXE_backout");
+    let line = format!(
+        "{program} write nested --text inside && echo piped | {program} write piped && {program} run -- touch inner \
+         && {program} --quiet undo && {program} log -n 1 | grep -q undo && echo more >> nested"
+    );
+    let (code, told) = run(&world, &[], &line);
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(world.read("piped"), "piped\n");
+    assert!(!world.path("inner").exists());
+    // What was done inside are operations of their own; the command's own part goes by itself.
+    world.ok(&["undo", "@"]);
+    assert_eq!(world.read("nested"), "inside");
+    world.check_store();
+}
+
+#[test]
+fn a_full_disk_refuses_the_write_and_keeps_the_rest() {
+    let disk = Disk::of_kind("ext4", 48);
+    let world = World::at(&disk.path(), None);
+    world.file("large", &"x".repeat(4 << 20));
+    world.file("gone", &"y".repeat(1 << 20));
+    let before = world.tree();
+    disk.fill();
+    let line = "echo more >> large || echo refused; rm gone && echo removed";
+    let (code, told) = run(&world, &[], line);
+    disk.empty();
+    assert_eq!(code, Some(0), "{told}");
+    assert!(
+        told.contains("refused\nremoved"),
+        "what needs no room works: {told}"
+    );
+    assert!(told.contains("No space left"), "{told}");
+    world.ok(&["undo"]);
+    let (now, before) = (
+        world.tree().without_directory_times(),
+        before.without_directory_times(),
+    );
+    assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}
+
+#[test]
+fn a_file_above_the_limit_is_never_silently_lost() {
+    let world = World::new();
+    world.file("large", &"0123456789".repeat(20_000));
+    let before = world.tree();
+    let (code, told) = run(&world, &["--limit", "100kB"], "echo x >> large");
+    if crate::world::memory().exists() && told.is_empty() {
+        return; // a file system that clones needs no copy
+    }
+    assert_eq!(code, Some(1), "{told}");
+    assert!(
+        told.contains("File too large") && told.contains("refused"),
+        "{told}"
+    );
+    assert!(world.tree() == before);
+    let (code, told) = run(
+        &world,
+        &["--limit", "100kB", "--over-limit", "mark"],
+        "echo x >> large; echo y > other",
+    );
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("cannot be brought back"), "{told}");
+    world.ok(&["undo", "@"]);
+    assert!(!world.path("other").exists());
+    assert!(world.read("large").ends_with("x\n"), "said, and so it is");
+    // Without a terminal nobody can be asked.
+    let (code, _) = run(
+        &world,
+        &["--limit", "100kB", "--over-limit", "ask"],
+        "echo x >> large",
+    );
+    assert_eq!(code, Some(1));
+    // Removing or replacing it needs no copy, whatever its size.
+    let before = world.tree();
+    let (code, told) = run(&world, &["--limit", "100kB"], "rm large");
+    assert_eq!(code, Some(0), "{told}");
+    world.ok(&["undo", "@"]);
+    assert!(world.tree() == before);
+}
+
+#[test]
+fn a_descriptor_that_was_open_before() {
+    let world = World::new();
+    world.file("log", "one\n");
+    let program = env!("CARGO_BIN_EXE_backout");
+    let line = format!("exec 3>> log; {program} run -- bash -c 'echo two >&3'");
+    let done = Command::new("bash")
+        .args(["-c", &line])
+        .current_dir(world.path(""))
+        .env("BACKOUT_STATE_DIR", world.state())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(world.read("log"), "one\ntwo\n");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("log"), "one\n");
+}
+
+#[test]
+fn another_user_another_root_other_mounts() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = World::new().with_project();
+    fs::set_permissions(world.scratch(""), fs::Permissions::from_mode(0o755)).unwrap();
+    for line in [
+        "chown -R 12345 src; setpriv --reuid=12345 --clear-groups bash -c 'cd src; mv main.rs moved; rm lib.rs; echo x > new; touch ../no' ; true",
+        "mkdir root; cp -a src root/; chroot . /bin/true 2> /dev/null; python3 -c \"
+import os
+os.chroot('root'); os.chdir('/')
+open('/src/main.rs', 'w').write('chrooted')
+os.remove('/src/lib.rs')
+os.rename('/src/link', '/link')\"",
+        "unshare -m bash -c 'echo x > app.toml; rm run.sh'",
+        "mkdir mnt; mount -t tmpfs none mnt; echo x > mnt/file; umount mnt; echo y > after",
+        "cp /bin/sleep ./prog; ./prog 0.2 & sleep 0.05; rm prog; cp /bin/true prog; ./prog; wait",
+    ] {
+        super::there_and_back(&world, line);
+    }
+}
+
+#[test]
+fn an_ordinary_user_runs_commands_too() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = World::new().with_project();
+    let owned = Command::new("chown")
+        .args(["-R", "12345:12345"])
+        .arg(world.path(""))
+        .status()
+        .unwrap();
+    assert!(owned.success());
+    let world = world.of_user(12345);
+    for line in [
+        "rm -rf src; mv app.toml x; echo y >> run.sh; chmod 700 x",
+        "sed -i s/8080/1/ app.toml; ln app.toml l; mkdir -p a/b",
+    ] {
+        super::there_and_back(&world, line);
+    }
+    // A program that would gain rights does not, and that is said.
+    let (_, told) = run(&world, &[], "su -c true < /dev/null; true");
+    assert!(told.contains("gained no rights"), "{told}");
+}
+
+#[test]
+fn thousands_of_files() {
+    let world = World::in_memory();
+    let made =
+        "for i in $(seq 40); do mkdir d$i; for j in $(seq 50); do echo $i $j > d$i/f$j; done; done";
+    super::there_and_back(&world, made);
+    let (code, told) = run(&world, &[], made);
+    assert_eq!(code, Some(0), "{told}");
+    let before = Tree::of(&world.path(""));
+    let (code, told) = run(&world, &[], "rm -rf d*; touch end");
+    assert_eq!(code, Some(0), "{told}");
+    world.ok(&["undo"]);
+    assert!(world.tree() == before);
+}
