@@ -2,6 +2,7 @@
 
 use std::io;
 
+use backout_capture::overlay::OverlayError;
 use backout_drivers::file::FileError;
 use backout_model::{CheckpointName, OperationId, Owner, PlanError, Target, TargetOutcome, TaskId};
 use backout_storage::{RefError, StorageError};
@@ -118,6 +119,54 @@ pub enum EngineError {
         /// Its number.
         pid: u32,
     },
+    /// A command could not be run in layers, or what it did cannot be told.
+    #[error(transparent)]
+    Overlay(OverlayError),
+    /// A command could not be started.
+    #[error("`{program}` could not be started")]
+    NotStarted {
+        /// The program.
+        program: String,
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It is not clear which trial is meant.
+    #[error("it is not clear which trial is meant")]
+    WhichTrial {
+        /// The name that was given.
+        name: Option<String>,
+        /// How many it could be.
+        found: usize,
+    },
+    /// The layers did not survive a restart of the machine.
+    #[error("the trial {} was lost when the machine was started anew", id.short())]
+    TrialLost {
+        /// The trial.
+        id: OperationId,
+    },
+    /// The command has not ended, or nobody saw its end.
+    #[error("the trial {} has not ended", id.short())]
+    TrialUnfinished {
+        /// The trial.
+        id: OperationId,
+        /// Whether it still runs.
+        is_running: bool,
+    },
+    /// What is to be known of a trial cannot be read.
+    #[error("the trial {} cannot be read: {why}", id.short())]
+    TrialUnreadable {
+        /// The trial.
+        id: OperationId,
+        /// Why not.
+        why: String,
+    },
+    /// Nothing that the trial changed was chosen.
+    #[error("nothing of the trial {} was chosen", id.short())]
+    NothingChosen {
+        /// The trial.
+        id: OperationId,
+    },
     /// The machine could not be asked.
     #[error("cannot {action}")]
     Io {
@@ -127,6 +176,15 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
+}
+
+impl From<OverlayError> for EngineError {
+    fn from(error: OverlayError) -> Self {
+        match error {
+            OverlayError::NotStarted { program, source } => Self::NotStarted { program, source },
+            other => Self::Overlay(other),
+        }
+    }
 }
 
 impl From<FileError> for EngineError {

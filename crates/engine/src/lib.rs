@@ -16,6 +16,7 @@ mod repair;
 mod report;
 mod sources;
 mod task;
+mod trial;
 mod undo;
 mod upkeep;
 
@@ -32,3 +33,7 @@ pub use lifecycle::StagedOperation;
 pub use repair::RepairReport;
 pub use report::{Report, Severity};
 pub use sources::{Ids, RandomIds, SystemClock};
+pub use trial::{
+    Glob, Selection, TrialChange, TrialEnd, TrialStanding, TrialState, TrialTask, TrialView,
+    TrialWhat, TryCommand,
+};

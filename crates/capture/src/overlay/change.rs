@@ -24,7 +24,7 @@ pub enum What {
     Created,
     /// It has another content, or is another thing.
     Changed,
-    /// Only mode, owner, times or attributes differ.
+    /// Only mode, owner or attributes differ.
     Metadata,
     /// It is gone, with all below.
     Deleted,
@@ -39,8 +39,13 @@ pub enum Becomes {
     Nothing,
     /// What is at this path, in a layer or elsewhere; of a directory not its entries.
     Like(PathBuf),
-    /// Another name of what this real path becomes or is.
-    Linked(PathBuf),
+    /// Another name of a file.
+    Linked {
+        /// Its first name: what that real path becomes, or is.
+        first: PathBuf,
+        /// Where the file is, in a layer or elsewhere.
+        source: PathBuf,
+    },
     /// What was at this real path, with all below.
     Moved(PathBuf),
 }

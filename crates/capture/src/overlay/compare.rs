@@ -15,13 +15,13 @@ const BLOCK_BYTES: usize = 128 * 1024;
 pub(super) enum Difference {
     /// Not at all.
     None,
-    /// In mode, owner, times or attributes.
+    /// In mode, owner or attributes.
     Metadata,
     /// In content, or in what they are.
     Content,
 }
 
-/// Compares two things that exist. The times of directories and links are no difference: they tell of entries.
+/// Compares two things that exist. Times are no difference: a file that was only touched is what it was.
 pub(super) fn difference(one: &Path, other: &Path) -> io::Result<Difference> {
     let (first, second) = (fs::symlink_metadata(one)?, fs::symlink_metadata(other)?);
     if first.file_type() != second.file_type() || first.rdev() != second.rdev() {
@@ -34,10 +34,8 @@ pub(super) fn difference(one: &Path, other: &Path) -> io::Result<Difference> {
         return Ok(Difference::Content);
     }
     let rest = |of: &Metadata| (of.mode(), of.uid(), of.gid());
-    let times = |of: &Metadata| (of.mtime(), of.mtime_nsec());
-    let is_same = rest(&first) == rest(&second)
-        && (!first.is_file() || times(&first) == times(&second))
-        && xattrs::read_all(one)? == xattrs::read_all(other)?;
+    let is_same =
+        rest(&first) == rest(&second) && xattrs::read_all(one)? == xattrs::read_all(other)?;
     Ok(if is_same {
         Difference::None
     } else {

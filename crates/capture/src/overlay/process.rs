@@ -14,6 +14,8 @@ pub struct Task {
     pub directory: PathBuf,
     /// Whether it has no network but its own loopback.
     pub has_no_network: bool,
+    /// Whether its output goes to our stdout; else to our stderr.
+    pub keeps_stdout: bool,
     /// What becomes of processes that outlive it.
     pub survivors: Survivors,
 }

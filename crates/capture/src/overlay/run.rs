@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -241,6 +241,9 @@ impl Notices {
 fn spawn(task: &Task, script: Script, notices: &OwnedFd) -> io::Result<Child> {
     let mut command = Command::new(&task.program);
     command.args(&task.arguments);
+    if !task.keeps_stdout {
+        command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+    }
     let notices = notices.as_raw_fd();
     before_exec(&mut command, move || enter(&script, notices));
     command.spawn()

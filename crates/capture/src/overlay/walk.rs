@@ -170,7 +170,10 @@ impl Walker<'_> {
                     Some(_) => What::Changed,
                     None => What::Created,
                 };
-                let becomes = Becomes::Linked(first.clone());
+                let becomes = Becomes::Linked {
+                    first: first.clone(),
+                    source: upper.to_path_buf(),
+                };
                 return self.push(real, what, becomes, Some(found));
             }
             self.first_names.insert(key, real.to_path_buf());

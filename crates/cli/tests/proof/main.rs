@@ -25,5 +25,6 @@ mod power;
 mod processes;
 mod random;
 mod storm;
+mod trial;
 mod world;
 mod zoo;

@@ -7,6 +7,7 @@
 mod file;
 mod plan;
 mod storage;
+mod trial;
 
 use std::error::Error;
 
@@ -157,6 +158,13 @@ impl From<EngineError> for Report {
             }
             EngineError::NoProcess { pid } => Self::refused(format!("there is no process {pid}"))
                 .next("give the number of a living process"),
+            EngineError::Overlay(error) => trial::layers(&error),
+            EngineError::NotStarted { program, source } => trial::not_started(&program, &source),
+            EngineError::WhichTrial { name, found } => trial::which(name.as_deref(), found),
+            EngineError::TrialLost { id } => trial::lost(id),
+            EngineError::TrialUnfinished { id, is_running } => trial::unfinished(id, is_running),
+            EngineError::TrialUnreadable { id, why } => trial::unreadable(id, &why),
+            EngineError::NothingChosen { id } => trial::nothing_chosen(id),
             EngineError::Io { action, source } => {
                 Self::refused(format!("could not {action}")).because(source)
             }
