@@ -17,7 +17,9 @@ use super::mountinfo::{Mount, mounts};
 use super::plan::{Means, Plan, Step};
 use super::process::{Ended, Survivors, Task};
 use super::survivors::{Survivor, below};
-use super::sys::{Notice, Script, Signals, before_exec, enter, has_terminal, take_terminal_back};
+use super::sys::{
+    Mask, Notice, Script, Signals, before_exec, enter, has_terminal, take_terminal_back,
+};
 use super::{place, skeleton};
 
 /// How long processes have to end by themselves when the command has.
@@ -133,7 +135,7 @@ fn supervise(task: &Task, plan: &Plan) -> Result<Supervised, OverlayError> {
         not_layered: Vec::new(),
     };
     let signals = Signals::hold().map_err(lost("hold signals back"))?;
-    let mut child = match spawn(task, script, &to) {
+    let mut child = match spawn(task, script, &to, signals.before()) {
         Ok(child) => child,
         Err(source) => {
             drop(to);
@@ -238,14 +240,14 @@ impl Notices {
     }
 }
 
-fn spawn(task: &Task, script: Script, notices: &OwnedFd) -> io::Result<Child> {
+fn spawn(task: &Task, script: Script, notices: &OwnedFd, mask: Mask) -> io::Result<Child> {
     let mut command = Command::new(&task.program);
     command.args(&task.arguments);
     if !task.keeps_stdout {
         command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
     }
     let notices = notices.as_raw_fd();
-    before_exec(&mut command, move || enter(&script, notices));
+    before_exec(&mut command, move || enter(&script, notices, &mask));
     command.spawn()
 }
 

@@ -2,9 +2,10 @@
 //! it gives what the command alone would have given, and undoing that gives every bit back.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::disk::Disk;
@@ -14,7 +15,7 @@ use crate::world::{Tree, World, said};
 const USER: u32 = 12_345;
 
 /// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Runs a script in a layer and keeps the trial.
 fn tried(world: &World, script: &str) {
@@ -73,9 +74,9 @@ macro_rules! scripts {
 
 scripts! {
     editing: "echo more >> app.toml; echo new > src/lib.rs";
-    editing_by_replacing: "sed -i s/8080/1/ app.toml; sed -i s/two/three/ one";
+    editing_by_replacing: "sed -i s/8080/1/ app.toml; sed -i s/fn/FN/ src/main.rs";
     creating: "mkdir -p a/b; echo x > a/b/c; echo y > a/d; : > empty";
-    removing: "rm run.sh dangling other; rmdir src/empty";
+    removing: "rm run.sh dangling; rmdir src/empty";
     removing_a_tree: "rm -r src";
     renaming: "mv app.toml app.ini; mv src/link src/moved; mv large.bin src/";
     renaming_a_directory: "mv src source";
@@ -108,7 +109,7 @@ fn a_file_that_was_only_touched_is_no_change() {
         "--",
         "sh",
         "-c",
-        "touch app.toml; cat src/* > /dev/null",
+        "touch app.toml; cat src/*.rs > /dev/null",
     ]);
     assert_eq!(view["standing"], "empty");
 }
@@ -225,19 +226,26 @@ fn a_name_that_is_taken_meanwhile_and_a_tree_that_grew_are_conflicts() {
     world.ok(&["try", "--discard"]);
 }
 
+/// Begins a trial whose script says `up` and then waits for a line.
+fn begun(world: &World, arguments: &[&str], script: &str) -> Child {
+    let mut command = world.command(arguments);
+    command
+        .args(["--", "sh", "-c", script])
+        .stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut up = [0; 3];
+    child.stdout.as_mut().unwrap().read_exact(&mut up).unwrap();
+    assert_eq!(&up, b"up\n");
+    child
+}
+
 #[test]
 fn a_change_by_somebody_else_while_the_command_runs_is_a_conflict() {
     let world = World::new().with_project();
-    // The command waits for us: a pipe made before leads out of the layer.
-    let pipe = world.scratch("pipe");
-    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
-    assert!(made.success());
-    let script = format!("echo tried >> app.toml; read line < {}", pipe.display());
-    let child = world.spawn(&["try", "--", "sh", "-c", &script]);
-    let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
+    let script = "echo tried >> app.toml; echo up; read line";
+    let mut child = begun(&world, &["try"], script);
     world.file("app.toml", "somebody else\n");
-    std::io::Write::write_all(&mut writer, b"go\n").unwrap();
-    drop(writer);
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert!(said(&output).contains("somebody else changed it meanwhile"));
@@ -269,7 +277,6 @@ fn a_part_can_be_applied() {
 fn what_is_on_a_mount_below_is_seen_too() {
     let world = World::new().with_project();
     let disk = Disk::memory(4096);
-    fs::create_dir(disk.path()).unwrap();
     fs::write(disk.path().join("file"), "old\n").unwrap();
     let script = format!(
         "cd {}; echo new > file; echo new > other; mkdir d; echo x > {}/both",
@@ -341,15 +348,8 @@ fn output_input_and_directory_are_the_commands_own() {
 #[test]
 fn signals_reach_the_command() {
     let world = World::new();
-    let ready = world.scratch("ready");
-    let made = Command::new("mkfifo").arg(&ready).status().unwrap();
-    assert!(made.success());
-    let script = format!(
-        "trap 'echo caught > caught; exit 5' TERM; echo > {}; while :; do sleep 0.05; done",
-        ready.display()
-    );
-    let child = world.spawn(&["try", "--", "sh", "-c", &script]);
-    fs::read(&ready).unwrap();
+    let script = "trap 'echo caught > caught; exit 5' TERM; echo up; while :; do sleep 0.05; done";
+    let child = begun(&world, &["try"], script);
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -391,19 +391,12 @@ fn processes_that_outlive_the_command_are_told_and_ended() {
 #[test]
 fn a_trial_that_is_killed_takes_its_processes_along_and_leaves_nothing() {
     let world = World::new();
-    let ready = world.scratch("ready");
-    let made = Command::new("mkfifo").arg(&ready).status().unwrap();
-    assert!(made.success());
-    // Whoever has the pipe open for writing is alive.
-    let script = format!("exec 9> {}; echo up >&9; sleep 600", ready.display());
-    let mut child = world.spawn(&["try", "--", "sh", "-c", &script]);
-    let mut reader = fs::File::open(&ready).unwrap();
-    let mut up = [0; 3];
-    std::io::Read::read_exact(&mut reader, &mut up).unwrap();
+    let mut child = begun(&world, &["try"], "echo up; sleep 600");
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
+    // The pipe ends when the last who could write to it has died.
     let mut rest = Vec::new();
-    std::io::Read::read_to_end(&mut reader, &mut rest).unwrap();
+    child.stdout.unwrap().read_to_end(&mut rest).unwrap();
     assert!(world.ok(&["try", "--list"]).contains("interrupted"));
     world.ok(&["try", "--", "true"]);
     assert!(world.ok(&["try", "--list"]).contains("no trial"));

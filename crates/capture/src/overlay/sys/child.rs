@@ -12,6 +12,7 @@ use rustix::thread::UnshareFlags;
 
 use super::mounts::{build, last_error};
 use super::script::Script;
+use super::signals::Mask;
 use crate::overlay::plan::Means;
 
 /// What the children tell.
@@ -77,7 +78,7 @@ pub(in crate::overlay) fn before_exec(
 }
 
 /// Enters the namespaces and becomes the command, by way of two more processes that stay behind.
-pub(in crate::overlay) fn enter(script: &Script, notices: RawFd) -> io::Result<()> {
+pub(in crate::overlay) fn enter(script: &Script, notices: RawFd, mask: &Mask) -> io::Result<()> {
     let failed = |errno: Errno| {
         tell(notices, Notice::NoNamespaces(errno.raw_os_error()));
         io::Error::from(errno)
@@ -106,6 +107,7 @@ pub(in crate::overlay) fn enter(script: &Script, notices: RawFd) -> io::Result<(
     if command != 0 {
         be_first(command, notices);
     }
+    mask.restore();
     Ok(())
 }
 

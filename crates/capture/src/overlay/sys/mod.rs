@@ -16,4 +16,4 @@ mod signals;
 
 pub(super) use child::{Notice, before_exec, enter};
 pub(super) use script::Script;
-pub(super) use signals::{Signals, has_terminal, take_terminal_back};
+pub(super) use signals::{Mask, Signals, has_terminal, take_terminal_back};

@@ -50,7 +50,11 @@ pub(super) fn build(
             (What::Overlay { .. }, Err(errno)) if step.is_root => Err(errno),
             (What::Overlay { .. }, Err(errno)) => {
                 fell_back(number, errno);
-                show(step, true)
+                match show(step, true) {
+                    // It went away while we looked: there is nothing to protect.
+                    Err(Errno::NOENT) => Ok(()),
+                    other => other,
+                }
             }
             (What::Processes, Err(_)) => show(step, false),
             // What is not shown cannot be written either.

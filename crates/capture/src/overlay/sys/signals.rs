@@ -17,10 +17,24 @@ const PASSED_ON: [libc::c_int; 6] = [
     libc::SIGUSR2,
 ];
 
+/// Which signals were held back before, for the command to begin with.
+#[derive(Clone, Copy)]
+pub(in crate::overlay) struct Mask(libc::sigset_t);
+
+impl Mask {
+    /// Puts it in force.
+    pub(super) fn restore(&self) {
+        // SAFETY: the set is one that the system gave.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut());
+        }
+    }
+}
+
 /// Holds signals back from this thread and hands them over. Dropping it lets them through again.
 pub(in crate::overlay) struct Signals {
     descriptor: OwnedFd,
-    before: libc::sigset_t,
+    before: Mask,
 }
 
 impl Signals {
@@ -44,8 +58,16 @@ impl Signals {
                 return Err(last_error().into());
             }
             let descriptor = OwnedFd::from_raw_fd(descriptor);
-            Ok(Self { descriptor, before })
+            Ok(Self {
+                descriptor,
+                before: Mask(before),
+            })
         }
+    }
+
+    /// Gives what was held back before.
+    pub(in crate::overlay) const fn before(&self) -> Mask {
+        self.before
     }
 
     /// Gives the next signal that somebody sent; what the terminal sent reaches the command by itself.
@@ -74,14 +96,7 @@ impl Drop for Signals {
         for _ in 0..PASSED_ON.len() {
             let _dropped = self.next();
         }
-        // SAFETY: the set is the one that was in force before.
-        unsafe {
-            libc::pthread_sigmask(
-                libc::SIG_SETMASK,
-                &raw const self.before,
-                std::ptr::null_mut(),
-            );
-        }
+        self.before.restore();
     }
 }
 
