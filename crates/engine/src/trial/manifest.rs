@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The newest version of a manifest that this program writes and reads.
 pub(super) const VERSION: u16 = 1;
 
-/// A longer command is cut off where it is one line among others.
+/// A longer command is cut off.
 const LINE_CHARS_MAX: usize = 100;
 
 /// Everything about a trial.
@@ -107,7 +107,7 @@ pub enum TrialState {
     },
 }
 
-/// Says a command as it could be typed.
+/// Says a command as it could be typed, cut off where it gets too long.
 pub(super) fn command_line(words: &[String]) -> String {
     let is_plain =
         |character: char| character.is_alphanumeric() || "_-./=:@%+,".contains(character);
@@ -118,7 +118,11 @@ pub(super) fn command_line(words: &[String]) -> String {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
     };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    let line = words.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LINE_CHARS_MAX) {
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
 }
 
 impl TrialChange {
@@ -140,13 +144,9 @@ impl TrialChange {
 }
 
 impl Manifest {
-    /// Says the command in one line that is not too long for a list.
+    /// Says the command in one line.
     pub(super) fn line(&self) -> String {
-        let line = command_line(&self.command);
-        match line.char_indices().nth(LINE_CHARS_MAX) {
-            Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
-            None => line,
-        }
+        command_line(&self.command)
     }
 
     /// Lists the directories to remove.

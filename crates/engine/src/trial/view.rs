@@ -54,7 +54,7 @@ pub struct TrialView {
 }
 
 impl TrialView {
-    /// Says the command as it could be typed.
+    /// Says the command as it could be typed, cut off where it gets too long.
     pub fn line(&self) -> String {
         command_line(&self.command)
     }
