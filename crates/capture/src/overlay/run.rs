@@ -55,7 +55,7 @@ pub fn run(task: &Task, places: &[PathBuf], masks: &[PathBuf]) -> Result<Finishe
         match attempt(task, &mounts, means, places, masks) {
             // Root in a container may lack what it takes; a user namespace may still be had.
             Err(error @ (OverlayError::Impossible { .. } | OverlayError::NoPlace { .. })) => {
-                last = last.or(Some(error));
+                last = Some(error);
             }
             result => return result,
         }
