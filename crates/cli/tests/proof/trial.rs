@@ -88,6 +88,7 @@ scripts! {
     swapping_two_files: "mv app.toml t; mv run.sh app.toml; mv t run.sh";
     links: "ln -s app.toml new; ln -sf nowhere src/link; rm dangling; ln -s / dangling";
     a_second_name: "ln app.toml second; ln src/lib.rs lib";
+    a_second_name_of_a_file_in_a_new_directory: "mkdir n; echo x > n/a; ln n/a b; ln n/a src/c";
     several_new_names: "echo x > a; ln a b; ln a src/c";
     modes: "chmod 600 app.toml; chmod 700 src; chmod u-s run.sh; chmod 1777 src/empty";
     owners: "chown 12:34 app.toml; chown 56 src; chown -h 7:8 src/link";
@@ -112,6 +113,19 @@ fn a_file_that_was_only_touched_is_no_change() {
         "touch app.toml; cat src/*.rs > /dev/null",
     ]);
     assert_eq!(view["standing"], "empty");
+}
+
+#[test]
+fn a_file_of_several_names_changes_under_one_of_them_and_that_is_said() {
+    let world = World::new().with_project();
+    let before = world.tree();
+    let output = world.run(&["try", "--apply", "--", "sh", "-c", "echo more >> one"]);
+    let note = "`one` has other names, and they keep the old content";
+    assert!(said(&output).contains(note), "{}", said(&output));
+    assert_eq!(world.read("one"), "two names\nmore\n");
+    assert_eq!(world.read("other"), "two names\n");
+    world.ok(&["undo"]);
+    assert_same(&world.tree(), &before, "undone");
 }
 
 #[test]

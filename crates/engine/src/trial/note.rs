@@ -31,11 +31,25 @@ pub(super) fn outcome(manifest: &mut Manifest, finished: &Finished) -> Result<()
             .push(format!("`{path}` could only be read inside ({why})"));
     }
     for change in overlay::walk(&finished.plan)? {
+        if has_other_names(&change) {
+            let path = change.path.display();
+            manifest.notes.push(format!(
+                "`{path}` has other names, and they keep the old content"
+            ));
+        }
         if let Some(change) = noted(&change, finished.began.0)? {
             manifest.changes.push(change);
         }
     }
     Ok(())
+}
+
+/// Tells whether a changed file has more than one name: a layer has its own file for each.
+fn has_other_names(change: &Change) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    change.what == What::Changed
+        && std::fs::symlink_metadata(&change.path)
+            .is_ok_and(|found| found.is_file() && found.nlink() > 1)
 }
 
 /// Notes one change with what its name was; nothing for a path that no operation can write.
