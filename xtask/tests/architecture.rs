@@ -16,7 +16,10 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("backout-capture", &[]),
     ("backout-shell", &[]),
     ("backout-storage", &["backout-crashpoint", "backout-model"]),
-    ("backout-drivers", &["backout-crashpoint", "backout-model"]),
+    (
+        "backout-drivers",
+        &["backout-capture", "backout-crashpoint", "backout-model"],
+    ),
     (
         "backout-engine",
         &[

@@ -103,6 +103,13 @@ impl Session {
         Ok(result?)
     }
 
+    /// Takes the bar away, if there is one.
+    pub(crate) fn clear_bar(&self) {
+        if let Some(bar) = &self.bar {
+            bar.clear();
+        }
+    }
+
     /// Has a command carried out and shows the reply.
     pub(crate) fn run(&mut self, command: Command) -> Result<(), Failure> {
         let engine = self.engine()?;

@@ -153,6 +153,7 @@ impl MemoryJournal {
             undoes: None,
             group: None,
             notes: prepared.notes,
+            command: None,
             recipe: prepared.recipe,
         };
         match backout_model::arm(self, intent, prepared.contents, prepared.staged) {

@@ -4,6 +4,7 @@
 //! (`conformance`, in test builds). A driver never touches a target before the recipe that takes the
 //! write back is durable: that is what `Armed` is for.
 
+pub mod command;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 #[cfg(any(test, feature = "testing"))]

@@ -13,7 +13,7 @@ use backout_storage::{
 };
 use serde::Serialize;
 
-use crate::{RepairReport, TrialView, TryCommand};
+use crate::{RepairReport, RunReport, TrialView, TryCommand};
 
 /// Who asks, and in what connection.
 #[derive(Debug, Clone, Default)]
@@ -234,6 +234,8 @@ pub enum Reply {
     Collected(GcOutcome),
     /// What a check of the machine found.
     Doctor(DoctorReport),
+    /// What a command did.
+    Ran(RunReport),
     /// How many records were exported.
     Exported {
         /// Their number.

@@ -119,12 +119,26 @@ pub enum EngineError {
         /// Its number.
         pid: u32,
     },
+    /// The program could not be executed.
+    #[error("the command could not be started")]
+    NotStarted {
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A command cannot be watched here.
+    #[error("the command cannot be watched here")]
+    NoCapture {
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
     /// A command could not be run in layers, or what it did cannot be told.
     #[error(transparent)]
     Overlay(OverlayError),
-    /// A command could not be started.
+    /// A command that was to be tried could not be started.
     #[error("`{program}` could not be started")]
-    NotStarted {
+    TrialNotStarted {
         /// The program.
         program: String,
         /// What the operating system said.
@@ -181,7 +195,9 @@ pub enum EngineError {
 impl From<OverlayError> for EngineError {
     fn from(error: OverlayError) -> Self {
         match error {
-            OverlayError::NotStarted { program, source } => Self::NotStarted { program, source },
+            OverlayError::NotStarted { program, source } => {
+                Self::TrialNotStarted { program, source }
+            }
             other => Self::Overlay(other),
         }
     }

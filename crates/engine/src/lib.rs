@@ -14,6 +14,7 @@ mod lifecycle;
 mod recover;
 mod repair;
 mod report;
+mod run;
 mod sources;
 mod task;
 mod trial;
@@ -32,6 +33,7 @@ pub use error::EngineError;
 pub use lifecycle::StagedOperation;
 pub use repair::RepairReport;
 pub use report::{Report, Severity};
+pub use run::{COPY_BYTES_MAX, RunReport, RunRequest, Watch};
 pub use sources::{Ids, RandomIds, SystemClock};
 pub use trial::{
     Glob, Selection, TrialChange, TrialEnd, TrialStanding, TrialState, TrialTask, TrialView,

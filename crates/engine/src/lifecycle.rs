@@ -133,7 +133,7 @@ impl Engine {
         }
     }
 
-    fn check_task(&self, context: &Context) -> Result<(), EngineError> {
+    pub(crate) fn check_task(&self, context: &Context) -> Result<(), EngineError> {
         let Some(id) = &context.task else {
             return Ok(());
         };
@@ -176,6 +176,7 @@ impl Engine {
             undoes: head.undoes,
             group: head.group,
             notes: prepared.notes,
+            command: None,
             recipe: prepared.recipe,
         };
         crash_point("engine.before-arm");
@@ -185,7 +186,7 @@ impl Engine {
         Ok(armed)
     }
 
-    fn depends_on(
+    pub(crate) fn depends_on(
         &self,
         id: OperationId,
         context: &Context,

@@ -12,8 +12,8 @@
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _};
 use backout_model::{
-    Chosen, Completion, Event, Lsn, Operation, OperationId, Status, TargetOutcome, TaskStatus,
-    UndoStep,
+    Chosen, Completion, DriverKind, Effect, Event, Lsn, Operation, OperationId, Status,
+    TargetOutcome, TaskStatus, UndoStep,
 };
 use backout_storage::{is_alive, is_from_another_boot, this_process};
 
@@ -87,7 +87,11 @@ impl Engine {
 
     fn settle(&self, operation: &Operation) -> Result<(Status, Vec<TargetOutcome>), EngineError> {
         let id = operation.id;
-        let effect = self.store.effect(id)?;
+        let mut effect = self.store.effect(id)?;
+        if effect.recipe.driver == DriverKind::Command {
+            effect = self.settle_dead_command(id, &effect.recipe)?;
+            return self.take_back_unfinished(operation, &effect);
+        }
         let lost_record = is_from_another_boot(&self.store.first_owner(id)?)
             || self.store.has_gap_after(operation.lsn)?;
         if lost_record && self.files.is_in_place(&effect)? {
@@ -104,7 +108,17 @@ impl Engine {
             self.store.append(&Entry::of(events), Durability::Power)?;
             return Ok((status, Vec::new()));
         }
-        let outcomes = self.revert(&operation.targets, &effect);
+        self.take_back_unfinished(operation, &effect)
+    }
+
+    /// Puts back what an operation did that was never finished, and records that.
+    fn take_back_unfinished(
+        &self,
+        operation: &Operation,
+        effect: &Effect,
+    ) -> Result<(Status, Vec<TargetOutcome>), EngineError> {
+        let id = operation.id;
+        let outcomes = self.revert(&operation.targets, effect);
         crash_point("recover.reverted");
         let status = settled_as(&outcomes, Status::Aborted);
         if status == operation.status {
@@ -118,6 +132,7 @@ impl Engine {
         };
         self.store
             .append(&Entry::of(vec![event]), Durability::Power)?;
+        self.forget_log(id);
         Ok((status, outcomes))
     }
 

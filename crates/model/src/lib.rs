@@ -8,6 +8,7 @@
 //! - A change whose undo nobody recorded does not compile: see [`Armed`].
 
 mod arm;
+mod command;
 mod digest;
 mod graph;
 mod id;
@@ -27,6 +28,7 @@ mod target;
 pub mod text;
 
 pub use arm::{Armed, arm};
+pub use command::{CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart};
 pub use digest::{Digest, DigestError};
 pub use graph::{Dependency, DependencyReason, History, Strength};
 pub use id::{AgentId, CheckpointName, IdError, OperationId, TaskId};

@@ -49,6 +49,8 @@ pub enum Verb {
     Chown,
     /// Several of these, all or nothing.
     Batch,
+    /// Run a command.
+    Run,
     /// Take an operation back.
     Undo,
     /// Take an undo back.
@@ -70,6 +72,7 @@ impl Verb {
             Self::Chmod => "chmod",
             Self::Chown => "chown",
             Self::Batch => "batch",
+            Self::Run => "run",
             Self::Undo => "undo",
             Self::Redo => "redo",
         }

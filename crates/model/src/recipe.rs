@@ -14,6 +14,8 @@ use crate::Digest;
 pub enum DriverKind {
     /// Files, directories and links of the local machine.
     File,
+    /// A command that is not settled yet: its log tells what it touched.
+    Command,
 }
 
 /// A whole inode kept on its own file system: the replaced file, or a removed tree.

@@ -9,8 +9,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Checkpoint, Completion, Decision, Dependency, Digest, OperationId, Owner, Recipe,
-    Repair, Target, TargetOutcome, TaskId, Timestamp, Verb,
+    AgentId, Captured, Checkpoint, CommandStart, Completion, Decision, Dependency, Digest,
+    OperationId, Owner, Recipe, Repair, Target, TargetOutcome, TaskId, Timestamp, Verb,
 };
 
 /// The hash before the first record.
@@ -70,6 +70,9 @@ pub struct Intent {
     /// Things worth knowing about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// How it was started, if it is a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandStart>,
     /// How to take it back.
     pub recipe: Recipe,
 }
@@ -102,6 +105,8 @@ pub enum Event {
     Intent(Box<Intent>),
     /// A gate said no; nothing was touched.
     Refused(Box<Refusal>),
+    /// A command is over: what it did and how to take it back are known.
+    Captured(Box<Captured>),
     /// The effect happened and was verified.
     Applied {
         /// The operation.
@@ -202,6 +207,7 @@ impl Event {
         match self {
             Self::Intent(_) => "intent",
             Self::Refused(_) => "refused",
+            Self::Captured(_) => "captured",
             Self::Applied { .. } => "applied",
             Self::Commit { .. } => "commit",
             Self::Abort { .. } => "abort",
@@ -224,6 +230,7 @@ impl Event {
         match self {
             Self::Intent(intent) => Some(intent.id),
             Self::Refused(refusal) => Some(refusal.id),
+            Self::Captured(captured) => Some(captured.id),
             Self::Applied { id, .. }
             | Self::Commit { id }
             | Self::Abort { id, .. }

@@ -7,6 +7,7 @@
 //! contents/NUMBER.pack            chunks of large images
 //! depot/ID-N                      whole inodes of this file system, kept by link or rename
 //! staging/ID/N                    what could not be staged beside its target
+//! captures/ID                     what a running command touched (`drivers::command`)
 //! trials/ID/                      the layers of a command that was tried (`trials`)
 //! head                            how far the journal had come (`witness`)
 //! lock                            taken while the store is made, migrated or swapped; says that it was made
@@ -30,6 +31,7 @@ pub(crate) const JOURNAL: &str = "journal.sqlite";
 pub(crate) const CONTENTS: &str = "contents";
 pub(crate) const DEPOT: &str = "depot";
 pub(crate) const STAGING: &str = "staging";
+pub(crate) const CAPTURES: &str = "captures";
 /// A repaired journal that waits for its place.
 pub(crate) const REPAIRED: &str = "journal.repaired";
 const LOCK: &str = "lock";
@@ -66,7 +68,7 @@ impl StateDir {
             let private = fs::Permissions::from_mode(0o700);
             fs::set_permissions(&canonical, private).map_err(failed("make private"))?;
         }
-        for part in [CONTENTS, DEPOT, STAGING] {
+        for part in [CONTENTS, DEPOT, STAGING, CAPTURES] {
             make_private(&canonical.join(part)).map_err(failed("create"))?;
         }
         if is_new {

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use backout_crashpoint::{crash_point, sync_is_skipped};
 use backout_model::ports::{Clock, Durability};
-use backout_model::{Digest, Lsn};
+use backout_model::{Digest, Lsn, OperationId};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::schema::{CREATE, FORMAT};
+use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
 use crate::witness::{Witness, WitnessFile};
 use crate::{StateDir, StorageError};
 
@@ -179,6 +180,18 @@ impl Store {
             held(&self.witness).note(last, hash, synchronous == "FULL");
         }
         Ok(value)
+    }
+
+    /// Gives the place of the log of what a running command touches.
+    pub fn capture_log(&self, id: OperationId) -> PathBuf {
+        self.directory.path().join(CAPTURES).join(id.to_string())
+    }
+
+    /// Lists the directories that are nobody's to write but ours.
+    pub fn own_directories(&self) -> Vec<PathBuf> {
+        let path = self.directory.path();
+        let parts = [CAPTURES, CONTENTS, DEPOT, STAGING].map(|part| path.join(part));
+        std::iter::once(path.to_path_buf()).chain(parts).collect()
     }
 
     /// Tells the open transaction's last record, for the witness.

@@ -1,1 +1,34 @@
 //! A supervisor that the kernel asks before each mutating call of a process tree.
+//!
+//! ```text
+//! command ── unlink("a") ──► kernel stops the thread ──► supervisor: resolve, tell the observer
+//!                                                           │ continue: the kernel carries the call out
+//!                                                           │ refuse:   the call fails with an error
+//!                                                           └ done:     the supervisor did it itself
+//! ```
+//!
+//! - Seccomp user notification: no privilege, no namespace, no tracer. Only calls that can change a file are asked about;
+//!   reads stay at native speed. Calls whose arguments a filter cannot see (`openat2`, `io_uring`) do not exist for the
+//!   command, so that programs fall back to those that it can.
+//! - The path is read from the command's memory, so another thread could change it after we looked. It is read again after
+//!   the observer is done, and a call whose path changed meanwhile is looked at again. That is for careless programs;
+//!   against a hostile one only what the supervisor does itself (renames, removals) is beyond doubt.
+//! - If the supervisor dies, every call it was asked about fails with `ENOSYS`: the command does not hang, and writes no
+//!   more.
+
+mod calls;
+mod filter;
+mod front;
+mod place;
+mod spawn;
+mod supervise;
+mod sys;
+mod task;
+
+pub use calls::Act;
+pub use front::{Back, Ending, Front, Side, Waited, split};
+pub use place::Place;
+pub use spawn::{Child, SpawnError, Spawned, spawn};
+pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
+pub use sys::{end_like, probe};
+pub use task::{Descendant, descendants};

@@ -21,6 +21,7 @@ mod recover;
 mod redo;
 mod rm;
 mod rollback;
+mod run;
 mod show;
 mod status;
 mod task;
@@ -41,6 +42,7 @@ use crate::session::Session;
 /// What can be asked. The order is that of the help: change, look, take back, group, look after.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
+    Run(run::RunArgs),
     Write(write::WriteArgs),
     Edit(edit::EditArgs),
     Rm(rm::RmArgs),
@@ -74,6 +76,7 @@ pub(crate) enum Subcommand {
 /// Does what was asked.
 pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
     match command {
+        Subcommand::Run(args) => run::cmd_run(session, args),
         Subcommand::Write(args) => write::cmd_write(session, args),
         Subcommand::Edit(args) => edit::cmd_edit(session, args),
         Subcommand::Rm(args) => rm::cmd_rm(session, &args),

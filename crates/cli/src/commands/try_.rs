@@ -119,7 +119,7 @@ pub(crate) fn cmd_try(session: &mut Session, args: TryArgs) -> Result<(), Failur
     };
     let mut view = match run(session, &engine, task) {
         Ok(view) => view,
-        Err(Failure::Engine(error @ EngineError::NotStarted { .. })) => {
+        Err(Failure::Engine(error @ EngineError::TrialNotStarted { .. })) => {
             return Err(not_started(session, error));
         }
         Err(failure) => return Err(failure),
@@ -150,7 +150,7 @@ fn run(session: &Session, engine: &Engine, task: TrialTask) -> Result<TrialView,
 
 fn not_started(session: &mut Session, error: EngineError) -> Failure {
     let code = match &error {
-        EngineError::NotStarted { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+        EngineError::TrialNotStarted { source, .. } if source.kind() == io::ErrorKind::NotFound => {
             NOT_FOUND
         }
         _ => NOT_EXECUTABLE,

@@ -9,6 +9,7 @@ pub(crate) mod log;
 mod operation;
 pub(crate) mod plan;
 mod recover;
+pub(crate) mod run;
 mod status;
 mod tasks;
 mod time;
@@ -47,6 +48,7 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Verified(report) => upkeep::verified(session, report),
         Reply::Collected(outcome) => gc::collected(session, outcome),
         Reply::Doctor(report) => upkeep::doctor(session, report),
+        Reply::Ran(report) => run::finished(session, report),
         Reply::Exported { records } => {
             session
                 .ui
@@ -80,6 +82,7 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         | Reply::Verified(_)
         | Reply::Collected(_)
         | Reply::Doctor(_)
+        | Reply::Ran(_)
         | Reply::Exported { .. } => return Ok(()),
     };
     Err(Failure::Shown(code))

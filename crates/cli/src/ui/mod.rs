@@ -121,6 +121,25 @@ impl Ui {
         self.talk(&paint(WARN, "note:"), text);
     }
 
+    /// Says what was done, beside the output of somebody else.
+    pub(crate) fn aside(&mut self, text: &str) {
+        self.talk(&paint(DIM, "backout:"), text);
+    }
+
+    /// Gives a reply for programs beside the output of somebody else.
+    pub(crate) fn aside_json(&mut self, value: &impl Serialize) {
+        if let Ok(json) = serde_json::to_string(value) {
+            self.say(&format!("{json}\n"));
+        }
+    }
+
+    /// Lets out everything that was said.
+    pub(crate) fn flush(&mut self) {
+        if let Err(error) = self.out.flush() {
+            self.fails(error);
+        }
+    }
+
     /// Says what to type next.
     pub(crate) fn hint(&mut self, text: &str) {
         self.talk(&paint(ACCENT, "hint:"), text);

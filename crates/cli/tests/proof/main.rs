@@ -13,6 +13,7 @@
 )]
 
 mod bad_days;
+mod commands;
 mod crash;
 mod damage;
 mod disk;

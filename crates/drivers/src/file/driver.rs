@@ -1,5 +1,6 @@
 //! The file driver: the trait, and what previews and benchmarks ask beside it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use backout_model::ports::{
@@ -19,6 +20,7 @@ use super::stage::Staged;
 use super::tools::{Progress, Tools};
 use super::undo::{check_kept, prepare_undo, recover};
 use super::view::{Examined, FileVersions, examine, versions};
+use crate::command::{self, Limits, Recorder, RecorderError, Settled};
 
 /// Writes files so that every write can be taken back.
 #[derive(Debug)]
@@ -58,6 +60,26 @@ impl FileDriver {
     /// Says what is wrong with an inode that was kept for an effect, if something is. Looks only.
     pub fn check_kept(&self, effect: &Effect, slot: &Slot) -> Result<Option<String>, FileError> {
         check_kept(&self.tools, effect, slot)
+    }
+
+    /// Begins to record what a command does to files, in the log at `log`.
+    pub fn record(
+        &self,
+        id: OperationId,
+        log: &Path,
+        limits: Limits,
+    ) -> Result<Recorder, RecorderError> {
+        Recorder::new(id, log, Arc::clone(&self.tools.depots), limits)
+    }
+
+    /// Says what a command did that was recorded: the net effect, and how to take it back.
+    pub fn settle(&self, id: OperationId, recorder: Recorder) -> Result<Settled, FileError> {
+        command::settle(&self.tools, id, recorder.into_ledger())
+    }
+
+    /// Says what a command did, by the log that its dead supervisor left.
+    pub fn settle_log(&self, id: OperationId, log: &Path) -> Result<Settled, FileError> {
+        command::settle_log(&self.tools, id, log)
     }
 
     /// Tells how many syncs were made, of files, directories and file systems.

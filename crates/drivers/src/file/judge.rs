@@ -210,6 +210,20 @@ fn state(
     {
         return Ok(State::Before);
     }
+    // What was kept is not in its slot but here: it may look like what came after it.
+    if let (
+        Image::Kept {
+            node: kind,
+            identity,
+            ..
+        },
+        Some(node),
+    ) = (before, &current.node)
+        && node.is_kept(*kind, identity)
+        && current.differs(before, None)?.is_none()
+    {
+        return Ok(State::Before);
+    }
     let Some(why) = current.differs(after, left)? else {
         return Ok(State::After);
     };
@@ -231,6 +245,10 @@ fn differs_where_changed(now: &Meta, wanted: &Meta, other: &Meta) -> Option<Stri
     }
     if wanted.xattrs != other.xattrs {
         seen.xattrs.clone_from(&now.xattrs);
+    }
+    let mtime = |meta: &Meta| meta.times.map(|times| times.mtime);
+    if wanted.changes_times_to(other) && mtime(now) != mtime(wanted) {
+        return Some("its time changed".to_owned());
     }
     seen.times = None;
     reference.times = None;

@@ -10,25 +10,25 @@
 //! captured, and only an armed operation swaps the two, one name at a time, each in one step. Read `keep.rs`
 //! for how the old state is kept, `execute/` for the swap, `undo/` for the way back, `recipe.rs` for the data.
 
-mod any_bytes;
+pub(crate) mod any_bytes;
 mod baseline;
-mod compare;
+pub(crate) mod compare;
 mod driver;
-mod error;
+pub(crate) mod error;
 mod execute;
 mod judge;
-mod keep;
+pub(crate) mod keep;
 mod kept;
 mod listing;
 mod locks;
 mod mode;
-mod plan;
-mod recipe;
+pub(crate) mod plan;
+pub(crate) mod recipe;
 mod request;
 mod resolve;
 mod stage;
-mod sys;
-mod tools;
+pub(crate) mod sys;
+pub(crate) mod tools;
 mod undo;
 mod view;
 

@@ -318,6 +318,13 @@ pub(crate) struct Meta {
     pub(crate) xattrs: Vec<(AnyBytes, AnyBytes)>,
 }
 
+impl Meta {
+    /// Tells whether times are part of a change from this to `after`: where both are told and differ.
+    pub(crate) fn changes_times_to(&self, after: &Self) -> bool {
+        matches!((self.times, after.times), (Some(was), Some(is)) if was != is)
+    }
+}
+
 /// What only the effect could tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileCompletion {

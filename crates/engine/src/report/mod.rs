@@ -158,8 +158,26 @@ impl From<EngineError> for Report {
             }
             EngineError::NoProcess { pid } => Self::refused(format!("there is no process {pid}"))
                 .next("give the number of a living process"),
+            EngineError::NotStarted { source } => {
+                let report = Self::refused("the command could not be started").because(&source);
+                match source.kind() {
+                    std::io::ErrorKind::NotFound => report
+                        .next("check its spelling and `PATH`; a shell line needs `sh -c '...'`"),
+                    std::io::ErrorKind::PermissionDenied => {
+                        report.next("check that it is a program and may be executed")
+                    }
+                    _ => report,
+                }
+            }
+            EngineError::NoCapture { source } => {
+                Self::refused("the command was not started: it cannot be watched here")
+                    .because(source)
+                    .next("see which ways of watching work with `backout doctor`")
+            }
             EngineError::Overlay(error) => trial::layers(&error),
-            EngineError::NotStarted { program, source } => trial::not_started(&program, &source),
+            EngineError::TrialNotStarted { program, source } => {
+                trial::not_started(&program, &source)
+            }
             EngineError::WhichTrial { name, found } => trial::which(name.as_deref(), found),
             EngineError::TrialLost { id } => trial::lost(id),
             EngineError::TrialUnfinished { id, is_running } => trial::unfinished(id, is_running),

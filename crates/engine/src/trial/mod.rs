@@ -316,7 +316,7 @@ impl Engine {
 
 fn as_task(task: &TrialTask) -> Result<Task, EngineError> {
     let mut words = task.command.iter().cloned();
-    let empty = || EngineError::NotStarted {
+    let empty = || EngineError::TrialNotStarted {
         program: String::new(),
         source: std::io::ErrorKind::NotFound.into(),
     };

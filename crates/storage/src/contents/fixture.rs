@@ -265,6 +265,7 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
         undoes: None,
         group: None,
         notes: vec![],
+        command: None,
         recipe: Recipe {
             driver: DriverKind::File,
             version: 1,

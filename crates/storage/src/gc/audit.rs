@@ -50,6 +50,17 @@ impl Store {
                 break;
             }
         }
+        // A command's place is where it ended; its records begin where it was armed.
+        let first_needed: i64 = transaction
+            .query_row(
+                "SELECT min(?1, coalesce((
+                     SELECT min(intent.lsn) FROM record AS captured
+                     JOIN record AS intent ON intent.operation = captured.operation
+                     WHERE captured.kind = 'captured' AND captured.lsn >= ?1), ?1))",
+                [first_needed],
+                |row| row.get(0),
+            )
+            .map_err(named)?;
         let count: Option<i64> = transaction
             .query_row(
                 "SELECT count(*) FROM record WHERE lsn < ?1",

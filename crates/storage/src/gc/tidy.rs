@@ -19,7 +19,7 @@ use rusqlite::Transaction;
 use super::remove::{list, open_private, remove};
 use super::{GcReport, LeftBehind};
 use crate::journal::id_to_sql;
-use crate::state_dir::{DEPOT, STAGING};
+use crate::state_dir::{CAPTURES, DEPOT, STAGING};
 use crate::{StorageError, Store};
 
 /// The length of an operation's id at the beginning of a name.
@@ -42,7 +42,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes staging directories of processes that died.
+    /// Removes staging directories and capture logs of processes that died.
     pub(super) fn tidy_staging(&self, report: &mut GcReport) -> Result<(), StorageError> {
         for stray in self.stray_staging()? {
             report.staging += u64::from(remove_stray(&stray, report));
@@ -85,6 +85,7 @@ impl Store {
 
     fn stray_staging(&self) -> Result<Vec<Stray>, StorageError> {
         let mut listed = named_by_operation(&self.directory.path().join(STAGING));
+        listed.extend(named_by_operation(&self.directory.path().join(CAPTURES)));
         let needed = self.read(|transaction| self.protected(transaction))?;
         listed.retain(|(id, _)| !needed.contains(id));
         Ok(listed.into_iter().map(|(_, stray)| stray).collect())

@@ -5,8 +5,9 @@
 //! may be missing after a repair, and then the later one is believed.
 
 use backout_model::{
-    AgentId, Checkpoint, Decision, Digest, Event, Intent, Lsn, Operation, OperationId, Refusal,
-    Repair, Status, Strategy, TargetOutcome, TaskId, TaskStatus, Timestamp,
+    AgentId, Captured, Checkpoint, Decision, Dependency, Digest, Event, Intent, Lsn, Operation,
+    OperationId, Recipe, Refusal, Repair, Status, Strategy, Target, TargetOutcome, TaskId,
+    TaskStatus, Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -42,6 +43,7 @@ pub(crate) fn project(
             projection.insert(lsn, &refused(refusal, now))?;
             projection.release(refusal.id)
         }
+        Event::Captured(captured) => projection.captured(lsn, captured),
         Event::Applied { id, completion } => {
             let bytes = serde_json::to_vec(completion)
                 .map_err(|cause| contradiction("a completion", &cause))?;
@@ -128,14 +130,33 @@ impl Projection<'_, '_> {
             notes: intent.notes.clone(),
         };
         self.insert(lsn, &operation)?;
-        let id = id_to_sql(intent.id);
-        for digest in &intent.recipe.contents {
-            self.refer(id, digest)?;
+        self.needs(intent.id, &intent.recipe)
+    }
+
+    /// Notes what a recipe needs.
+    fn needs(&self, id: OperationId, recipe: &Recipe) -> Result<(), StorageError> {
+        for digest in &recipe.contents {
+            self.refer(id_to_sql(id), digest)?;
         }
-        for slot in &intent.recipe.slots {
-            contents::put_slot(self.store, self.transaction, intent.id, slot)?;
+        for slot in &recipe.slots {
+            contents::put_slot(self.store, self.transaction, id, slot)?;
         }
         Ok(())
+    }
+
+    /// A command's place is where it ended: what was written meanwhile came before its end.
+    fn captured(&self, lsn: Lsn, captured: &Captured) -> Result<(), StorageError> {
+        self.execute(
+            "UPDATE operation SET lsn = ?2, notes = ?3 WHERE id = ?1",
+            params![
+                id_to_sql(captured.id),
+                lsn_to_sql(lsn),
+                to_json(&captured.notes)?
+            ],
+        )?;
+        self.targets(lsn, captured.id, &captured.targets)?;
+        self.edges(captured.id, &captured.depends_on)?;
+        self.needs(captured.id, &captured.recipe)
     }
 
     /// Notes that an operation needs a content, which must be there: an undo without it would be none.
@@ -190,13 +211,24 @@ impl Projection<'_, '_> {
             }
             result => result.map_err(|error| self.store.named(error))?,
         };
-        for target in &operation.targets {
+        self.targets(lsn, operation.id, &operation.targets)?;
+        self.edges(operation.id, &operation.depends_on)
+    }
+
+    fn targets(&self, lsn: Lsn, id: OperationId, targets: &[Target]) -> Result<(), StorageError> {
+        let id = id_to_sql(id);
+        for target in targets {
             self.execute(
                 "INSERT OR IGNORE INTO target (operation, path, reach, lsn) VALUES (?1, ?2, ?3, ?4)",
                 params![id, target.path().as_bytes(), reach_word(target.reach()), lsn_to_sql(lsn)],
             )?;
         }
-        for edge in &operation.depends_on {
+        Ok(())
+    }
+
+    fn edges(&self, id: OperationId, depends_on: &[Dependency]) -> Result<(), StorageError> {
+        let id = id_to_sql(id);
+        for edge in depends_on {
             let reason = serde_json::to_value(edge.reason)
                 .map_err(|cause| contradiction("a dependency", &cause))?;
             self.execute(

@@ -38,14 +38,19 @@ pub struct Filter {
     pub limit: Option<usize>,
 }
 
-/// The part of an `Event::Intent` that an undo needs. The body stays text: read as an event it would be a tree of values
+/// The part of an `Event::Intent` or `Event::Captured` that an undo needs. The body stays text: read as an event it would be a tree of values
 /// first, which for many files is very large.
 #[derive(Deserialize)]
 struct StoredIntent {
     event: String,
     id: OperationId,
-    owner: Owner,
     recipe: StoredRecipe,
+}
+
+/// Who armed an operation.
+#[derive(Deserialize)]
+struct StoredOwner {
+    owner: Owner,
 }
 
 /// A recipe as it is stored; see [`Recipe`].
@@ -144,7 +149,23 @@ impl Store {
 
     /// Gives the process that armed an operation, whoever answers for it now.
     pub fn first_owner(&self, id: OperationId) -> Result<Owner, StorageError> {
-        Ok(self.intent(id)?.0.owner)
+        self.read(|transaction| {
+            let at = format!("operation {id}");
+            let lsn: i64 = transaction
+                .prepare_cached("SELECT lsn FROM record WHERE operation = ?1 AND kind = 'intent'")
+                .and_then(|mut statement| {
+                    statement
+                        .query_row([id_to_sql(id)], |row| row.get(0))
+                        .optional()
+                })
+                .map_err(|error| self.named(error))?
+                .ok_or_else(|| contradiction(&at, &"its record is gone"))?;
+            let body = self.checked_body(transaction, lsn)?;
+            let body = body.ok_or_else(|| contradiction(&at, &"its record is gone"))?;
+            let stored: StoredOwner =
+                serde_json::from_slice(&body).map_err(|cause| contradiction(&at, &cause))?;
+            Ok(stored.owner)
+        })
     }
 
     fn intent(&self, id: OperationId) -> Result<(StoredIntent, Option<Completion>), StorageError> {
@@ -166,7 +187,7 @@ impl Store {
             let body = body.ok_or_else(|| contradiction(&at, &"its record is gone"))?;
             let intent: StoredIntent =
                 serde_json::from_slice(&body).map_err(|cause| contradiction(&at, &cause))?;
-            if intent.event != "intent" {
+            if !matches!(intent.event.as_str(), "intent" | "captured") {
                 return Err(contradiction(&at, &"its record is not an intent"));
             }
             if intent.id != id {

@@ -110,6 +110,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         undoes: None,
         group: None,
         notes: vec![],
+        command: None,
         recipe: Recipe {
             driver: DriverKind::File,
             version: 1,

@@ -263,6 +263,7 @@ pub(super) fn unlinked(chain: &Chain) -> Vec<OperationId> {
         .filter(|record| !record.is_linked && pinned.contains(&record.lsn))
         .filter_map(|record| match &record.event {
             Event::Intent(intent) => Some(intent.id),
+            Event::Captured(captured) => Some(captured.id),
             _ => None,
         })
         .collect()

@@ -62,6 +62,8 @@ pub(super) fn build(
                 fell_back(number, errno);
                 Ok(())
             }
+            // What is not there needs no hiding.
+            (What::Mask, Err(Errno::NOENT)) => Ok(()),
             (What::Bind { .. } | What::Mask, Err(errno)) => Err(errno),
         };
         done.map_err(|errno| (number, errno))?;

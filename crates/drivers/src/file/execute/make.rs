@@ -81,7 +81,11 @@ impl Run<'_> {
                 Ok(None)
             }
             Image::Linked { to, identity } => {
-                let first = self.staged(to).unwrap_or_else(|| to.clone());
+                // The first name may itself still be a temporary one, or stand for the file until another takes it.
+                let known = identity.map(|identity| identity.ino);
+                let is_there = known.is_some() && number_at(to)? == known;
+                let own = self.staged(to).filter(|_| !is_there);
+                let first = own.unwrap_or_else(|| to.clone());
                 names::link(&Dir::of(&first)?, &place)?;
                 self.done.push(Done::Made(index));
                 self.shared
@@ -309,5 +313,14 @@ const fn file_type(kind: Kind) -> FileType {
         Kind::Socket => FileType::Socket,
         Kind::BlockDevice => FileType::BlockDevice,
         Kind::CharacterDevice => FileType::CharacterDevice,
+    }
+}
+
+/// Gives the number of the inode that a name stands for.
+fn number_at(path: &TargetPath) -> Result<Option<u64>, FileError> {
+    match Dir::of(path) {
+        Ok(place) => Ok(place.node()?.map(|node| node.identity.ino)),
+        Err(FileError::NotFound { .. } | FileError::NotADirectory { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -142,7 +142,9 @@ impl Run<'_> {
         self.done.push(Done::Retouched(index));
         let mut wanted = after.clone();
         // Times are only put back where the change itself is an undo of one that set them.
-        wanted.times = None;
+        if !before.changes_times_to(after) {
+            wanted.times = None;
+        }
         let gaps = meta::write(&handle, node.kind, &wanted, path)?;
         if !gaps.is_empty() && before != after {
             return Err(FileError::Permission {

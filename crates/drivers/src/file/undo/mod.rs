@@ -40,5 +40,8 @@ fn put_back_changed(now: &Meta, before: &Meta, after: &Meta) -> Meta {
     if before.xattrs != after.xattrs {
         wanted.xattrs.clone_from(&before.xattrs);
     }
+    if before.changes_times_to(after) {
+        wanted.times = before.times;
+    }
     wanted
 }

@@ -36,7 +36,9 @@ impl Undo<'_> {
             });
         };
         let mut now = meta_of(place, node)?;
-        now.times = None;
+        if !before.changes_times_to(after) {
+            now.times = None;
+        }
         let wanted = put_back_changed(&now, before, after);
         let euid = rustix::process::geteuid().as_raw();
         if euid != 0 && wanted.uid != now.uid {

@@ -13,7 +13,7 @@ use crate::file::judge::{State, judge_all};
 use crate::file::keep::Keeper;
 use crate::file::locks::Locks;
 use crate::file::plan::{parents_of, prepared};
-use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, ParentTimes};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, ParentTimes};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
 use crate::file::tools::Tools;
@@ -36,6 +36,7 @@ pub(crate) fn prepare_undo(
         steps: Vec::new(),
         open: 0,
         whole: whole_trees(&recipe),
+        returning: returning(&recipe),
         listed: recipe
             .changes
             .iter()
@@ -66,6 +67,8 @@ pub(super) struct Undo<'t> {
     pub(super) open: usize,
     /// New directories of the effect that can be taken away whole.
     pub(super) whole: HashMap<TargetPath, bool>,
+    /// Files that were kept and come back, by their number.
+    pub(super) returning: HashMap<u64, TargetPath>,
     /// Every name that the effect changed.
     pub(super) listed: HashSet<TargetPath>,
 }
@@ -208,17 +211,45 @@ impl Undo<'_> {
     }
 }
 
-/// Plans to give directories the times they had, where nobody else has written to them since.
-fn put_back_times(parents: &mut [ParentTimes], recipe: &FileRecipe, completion: &FileCompletion) {
-    for parent in parents {
-        let recorded = std::iter::zip(&recipe.parents, &completion.parents);
-        let ours = recorded.filter(|(other, _)| other.path == parent.path);
-        for (other, left) in ours {
+/// Plans to give directories the times they had, where nobody else has written to them since. A command may have
+/// changed the times of a directory and nothing in it.
+fn put_back_times(
+    parents: &mut Vec<ParentTimes>,
+    recipe: &FileRecipe,
+    completion: &FileCompletion,
+) {
+    for (other, left) in std::iter::zip(&recipe.parents, &completion.parents) {
+        if let Some(parent) = parents.iter_mut().find(|parent| parent.path == other.path) {
             if *left == Some(parent.before.mtime) {
                 parent.after = Some(other.before);
             }
+            continue;
+        }
+        let now = Dir::open(&other.path).and_then(|dir| dir.node());
+        if let Ok(now) = now
+            && *left == Some(now.times.mtime)
+            && now.times.mtime != other.before.mtime
+        {
+            parents.push(ParentTimes {
+                path: other.path.clone(),
+                before: now.times,
+                after: Some(other.before),
+            });
         }
     }
+}
+
+/// Finds the files that an undo takes out of their slots.
+fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
+    let kept = recipe.changes.iter().filter_map(|change| match change {
+        Change::Set {
+            path,
+            before: Image::Kept { identity, node, .. },
+            ..
+        } if *node == Kind::File => Some((identity.ino, path.clone())),
+        Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
+    });
+    kept.collect()
 }
 
 /// Finds the new directories whose entries came with them and with nothing else.

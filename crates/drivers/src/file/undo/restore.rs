@@ -220,6 +220,15 @@ impl Undo<'_> {
         if node.kind == Kind::Directory {
             return self.keep_directory(&current.path, place, node);
         }
+        // The same file comes back under another name by this very undo: keeping it twice would leave it one name more.
+        if let Some(to) = self
+            .returning
+            .get(&node.identity.ino)
+            .filter(|to| **to != current.path)
+        {
+            let (to, identity) = (to.clone(), Some(node.identity));
+            return Ok(Ok((Image::Linked { to, identity }, seen)));
+        }
         let (image, node) = self.keeper.keep(place)?;
         Ok(Ok((image, Seen::There(node))))
     }

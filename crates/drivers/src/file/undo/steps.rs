@@ -216,7 +216,9 @@ fn retouch_step(
         }));
     };
     let mut now = meta_of(place, &node)?;
-    now.times = None;
+    if !was.changes_times_to(wanted) {
+        now.times = None;
+    }
     let wanted = put_back_changed(&now, wanted, was);
     let change = Change::Retouch {
         path: path.clone(),

@@ -1,0 +1,94 @@
+//! Starting a command under the filter.
+
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::Pid;
+
+use super::filter::{Filter, Wanted};
+use super::supervise::Supervisor;
+use super::sys::{self, AT_EXEC, First, Launch};
+
+/// Why a command could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The kernel gives no listener: it is too old, or somebody else watches already.
+    #[error("the kernel does not let this process watch its children")]
+    NoListener(#[source] io::Error),
+    /// A word of the command has a zero byte in it.
+    #[error("a word of the command has a zero byte in it")]
+    ZeroByte,
+    /// Something else failed on the way.
+    #[error("the command could not be started")]
+    Io(#[from] io::Error),
+}
+
+/// A command that is being started.
+#[derive(Debug)]
+pub struct Child {
+    /// Its process.
+    pub pid: Pid,
+}
+
+/// A command with its supervisor.
+#[derive(Debug)]
+pub struct Spawned {
+    /// The command.
+    pub child: Child,
+    /// Who is asked before it writes.
+    pub supervisor: Supervisor,
+}
+
+/// Starts a command under the filter. Whether the program could be executed comes as an event.
+pub fn spawn(words: &[OsString], reads: bool) -> Result<Spawned, SpawnError> {
+    let to_c = |word: &OsString| CString::new(word.as_bytes()).map_err(|_| SpawnError::ZeroByte);
+    let arguments: Vec<CString> = words.iter().map(to_c).collect::<Result<_, _>>()?;
+    let program = arguments.first().ok_or(SpawnError::ZeroByte)?;
+    let is_root = rustix::process::geteuid().is_root();
+    let filter = Filter::new(Wanted {
+        reads,
+        execs: !is_root,
+    });
+    // Whoever outlives its parent stays below us: only there may its memory be read everywhere.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(io::Error::from)?;
+    let signals = sys::signals(&super::front::RELAYED_AND_CHILD)?;
+    let (ours, theirs) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(io::Error::from)?;
+    let pid = sys::launch(&Launch {
+        program,
+        arguments: &arguments,
+        filter: &filter,
+        socket: theirs.as_fd(),
+        needs_no_new_privileges: !is_root,
+    })?;
+    drop(theirs);
+    let listener = match sys::first_word(ours.as_fd())? {
+        First::Listener(listener) => listener,
+        First::Failed { stage, errno } => {
+            let error = io::Error::from_raw_os_error(errno);
+            return Err(if stage == AT_EXEC {
+                SpawnError::Io(error)
+            } else {
+                SpawnError::NoListener(error)
+            });
+        }
+        First::Silent => {
+            let error = io::Error::other("the new process ended before it began");
+            return Err(SpawnError::Io(error));
+        }
+    };
+    sys::wake_up_quickly(listener.as_fd());
+    Ok(Spawned {
+        child: Child { pid },
+        supervisor: Supervisor::new(pid, listener, signals, ours),
+    })
+}

@@ -1,0 +1,128 @@
+//! What the system says of the processes that are watched.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use rustix::process::Pid;
+
+/// How far below a process to look: more than any tree of processes is deep.
+const DEPTH_MAX: usize = 1_000;
+
+/// A living process below another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Descendant {
+    /// Its number.
+    pub pid: Pid,
+    /// Its name, as the kernel keeps it.
+    pub name: String,
+}
+
+/// Lists the living processes below this one.
+pub fn descendants() -> Vec<Descendant> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut parents: HashMap<i32, (i32, String)> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        if let Some((name, parent)) = stat(pid) {
+            parents.insert(pid, (parent, name));
+        }
+    }
+    let is_below = |pid: &i32| {
+        let mut at = *pid;
+        for _ in 0..DEPTH_MAX {
+            match parents.get(&at) {
+                Some((parent, _)) if *parent == own => return true,
+                Some((parent, _)) => at = *parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    let mut found: Vec<Descendant> = parents
+        .iter()
+        .filter(|(pid, _)| is_below(pid))
+        .filter_map(|(pid, (_, name))| {
+            let pid = Pid::from_raw(*pid)?;
+            let name = name.clone();
+            Some(Descendant { pid, name })
+        })
+        .collect();
+    found.sort_by_key(|process| process.pid.as_raw_nonzero());
+    found
+}
+
+/// Reads a process's name and parent; none if it is gone or a zombie.
+fn stat(pid: i32) -> Option<(String, i32)> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let (before, after) = text.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_owned();
+    let mut rest = after.split_whitespace();
+    let state = rest.next()?;
+    let parent = rest.next()?.parse().ok()?;
+    (state != "Z" && state != "X").then_some((name, parent))
+}
+
+/// What a task's paths and rights are against ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Scene {
+    /// Whether `/` is the same directory for it as for us.
+    pub(super) has_our_root: bool,
+    /// Whether it sees the same mounts.
+    pub(super) has_our_mounts: bool,
+    /// Whether its user and rights are ours.
+    pub(super) has_our_rights: bool,
+}
+
+impl Scene {
+    /// The usual one.
+    pub(super) const USUAL: Self = Self {
+        has_our_root: true,
+        has_our_mounts: true,
+        has_our_rights: true,
+    };
+
+    /// Looks at a task. What cannot be looked at is another's.
+    pub(super) fn of(thread: u32) -> Self {
+        Self {
+            has_our_root: has_our_root(thread),
+            has_our_mounts: is_same(thread, "ns/mnt"),
+            has_our_rights: rights_of(&thread.to_string()) == rights_of("self"),
+        }
+    }
+}
+
+fn has_our_root(thread: u32) -> bool {
+    let inode = |path: String| {
+        fs::metadata(path)
+            .map(|found| (found.dev(), found.ino()))
+            .ok()
+    };
+    let ours = inode("/".to_owned());
+    ours.is_some() && inode(format!("/proc/{thread}/root/.")) == ours
+}
+
+fn is_same(thread: u32, what: &str) -> bool {
+    let link = |who: &str| fs::read_link(format!("/proc/{who}/{what}")).ok();
+    let ours = link("self");
+    ours.is_some() && link(&thread.to_string()) == ours
+}
+
+/// Gives the lines that say who a task is and what it may do.
+fn rights_of(who: &str) -> Option<Vec<String>> {
+    let status = fs::read_to_string(format!("/proc/{who}/status")).ok()?;
+    let is_right = |line: &&str| {
+        ["Uid:", "Gid:", "Groups:", "CapEff:"]
+            .iter()
+            .any(|word| line.starts_with(word))
+    };
+    let lines = status.lines().filter(is_right);
+    Some(lines.map(str::to_owned).collect())
+}

@@ -1,0 +1,263 @@
+//! `backout run`
+
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use backout_capture::live::{Back, Ending, Front, Side, Waited, end_like, split};
+use backout_drivers::command::{Ask, OverLimit};
+use backout_engine::{
+    Engine, EngineError, OperationRef, Report, RunReport, RunRequest, UndoOptions, UndoWhat, Watch,
+};
+use backout_model::CaptureLevel;
+use clap::{Args, ValueEnum};
+
+use super::gc::parse_size;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::show;
+
+/// The exit codes that shells give for a program that is not there, or is none.
+const NOT_FOUND: i32 = 127;
+const NOT_EXECUTABLE: i32 = 126;
+
+/// Run a command so that everything it does to files can be undone.
+///
+/// The command runs as without us: same terminal, signals, exit code and speed, but for a short stop before each
+/// change of a file, in which what is there is kept. Everything it did, and all its children did, is one operation. What
+/// it leaves running is watched on in the background, as another operation.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What becomes of the changes if the command fails.
+    #[arg(long, value_name = "WHAT", default_value = "keep")]
+    on_failure: OnFailure,
+
+    /// End the command after this long, like 30s, 5m or 1h30m.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    timeout: Option<Duration>,
+
+    /// What the capture survives while the command runs: the death of any process, or loss of power.
+    #[arg(long, value_name = "LEVEL", default_value = "process")]
+    durability: Level,
+
+    /// The largest file that is copied before it is written in place.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "4GiB")]
+    limit: u64,
+
+    /// What to do with a larger one: refuse the write, ask, or let it pass and mark it as not undoable.
+    #[arg(long, value_name = "WHAT", default_value = "refuse")]
+    over_limit: Over,
+
+    /// Record what the command reads, too: what it read of other operations' work, it depends on.
+    #[arg(long)]
+    reads: bool,
+
+    /// The program and its arguments.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    words: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnFailure {
+    /// They stay, and can be undone.
+    Keep,
+    /// They are undone.
+    Rollback,
+    /// You are asked.
+    Ask,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Level {
+    /// The death of any process.
+    Process,
+    /// Loss of power: each first write of a file waits for the disk.
+    Power,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Over {
+    /// The write fails.
+    Refuse,
+    /// You are asked.
+    Ask,
+    /// The write passes, and the record says that it cannot be undone.
+    Mark,
+}
+
+/// Runs a command.
+pub(crate) fn cmd_run(session: &mut Session, args: RunArgs) -> Result<(), Failure> {
+    match split().map_err(|source| could_not("become two processes", source))? {
+        Side::Front(front) => in_front(front),
+        Side::Back(back) => behind(session, args, back),
+    }
+}
+
+/// The process that the caller waits for: ends as the command ended.
+fn in_front(front: Front) -> Result<(), Failure> {
+    let waited = front
+        .wait()
+        .map_err(|source| could_not("wait for the command", source))?;
+    match waited {
+        Waited::Command(Ending::Signalled(signal)) => end_like(signal),
+        Waited::Command(Ending::Exited(0)) => Ok(()),
+        Waited::Command(Ending::Exited(code)) | Waited::Back(Ending::Exited(code)) => {
+            Err(Failure::Shown(u8::try_from(code).unwrap_or(1)))
+        }
+        Waited::Back(Ending::Signalled(signal)) => {
+            Err(Report::refused("the command is no longer watched")
+                .because(format!(
+                    "the process that watched it was ended by signal {signal}"
+                ))
+                .because("what is left of the command cannot write any more")
+                .next("take back what it did with `backout recover`")
+                .into())
+        }
+    }
+}
+
+/// The process that watches.
+fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failure> {
+    let on_failure = args.on_failure;
+    let engine = session.engine()?;
+    let (report, watch, back) = match engine.run(request(args, back)) {
+        Ok(done) => done,
+        Err(EngineError::NotStarted { source }) => {
+            let is_missing = source.kind() == std::io::ErrorKind::NotFound;
+            let code = if is_missing {
+                NOT_FOUND
+            } else {
+                NOT_EXECUTABLE
+            };
+            session.ui.report(
+                &Report::from(EngineError::NotStarted { source }),
+                &session.here,
+            );
+            return Err(Failure::Shown(u8::try_from(code).unwrap_or(1)));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    session.clear_bar();
+    show::run::finished(session, &report);
+    if has_failed(&report) && is_to_go(on_failure) {
+        take_back(session, &engine, &report)?;
+    }
+    let ending = match (report.end.exit_code, report.end.signal) {
+        (_, Some(signal)) => Ending::Signalled(signal),
+        (code, None) => Ending::Exited(code.unwrap_or(1)),
+    };
+    session.ui.flush();
+    if let Some(back) = back {
+        // If the front is gone, nobody waits.
+        let _gone = back.report(ending);
+    }
+    match watch {
+        Some(watch) => in_the_background(&engine, watch),
+        None => Ok(()),
+    }
+}
+
+/// Watches on what the command left running. Nobody looks at what this process says any more.
+fn in_the_background(engine: &Engine, watch: Watch) -> Result<(), Failure> {
+    leave_terminal();
+    engine.watch_on(watch)?;
+    Ok(())
+}
+
+/// Lets go of the streams that the caller waits on.
+fn leave_terminal() {
+    if let Ok(nothing) = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+    {
+        let _in = rustix::stdio::dup2_stdin(&nothing);
+        let _out = rustix::stdio::dup2_stdout(&nothing);
+        let _err = rustix::stdio::dup2_stderr(&nothing);
+    }
+}
+
+fn request(args: RunArgs, back: Back) -> RunRequest {
+    let mut request = RunRequest::new(args.words);
+    request.reads = args.reads;
+    request.level = match args.durability {
+        Level::Process => CaptureLevel::Process,
+        Level::Power => CaptureLevel::Power,
+    };
+    request.copy_bytes_max = args.limit;
+    request.over_limit = match args.over_limit {
+        Over::Refuse | Over::Ask => OverLimit::Refuse,
+        Over::Mark => OverLimit::Mark,
+    };
+    request.ask = (args.over_limit == Over::Ask).then(ask_about_size);
+    request.timeout = args.timeout;
+    request.back = Some(back);
+    request
+}
+
+fn ask_about_size() -> Ask {
+    Box::new(|path, size| {
+        is_yes(&format!(
+            "`{path}` is {size} bytes, too large to be kept first. Let it be written, not undoable?"
+        ))
+    })
+}
+
+fn has_failed(report: &RunReport) -> bool {
+    report.end.exit_code != Some(0)
+}
+
+fn is_to_go(on_failure: OnFailure) -> bool {
+    match on_failure {
+        OnFailure::Keep => false,
+        OnFailure::Rollback => true,
+        OnFailure::Ask => is_yes("The command failed. Undo what it did?"),
+    }
+}
+
+fn take_back(session: &mut Session, engine: &Engine, report: &RunReport) -> Result<(), Failure> {
+    let what = UndoWhat::Operations(vec![OperationRef::Prefix(report.id.to_string())]);
+    engine.undo(&what, UndoOptions::default())?;
+    session.clear_bar();
+    show::run::taken_back(session, report);
+    Ok(())
+}
+
+/// Asks a person at the terminal. Without one the answer is no.
+fn is_yes(question: &str) -> bool {
+    use std::io::BufRead as _;
+    let Ok(mut terminal) = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/tty")
+    else {
+        return false;
+    };
+    if !terminal.is_terminal() || write!(terminal, "{question} [y/N] ").is_err() {
+        return false;
+    }
+    let mut answer = String::new();
+    let _read = std::io::BufReader::new(terminal).read_line(&mut answer);
+    matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+fn could_not(action: &'static str, source: std::io::Error) -> Failure {
+    EngineError::Io { action, source }.into()
+}
+
+/// Reads a length of time.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let wrong = || "a time is a number with s, m or h, like 30s or 1h30m".to_owned();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let span: jiff::Span = text.parse().map_err(|_| wrong())?;
+    let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours());
+    let duration = duration.map_err(|_| wrong())?;
+    Duration::try_from(duration).map_err(|_| wrong())
+}

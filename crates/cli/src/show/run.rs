@@ -1,0 +1,61 @@
+//! What a command did.
+
+use std::io::IsTerminal as _;
+
+use backout_engine::{Reply, RunReport};
+
+use super::{id, typed};
+use crate::session::Session;
+use crate::ui::{DIM, paint, printable};
+
+/// Shows what a command did, where it does not get in the way of the command's own output: on a terminal, or if asked.
+pub(crate) fn finished(session: &mut Session, report: &RunReport) {
+    if session.ui.is_json() {
+        session.ui.aside_json(&Reply::Ran(report.clone()));
+        return;
+    }
+    for note in &report.notes {
+        let note = session.here.shorten(&printable(note));
+        session.ui.note(&note);
+    }
+    if !std::io::stderr().is_terminal() {
+        return;
+    }
+    let undo = typed(&format!("undo {}", report.id.short()));
+    let how = format!(
+        "({}, {} capture, undo with {undo})",
+        id(report.id),
+        report.mode.as_str()
+    );
+    let text = format!("{}  {}", counts(report), paint(DIM, &how));
+    session.ui.aside(&text);
+}
+
+/// Says that what a command did was taken back.
+pub(crate) fn taken_back(session: &mut Session, report: &RunReport) {
+    let text = format!(
+        "it failed, and what it did was undone  ({})",
+        report.id.short()
+    );
+    session.ui.aside(&text);
+}
+
+/// Says how many files changed.
+pub(crate) fn counts(report: &RunReport) -> String {
+    let end = &report.end;
+    let parts = [
+        (end.created, "created"),
+        (end.changed, "changed"),
+        (end.deleted, "deleted"),
+    ];
+    let said: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if said.is_empty() {
+        "nothing changed".to_owned()
+    } else {
+        said.join(", ")
+    }
+}

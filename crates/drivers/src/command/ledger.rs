@@ -1,0 +1,203 @@
+//! What is known of the world before the command, and where its things are now.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use backout_model::TargetPath;
+use backout_model::ports::NewContent;
+
+use super::log::{Move, Note};
+use crate::file::recipe::{Identity, Image, Kind, Meta, Times};
+
+/// What a name was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// Nothing.
+    Absent,
+    /// Something whose content nobody touched, with this metadata.
+    Dressed {
+        node: Kind,
+        meta: Meta,
+        identity: Identity,
+    },
+    /// All of it.
+    Whole(Image),
+}
+
+/// What stands at a name that is not what always stood there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// What had this name before the command, untouched.
+    From(TargetPath),
+    /// Something that the command made, or nothing.
+    Born,
+}
+
+/// All that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// By the names before the command.
+    pub(crate) known: HashMap<TargetPath, Known>,
+    pub(crate) parents: BTreeMap<TargetPath, Times>,
+    /// By the names of now: only where things moved.
+    pub(crate) names: BTreeMap<TargetPath, Standing>,
+    /// Second names that were given to files of before, by the names of now.
+    pub(crate) aliases: HashMap<TargetPath, TargetPath>,
+    pub(crate) unkept: Vec<(TargetPath, String)>,
+    pub(crate) reads: BTreeSet<TargetPath>,
+    pub(crate) contents: Vec<NewContent>,
+    pub(crate) pending: Option<Move>,
+}
+
+impl Ledger {
+    /// Takes a note in, with the bytes that came with it.
+    pub(crate) fn apply(&mut self, note: Note, bytes: Vec<u8>) {
+        match note {
+            Note::Absent(path) => drop(self.known.insert(path, Known::Absent)),
+            Note::Dressed {
+                path,
+                node,
+                meta,
+                identity,
+            } => {
+                let dressed = Known::Dressed {
+                    node,
+                    meta,
+                    identity,
+                };
+                self.known.insert(path, dressed);
+            }
+            Note::Whole { path, image } => {
+                if let Some(digest) = image.stored() {
+                    self.contents.push(NewContent { digest, bytes });
+                }
+                self.known.insert(path, Known::Whole(image));
+            }
+            Note::Forget(path) => drop(self.known.remove(&path)),
+            Note::Parent { path, times } => {
+                self.parents.entry(path).or_insert(times);
+            }
+            Note::Moving(what) => self.pending = Some(what),
+            Note::Moved => {
+                if let Some(what) = self.pending.take() {
+                    self.moved(&what);
+                }
+            }
+            Note::NotMoved => self.pending = None,
+            Note::Alias { name, of } => drop(self.aliases.insert(name, of)),
+            Note::Unkept { path, why } => self.unkept.push((path, why)),
+            Note::Read(path) => drop(self.reads.insert(path)),
+        }
+    }
+
+    /// Gives the name that what is at `path` had before the command; none if the command made it.
+    pub(crate) fn origin(&self, path: &TargetPath) -> Option<TargetPath> {
+        if self.names.is_empty() {
+            return Some(path.clone());
+        }
+        let mut above = std::iter::once(path.clone()).chain(path.ancestors());
+        let found = above.find_map(|at| self.names.get(&at).map(|standing| (at, standing)));
+        match found {
+            None => Some(path.clone()),
+            Some((at, Standing::From(origin))) => path.rebase(&at, origin),
+            Some((_, Standing::Born)) => None,
+        }
+    }
+
+    /// Gives the name that what was at `origin` before the command has now, if it moved.
+    pub(crate) fn now_of(&self, origin: &TargetPath) -> TargetPath {
+        let moved = self
+            .names
+            .iter()
+            .find_map(|(now, standing)| match standing {
+                Standing::From(from) if from == origin || origin.is_below(from) => {
+                    origin.rebase(from, now)
+                }
+                Standing::From(_) | Standing::Born => None,
+            });
+        moved.unwrap_or_else(|| origin.clone())
+    }
+
+    /// Tells whether nothing can have been at a name of before: its directory was not there.
+    pub(crate) fn is_in_new_directory(&self, origin: &TargetPath) -> bool {
+        let parent = origin.parent().and_then(|parent| self.known.get(&parent));
+        parent == Some(&Known::Absent)
+    }
+
+    /// Tells whether what is at a name is as it was before the command, wherever it was then.
+    pub(crate) fn is_untouched(&self, path: &TargetPath) -> Option<TargetPath> {
+        let origin = self.origin(path)?;
+        let is_untouched = match self.known.get(&origin) {
+            None => !self.is_in_new_directory(&origin),
+            Some(Known::Dressed { .. }) => true,
+            Some(Known::Absent | Known::Whole(_)) => false,
+        };
+        is_untouched.then_some(origin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> TargetPath {
+        TargetPath::new(text).unwrap()
+    }
+
+    fn mv(ledger: &mut Ledger, from: &str, to: &str) {
+        ledger.moved(&Move {
+            from: name(from),
+            to: name(to),
+            ino: 0,
+            is_directory: true,
+            is_exchange: false,
+        });
+    }
+
+    #[test]
+    fn things_are_found_under_the_name_they_had() {
+        let mut ledger = Ledger::default();
+        mv(&mut ledger, "/a", "/b");
+        assert_eq!(ledger.origin(&name("/b/x")), Some(name("/a/x")));
+        assert_eq!(
+            ledger.origin(&name("/a/x")),
+            None,
+            "nothing of before is there"
+        );
+        mv(&mut ledger, "/b/x", "/c");
+        assert_eq!(ledger.origin(&name("/c/y")), Some(name("/a/x/y")));
+        assert_eq!(ledger.origin(&name("/b/x")), None);
+        mv(&mut ledger, "/b", "/d");
+        assert_eq!(ledger.origin(&name("/d/z")), Some(name("/a/z")));
+        assert_eq!(ledger.origin(&name("/d/x")), None);
+        mv(&mut ledger, "/d", "/a");
+        assert_eq!(
+            ledger.origin(&name("/a/z")),
+            Some(name("/a/z")),
+            "back again"
+        );
+    }
+
+    #[test]
+    fn what_the_command_made_has_no_name_of_before() {
+        let mut ledger = Ledger::default();
+        ledger.apply(Note::Absent(name("/new")), Vec::new());
+        assert!(ledger.is_in_new_directory(&name("/new/x")));
+        ledger.apply(Note::Absent(name("/to")), Vec::new());
+        mv(&mut ledger, "/new", "/to");
+        assert_eq!(ledger.origin(&name("/to/x")), None);
+    }
+
+    #[test]
+    fn an_exchange_swaps_both() {
+        let mut ledger = Ledger::default();
+        ledger.moved(&Move {
+            from: name("/a"),
+            to: name("/b"),
+            ino: 0,
+            is_directory: true,
+            is_exchange: true,
+        });
+        assert_eq!(ledger.origin(&name("/a/x")), Some(name("/b/x")));
+        assert_eq!(ledger.origin(&name("/b/x")), Some(name("/a/x")));
+    }
+}

@@ -1,0 +1,190 @@
+//! The capture log: one frame per thing learnt, written before the call that it is about goes on.
+//!
+//! A frame is two lengths, a check sum, a note in JSON and, for few bytes, the bytes themselves. A frame that was cut off
+//! by a crash ends the log: its call never went on.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+use backout_model::TargetPath;
+use serde::{Deserialize, Serialize};
+
+use crate::file::recipe::{Identity, Image, Kind, Meta, Times};
+
+/// Lengths and check sum.
+const HEAD_BYTES: usize = 16;
+
+/// No frame is larger: the bytes in it are few.
+const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// One thing learnt. Paths are those of the world before the command, but for moves and aliases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Note {
+    /// A name stood for nothing.
+    Absent(TargetPath),
+    /// Mode, owner, attributes and times of a name whose content nobody touched.
+    Dressed {
+        path: TargetPath,
+        node: Kind,
+        meta: Meta,
+        identity: Identity,
+    },
+    /// All that a name stood for. The bytes follow if the image says that they are stored.
+    Whole { path: TargetPath, image: Image },
+    /// What was to be kept was not kept after all.
+    Forget(TargetPath),
+    /// The times of a directory.
+    Parent { path: TargetPath, times: Times },
+    /// A thing is about to get another name.
+    Moving(Move),
+    /// The last move happened.
+    Moved,
+    /// The last move did not happen.
+    NotMoved,
+    /// A new name is a second one of this file.
+    Alias { name: TargetPath, of: TargetPath },
+    /// A name changed and nobody kept what it was.
+    Unkept { path: TargetPath, why: String },
+    /// A file was read.
+    Read(TargetPath),
+}
+
+/// A thing that gets another name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Move {
+    pub(crate) from: TargetPath,
+    pub(crate) to: TargetPath,
+    pub(crate) ino: u64,
+    pub(crate) is_directory: bool,
+    /// Whether the two names are exchanged.
+    #[serde(default)]
+    pub(crate) is_exchange: bool,
+}
+
+/// Writes the log.
+#[derive(Debug)]
+pub(crate) struct LogWriter {
+    file: File,
+    buffer: Vec<u8>,
+    /// Whether a call may only go on when the disk has what was learnt before it.
+    syncs: bool,
+}
+
+impl LogWriter {
+    /// Begins a new log.
+    pub(crate) fn create(path: &Path, syncs: bool) -> io::Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let mut options = File::options();
+        let file = options
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        Ok(Self {
+            file,
+            buffer: Vec::new(),
+            syncs,
+        })
+    }
+
+    /// Adds a note, with the bytes that belong to it.
+    pub(crate) fn add(&mut self, note: &Note, bytes: &[u8]) -> io::Result<()> {
+        self.buffer.clear();
+        self.buffer.resize(HEAD_BYTES, 0);
+        serde_json::to_writer(&mut self.buffer, note).map_err(io::Error::other)?;
+        let note_length = self.buffer.len() - HEAD_BYTES;
+        self.buffer.extend_from_slice(bytes);
+        let (head, body) = self.buffer.split_at_mut(HEAD_BYTES);
+        let check = blake3::hash(body);
+        let lengths =
+            [note_length, bytes.len()].map(|length| u32::try_from(length).unwrap_or(u32::MAX));
+        let parts = lengths.iter().flat_map(|length| length.to_le_bytes());
+        let parts = parts.chain(check.as_bytes().iter().copied());
+        head.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
+        self.file.write_all(&self.buffer)?;
+        if self.syncs {
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a log from its beginning to its end, or to where it was cut off.
+pub(crate) fn read_log(path: &Path) -> io::Result<Vec<(Note, Vec<u8>)>> {
+    let mut bytes = Vec::new();
+    match File::open(path) {
+        Ok(mut file) => drop(file.read_to_end(&mut bytes)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let mut notes = Vec::new();
+    let mut rest = bytes.as_slice();
+    while let Some((note, data, after)) = next(rest) {
+        notes.push((note, data));
+        rest = after;
+    }
+    Ok(notes)
+}
+
+fn next(bytes: &[u8]) -> Option<(Note, Vec<u8>, &[u8])> {
+    let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
+    let length = |at: usize| {
+        let word = head.get(at..at + 4)?.try_into().ok()?;
+        usize::try_from(u32::from_le_bytes(word)).ok()
+    };
+    let (note_length, data_length) = (length(0)?, length(4)?);
+    let total = note_length.checked_add(data_length)?;
+    if total > FRAME_BYTES_MAX {
+        return None;
+    }
+    let (body, after) = rest.split_at_checked(total)?;
+    let check = blake3::hash(body);
+    if check.as_bytes().get(..8) != head.get(8..) {
+        return None;
+    }
+    let (note, data) = body.split_at_checked(note_length)?;
+    let note = serde_json::from_slice(note).ok()?;
+    Some((note, data.to_vec(), after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_reads_back_and_ends_where_it_was_cut_or_hurt() {
+        let world = tempfile::tempdir().unwrap();
+        let path = world.path().join("log");
+        let mut writer = LogWriter::create(&path, false).unwrap();
+        let name = |text: &str| TargetPath::new(text).unwrap();
+        let notes = [
+            Note::Absent(name("/a")),
+            Note::Moved,
+            Note::Read(name("/b")),
+        ];
+        for note in &notes {
+            writer.add(note, b"bytes").unwrap();
+        }
+        let all = read_log(&path).unwrap();
+        assert_eq!(all.len(), 3);
+        assert!(
+            all.iter()
+                .zip(&notes)
+                .all(|((read, data), note)| read == note && data == b"bytes")
+        );
+        let whole = std::fs::read(&path).unwrap();
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert!(read_log(&path).unwrap().len() < 3, "{length}");
+        }
+        for at in 0..whole.len() {
+            let mut hurt = whole.clone();
+            hurt[at] ^= 1;
+            std::fs::write(&path, &hurt).unwrap();
+            assert!(read_log(&path).unwrap().len() < 3, "{at}");
+        }
+        assert!(read_log(&world.path().join("none")).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,781 @@
+//! Settling: what each name was against what it is now, as a recipe of the file driver.
+//!
+//! Every name that the command touched is looked at once. What is as it was is left out: a file that was made and
+//! removed again, a write of the same bytes at the same time. So the recipe is the net effect, however the command got
+//! there.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use backout_model::ports::NewContent;
+use backout_model::{Completion, OperationId, Recipe, Slot, Target, TargetPath};
+use rustix::fs::{Mode, OFlags, openat};
+use serde::{Deserialize, Serialize};
+
+use super::keep::with_meta;
+use super::ledger::{Known, Ledger, Standing};
+use super::log::read_log;
+use super::order::in_order;
+use crate::file::compare::differs_in_meta;
+use crate::file::error::{FileError, Naming as _};
+use crate::file::keep::{digest_of, link_target, meta_of};
+use crate::file::plan::targets_of;
+use crate::file::recipe::{
+    Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, ParentTimes, Times,
+};
+use crate::file::sys::{Dir, Node, Place, bytes, meta};
+use crate::file::tools::Tools;
+
+/// How many names changed, and how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Names that were not there before.
+    pub created: u64,
+    /// Names that stand for something else now.
+    pub changed: u64,
+    /// Names that are gone.
+    pub deleted: u64,
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub struct Settled {
+    /// How to take it back.
+    pub recipe: Recipe,
+    /// What it wrote.
+    pub targets: Vec<Target>,
+    /// The images that must become durable with the recipe.
+    pub contents: Vec<NewContent>,
+    /// Which inodes it left.
+    pub completion: Completion,
+    /// How many names changed.
+    pub counts: Counts,
+    /// The files that it read, if that was recorded.
+    pub reads: Vec<TargetPath>,
+    /// Names whose old state nobody has.
+    pub unkept: Vec<(TargetPath, String)>,
+    /// Whether nothing changed at all.
+    pub is_nothing: bool,
+}
+
+/// What was at a name.
+#[derive(Debug, Clone)]
+enum Before {
+    Image(Image),
+    /// Something that is still there, with this metadata.
+    Dressed(Kind, Meta, Identity),
+    /// Something that has another name now, untouched.
+    MovedTo(TargetPath),
+}
+
+/// Settles what a log tells.
+pub(crate) fn settle_log(tools: &Tools, id: OperationId, log: &Path) -> Result<Settled, FileError> {
+    let notes = read_log(log).map_err(|source| FileError::Io {
+        path: log.display().to_string(),
+        action: "read",
+        source,
+    })?;
+    let mut ledger = Ledger::default();
+    for (note, bytes) in notes {
+        ledger.apply(note, bytes);
+    }
+    settle(tools, id, ledger)
+}
+
+/// Settles what is known.
+pub(crate) fn settle(
+    tools: &Tools,
+    id: OperationId,
+    mut ledger: Ledger,
+) -> Result<Settled, FileError> {
+    decide_pending(&mut ledger)?;
+    let mut settling = Settling {
+        tools,
+        id,
+        before: BTreeMap::new(),
+        look_at: BTreeSet::new(),
+        contents: std::mem::take(&mut ledger.contents),
+        firsts: HashMap::new(),
+        last: None,
+        copies: 0,
+        known: std::mem::take(&mut ledger.known),
+        ledger,
+    };
+    settling.gather()?;
+    settling.finish()
+}
+
+/// A move that nobody saw the end of: the disk tells.
+fn decide_pending(ledger: &mut Ledger) -> Result<(), FileError> {
+    if let Some(what) = ledger.pending.take() {
+        let place = Dir::of(&what.to);
+        let node = match place {
+            Ok(place) => place.node()?,
+            Err(_) => None,
+        };
+        if node.is_some_and(|node| node.identity.ino == what.ino) {
+            ledger.moved(&what);
+        }
+    }
+    Ok(())
+}
+
+struct Settling<'t> {
+    tools: &'t Tools,
+    id: OperationId,
+    known: HashMap<TargetPath, Known>,
+    ledger: Ledger,
+    before: BTreeMap<TargetPath, Before>,
+    /// Names of now that may stand for something new.
+    look_at: BTreeSet<TargetPath>,
+    contents: Vec<NewContent>,
+    /// The first name of each inode that has several.
+    firsts: HashMap<(u64, u64), TargetPath>,
+    last: Option<Arc<Dir>>,
+    copies: usize,
+}
+
+impl Settling<'_> {
+    /// Collects what was at every name that matters.
+    fn gather(&mut self) -> Result<(), FileError> {
+        let names = self.ledger.names.clone();
+        let mut moved = Vec::new();
+        for (now, standing) in &names {
+            match standing {
+                Standing::From(origin) if self.node(now)?.is_some() => {
+                    moved.push((origin.clone(), now.clone()));
+                }
+                Standing::From(_) => {}
+                Standing::Born => self.walk_new(now, &names)?,
+            }
+        }
+        for (path, known) in &self.known {
+            let before = match known {
+                Known::Absent => Before::Image(Image::Absent),
+                Known::Whole(image) => Before::Image(image.clone()),
+                Known::Dressed {
+                    node,
+                    meta,
+                    identity,
+                } => Before::Dressed(*node, meta.clone(), *identity),
+            };
+            self.before.insert(path.clone(), before);
+        }
+        for (origin, now) in moved {
+            self.moved(&origin, &now, &names)?;
+        }
+        Ok(())
+    }
+
+    /// Something of before has another name now.
+    fn moved(
+        &mut self,
+        origin: &TargetPath,
+        now: &TargetPath,
+        names: &BTreeMap<TargetPath, Standing>,
+    ) -> Result<(), FileError> {
+        self.look_at.insert(now.clone());
+        if matches!(
+            self.known.get(origin),
+            Some(Known::Absent | Known::Whole(_))
+        ) {
+            return Ok(()); // all of it is known
+        }
+        let Some(node) = self.node(now)? else {
+            return Ok(());
+        };
+        let is_directory = node.kind == Kind::Directory;
+        let has_its_time = self
+            .ledger
+            .parents
+            .get(origin)
+            .is_none_or(|times| times.mtime == node.times.mtime);
+        let is_touched = |path: &TargetPath| path.is_below(origin);
+        let is_simple = !self.known.keys().any(is_touched)
+            && !names.keys().any(|path| path.is_below(now))
+            && !self.known.contains_key(origin)
+            && has_its_time
+            && (is_directory || self.node(origin)?.is_none());
+        if is_simple {
+            let to = Before::MovedTo(now.clone());
+            self.before.insert(origin.clone(), to);
+            return Ok(());
+        }
+        if is_directory {
+            return self.flatten(origin, now, names);
+        }
+        // Its metadata was touched, or something else has its name: its content is kept now.
+        let image = self.kept_now(now, self.known.get(origin).cloned())?;
+        self.before.insert(origin.clone(), Before::Image(image));
+        Ok(())
+    }
+
+    /// Takes a moved directory apart whose entries changed as well: each entry is told by itself.
+    fn flatten(
+        &mut self,
+        origin: &TargetPath,
+        now: &TargetPath,
+        names: &BTreeMap<TargetPath, Standing>,
+    ) -> Result<(), FileError> {
+        let dressed = self.known.get(origin).cloned();
+        let mut image = self.kept_now(now, dressed)?;
+        if let (Image::Directory { meta }, Some(times)) =
+            (&mut image, self.ledger.parents.get(origin))
+        {
+            meta.times = Some(*times);
+        }
+        self.before.insert(origin.clone(), Before::Image(image));
+        self.look_at.insert(now.clone());
+        for name in self.names_in(now)? {
+            let (there, here) = (origin.join(&name), now.join(&name));
+            if names.contains_key(&here) {
+                continue;
+            }
+            let is_directory = self
+                .node(&here)?
+                .is_some_and(|node| node.kind == Kind::Directory);
+            let is_taken = self.node(&there)?.is_some();
+            match self.known.get(&there) {
+                Some(Known::Absent | Known::Whole(_)) => self.walk_new(&here, names)?,
+                _ if is_directory => self.flatten(&there, &here, names)?,
+                Some(dressed @ Known::Dressed { .. }) => {
+                    let image = self.kept_now(&here, Some(dressed.clone()))?;
+                    self.before.insert(there, Before::Image(image));
+                    self.look_at.insert(here);
+                }
+                None if is_taken => {
+                    let image = self.kept_now(&here, None)?;
+                    self.before.insert(there, Before::Image(image));
+                    self.look_at.insert(here);
+                }
+                None => {
+                    self.look_at.insert(here.clone());
+                    self.before.insert(there, Before::MovedTo(here));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a name that the command made, and all that is below it.
+    fn walk_new(
+        &mut self,
+        path: &TargetPath,
+        names: &BTreeMap<TargetPath, Standing>,
+    ) -> Result<(), FileError> {
+        let Some(node) = self.node(path)? else {
+            return Ok(());
+        };
+        self.look_at.insert(path.clone());
+        if node.kind == Kind::Directory {
+            for name in self.names_in(path)? {
+                let below = path.join(&name);
+                if !names.contains_key(&below) {
+                    self.walk_new(&below, names)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what is at a name now, as it was before its metadata changed.
+    fn kept_now(&mut self, path: &TargetPath, dressed: Option<Known>) -> Result<Image, FileError> {
+        let image = self.image(path)?;
+        let image = match image {
+            Image::File { meta, .. } => self.copied(path, meta)?,
+            // Another name of the same file tells of its content.
+            Image::Linked { .. } => {
+                let place = Dir::of(path)?;
+                let node = place.node()?.ok_or_else(|| missing(path))?;
+                self.copied(path, meta_of(&place, &node)?)?
+            }
+            other => other,
+        };
+        Ok(match dressed {
+            Some(Known::Dressed { meta, .. }) => with_meta(image, Some(meta)),
+            _ => image,
+        })
+    }
+
+    /// Copies a file into the depot, or into the store where there is none.
+    fn copied(&mut self, path: &TargetPath, meta: Meta) -> Result<Image, FileError> {
+        let place = Dir::of(path)?;
+        let mut file = place.read()?;
+        let Some(depot) = self.tools.depots.depot_for(place.dir.path()) else {
+            let (digest, size) = self.tools.stash.stash(self.id, &mut file)?;
+            return Ok(Image::File {
+                digest,
+                size,
+                stored: true,
+                meta,
+                without: None,
+            });
+        };
+        let slot = Slot {
+            depot,
+            name: format!("{}-settled-{}", self.id, self.copies),
+        };
+        self.copies += 1;
+        let to = Dir::of(&slot.path())?;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let made = openat(&to.dir, &to.name, flags, Mode::from_raw_mode(0o600));
+        let made = std::fs::File::from(made.naming(&slot.path(), "make")?);
+        bytes::clone_file(&file, &made).naming(path, "copy")?;
+        meta::write(&made, Kind::File, &meta, path)?;
+        made.sync_all().naming(&slot.path(), "sync")?;
+        let node = to.node()?.ok_or_else(|| missing(path))?;
+        Ok(Image::Kept {
+            slot,
+            node: Kind::File,
+            identity: node.identity,
+            meta,
+            copy: None,
+            entries: None,
+        })
+    }
+
+    /// Compares, and puts the changes in order. What moved in a circle is told as contents that changed.
+    fn finish(mut self) -> Result<Settled, FileError> {
+        loop {
+            let (changes, parents, counts) = self.changes()?;
+            let (sorted, circular) = in_order(changes);
+            let moves = circular.iter().filter_map(|change| match change {
+                Change::Move { from, to, .. } => Some((from.clone(), to.clone())),
+                Change::Set { .. } | Change::Retouch { .. } => None,
+            });
+            let moves: Vec<_> = moves.collect();
+            if moves.is_empty() {
+                let changes = sorted.into_iter().chain(circular).collect();
+                return self.recipe(changes, &parents, counts);
+            }
+            for (from, to) in moves {
+                self.keep_in_place(&from, &to)?;
+            }
+        }
+    }
+
+    /// Keeps the content of something that moved, instead of its move.
+    fn keep_in_place(&mut self, from: &TargetPath, to: &TargetPath) -> Result<(), FileError> {
+        let image = self.kept_now(to, None)?;
+        let is_directory = image.is_directory();
+        self.before.insert(from.clone(), Before::Image(image));
+        self.look_at.insert(to.clone());
+        if is_directory {
+            for name in self.names_in(to)? {
+                self.keep_in_place(&from.join(&name), &to.join(&name))?;
+            }
+        }
+        Ok(())
+    }
+
+    #[expect(
+        clippy::type_complexity,
+        reason = "three lists that belong together, used once"
+    )]
+    fn changes(&mut self) -> Result<(Vec<Change>, BTreeMap<TargetPath, Times>, Counts), FileError> {
+        let mut counts = Counts::default();
+        let mut changes = Vec::new();
+        let before = self.before.clone();
+        let mut arrived: BTreeSet<TargetPath> = BTreeSet::new();
+        for (path, what) in &before {
+            if let Before::MovedTo(to) = what {
+                changes.extend(self.move_of(path, to, &before)?);
+                arrived.insert(to.clone());
+                counts.changed += 1;
+            }
+        }
+        let mut look_at = self.look_at.clone();
+        look_at.extend(before.keys().cloned());
+        let mut parents = self.ledger.parents.clone();
+        self.firsts.clear();
+        for path in look_at.into_iter().filter(|path| !arrived.contains(path)) {
+            let was = before.get(&path);
+            let found = self.compare(&path, was)?;
+            count(found.as_ref(), &mut counts);
+            if let Some(times) = was.and_then(times_of)
+                && !matches!(found, Some(Change::Set { .. }))
+            {
+                parents.entry(path.clone()).or_insert(times);
+            }
+            changes.extend(found);
+        }
+        Ok((changes, parents, counts))
+    }
+
+    fn move_of(
+        &mut self,
+        from: &TargetPath,
+        to: &TargetPath,
+        before: &BTreeMap<TargetPath, Before>,
+    ) -> Result<Vec<Change>, FileError> {
+        let Some(node) = self.node(to)? else {
+            return Ok(Vec::new());
+        };
+        let mut changes = Vec::new();
+        let replaced = match before.get(to) {
+            // Its entries went first, so it went by itself.
+            Some(Before::Image(image)) if image.is_directory() => {
+                changes.push(Change::Set {
+                    path: to.clone(),
+                    before: image.clone(),
+                    after: Image::Absent,
+                });
+                Image::Absent
+            }
+            Some(Before::Image(image)) => self.dress(image.clone())?,
+            _ => Image::Absent,
+        };
+        changes.push(Change::Move {
+            from: from.clone(),
+            to: to.clone(),
+            node: node.kind,
+            identity: node.identity,
+            replaced,
+        });
+        Ok(changes)
+    }
+
+    /// Says how a name changed; nothing if it did not.
+    fn compare(
+        &mut self,
+        path: &TargetPath,
+        was: Option<&Before>,
+    ) -> Result<Option<Change>, FileError> {
+        let before = match was {
+            Some(Before::Image(image)) => image.clone(),
+            Some(Before::Dressed(kind, meta, identity)) => {
+                return self.retouched(path, *kind, meta, identity);
+            }
+            Some(Before::MovedTo(_)) | None => Image::Absent,
+        };
+        if self.is_where_it_was(path, &before)? {
+            return Ok(None);
+        }
+        let before = self.dress(before)?;
+        let after = self.image(path)?;
+        let is_same = match (&before, &after) {
+            (Image::Absent, Image::Absent) => true,
+            (Image::Directory { meta: was }, Image::Directory { meta: is }) => {
+                return Ok(redressed(path, Kind::Directory, was, is));
+            }
+            (
+                Image::File {
+                    digest: was,
+                    meta: old,
+                    ..
+                },
+                Image::File {
+                    digest: is,
+                    meta: new,
+                    ..
+                },
+            ) => {
+                if was == is {
+                    return Ok(redressed(path, Kind::File, old, new));
+                }
+                false
+            }
+            (Image::Symlink { to: was, meta: old }, Image::Symlink { to: is, meta: new }) => {
+                was == is
+                    && old.times.map(|times| times.mtime) == new.times.map(|times| times.mtime)
+                    && differs_in_meta(new, old, Kind::Symlink).is_none()
+            }
+            _ => false,
+        };
+        Ok((!is_same).then(|| Change::Set {
+            path: path.clone(),
+            before,
+            after,
+        }))
+    }
+
+    /// Tells whether a file that was to be kept still has its name: the call never happened. Its second name goes.
+    fn is_where_it_was(&mut self, path: &TargetPath, before: &Image) -> Result<bool, FileError> {
+        let Image::Kept { slot, identity, .. } = before else {
+            return Ok(false);
+        };
+        let (slot, ino) = (slot.path(), identity.ino);
+        let Some(node) = self.node(path)? else {
+            return Ok(false);
+        };
+        let is_it = node.identity.ino == ino;
+        if is_it
+            && Dir::of(&slot)?
+                .node()?
+                .is_some_and(|kept| kept.identity.ino == ino)
+        {
+            let place = Dir::of(&slot)?;
+            rustix::fs::unlinkat(&place.dir, &place.name, rustix::fs::AtFlags::empty())
+                .naming(&slot, "take back")?;
+        }
+        Ok(is_it)
+    }
+
+    /// Gives a kept inode the metadata that it had before the command.
+    fn dress(&self, image: Image) -> Result<Image, FileError> {
+        let Image::Kept {
+            slot,
+            node: kind,
+            meta: wanted,
+            copy,
+            entries,
+            ..
+        } = image
+        else {
+            return Ok(image);
+        };
+        let path = slot.path();
+        let place = Dir::of(&path)?;
+        let missing = || FileError::NotFound {
+            path: path.to_string(),
+        };
+        let node = place.node()?.ok_or_else(missing)?;
+        let is_dressed = (node.mode, node.uid, node.gid) == (wanted.mode, wanted.uid, wanted.gid)
+            && wanted
+                .times
+                .is_none_or(|times| times.mtime == node.times.mtime)
+            && differs_in_meta(&meta_of(&place, &node)?, &wanted, kind).is_none();
+        if !is_dressed {
+            meta::write(place.handle()?, kind, &wanted, &path)?;
+        }
+        let identity = place.node()?.ok_or_else(missing)?.identity;
+        Ok(Image::Kept {
+            slot,
+            node: kind,
+            identity,
+            meta: wanted,
+            copy,
+            entries,
+        })
+    }
+
+    fn retouched(
+        &mut self,
+        path: &TargetPath,
+        kind: Kind,
+        was: &Meta,
+        identity: &Identity,
+    ) -> Result<Option<Change>, FileError> {
+        let Some(place) = self.place(path)? else {
+            return Ok(None);
+        };
+        let Some(node) = place
+            .node()?
+            .filter(|node| node.kind == kind && node.identity.ino == identity.ino)
+        else {
+            return Ok(None);
+        };
+        let is = meta_of(&place, &node)?;
+        Ok(redressed(path, kind, was, &is))
+    }
+
+    /// Describes what is at a name now. Bytes are only named.
+    fn image(&mut self, path: &TargetPath) -> Result<Image, FileError> {
+        let Some(place) = self.place(path)? else {
+            return Ok(Image::Absent);
+        };
+        let Some(node) = place.node()? else {
+            return Ok(Image::Absent);
+        };
+        if node.is_shared {
+            let key = (node.identity.dev, node.identity.ino);
+            match self.firsts.get(&key) {
+                Some(first) if first != path => {
+                    return Ok(Image::Linked {
+                        to: first.clone(),
+                        identity: None,
+                    });
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(first) = self.alias(path, &node)? {
+                        return Ok(first);
+                    }
+                    self.firsts.insert(key, path.clone());
+                }
+            }
+        }
+        let meta = meta_of(&place, &node)?;
+        Ok(match node.kind {
+            Kind::File => {
+                let (digest, size) = digest_of(&place)?;
+                Image::File {
+                    digest,
+                    size,
+                    stored: false,
+                    meta,
+                    without: None,
+                }
+            }
+            Kind::Symlink => Image::Symlink {
+                to: link_target(&place)?,
+                meta,
+            },
+            Kind::Directory => Image::Directory { meta },
+            Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
+                Image::Special {
+                    node: node.kind,
+                    device: node.device,
+                    meta,
+                }
+            }
+        })
+    }
+
+    /// Says that a name is a second one of a file that the command gave it to.
+    fn alias(&mut self, path: &TargetPath, node: &Node) -> Result<Option<Image>, FileError> {
+        let Some(to) = self
+            .ledger
+            .aliases
+            .get(path)
+            .map(|of| self.ledger.now_of(of))
+        else {
+            return Ok(None);
+        };
+        let first = self.node(&to)?;
+        let is_it = first.is_some_and(|first| first.identity.ino == node.identity.ino);
+        let identity = Some(node.identity);
+        Ok((is_it && !self.before.contains_key(&to)).then_some(Image::Linked { to, identity }))
+    }
+
+    /// Finds a name in its open directory. The last directory stays open: names come sorted.
+    fn place(&mut self, path: &TargetPath) -> Result<Option<Place>, FileError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(None);
+        };
+        let dir = match &self.last {
+            Some(dir) if *dir.path() == parent => Arc::clone(dir),
+            _ => match Dir::open(&parent) {
+                Ok(dir) => {
+                    self.last = Some(Arc::clone(&dir));
+                    dir
+                }
+                Err(
+                    FileError::NotFound { .. }
+                    | FileError::NotADirectory { .. }
+                    | FileError::ThroughSymlink { .. },
+                ) => return Ok(None),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Some(dir.place(name)))
+    }
+
+    fn node(&mut self, path: &TargetPath) -> Result<Option<Node>, FileError> {
+        match self.place(path)? {
+            Some(place) => place.node(),
+            None => Ok(None),
+        }
+    }
+
+    fn names_in(&mut self, path: &TargetPath) -> Result<Vec<std::ffi::OsString>, FileError> {
+        match self.place(path)? {
+            Some(place) => place.enter()?.names(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn recipe(
+        mut self,
+        changes: Vec<Change>,
+        parents: &BTreeMap<TargetPath, Times>,
+        counts: Counts,
+    ) -> Result<Settled, FileError> {
+        let own: BTreeSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
+        let (mut kept, mut left) = (Vec::new(), Vec::new());
+        let mut is_nothing = changes.is_empty();
+        for (path, times) in parents {
+            if own.contains(path) {
+                continue;
+            }
+            if let Ok(dir) = Dir::open(path) {
+                let now = dir.node()?.times;
+                kept.push(ParentTimes {
+                    path: path.clone(),
+                    before: *times,
+                    after: None,
+                });
+                left.push(Some(now.mtime));
+                is_nothing &= now.mtime == times.mtime;
+            }
+        }
+        let mut identities = Vec::with_capacity(changes.len());
+        for change in &changes {
+            let path = change.path().clone();
+            identities.push(self.node(&path)?.map(|node| node.identity));
+        }
+        let needed: BTreeSet<_> = changes
+            .iter()
+            .flat_map(Change::images)
+            .filter_map(Image::stored)
+            .collect();
+        let mut contents = self.contents;
+        contents.retain(|content| needed.contains(&content.digest));
+        contents.sort_by_key(|content| content.digest);
+        contents.dedup_by_key(|content| content.digest);
+        let targets: BTreeSet<Target> = changes.iter().flat_map(targets_of).collect();
+        let recipe = FileRecipe {
+            operation: self.id,
+            changes,
+            parents: kept,
+        };
+        let completion = FileCompletion {
+            identities,
+            parents: left,
+        };
+        Ok(Settled {
+            targets: targets.into_iter().collect(),
+            recipe: recipe.encode()?,
+            contents,
+            completion: completion.encode()?,
+            counts,
+            reads: self.ledger.reads.into_iter().collect(),
+            unkept: self.ledger.unkept,
+            is_nothing,
+        })
+    }
+}
+
+fn missing(path: &TargetPath) -> FileError {
+    FileError::NotFound {
+        path: path.to_string(),
+    }
+}
+
+fn times_of(before: &Before) -> Option<Times> {
+    match before {
+        Before::Image(Image::Directory { meta }) => meta.times,
+        _ => None,
+    }
+}
+
+fn count(change: Option<&Change>, counts: &mut Counts) {
+    match change {
+        None => {}
+        Some(Change::Set { before, after, .. }) => match (before.is_absent(), after.is_absent()) {
+            (true, _) => counts.created += 1,
+            (_, true) => counts.deleted += 1,
+            _ => counts.changed += 1,
+        },
+        Some(Change::Move { .. } | Change::Retouch { .. }) => counts.changed += 1,
+    }
+}
+
+/// Says how metadata changed.
+fn redressed(path: &TargetPath, kind: Kind, was: &Meta, is: &Meta) -> Option<Change> {
+    let (mut before, mut after) = (was.clone(), is.clone());
+    // The times of a directory speak of its entries.
+    let mtime = |meta: &Meta| meta.times.map(|times| times.mtime);
+    if kind == Kind::Directory || mtime(&before) == mtime(&after) {
+        (before.times, after.times) = (None, None);
+    }
+    let is_same = before.times == after.times && differs_in_meta(&after, &before, kind).is_none();
+    (!is_same).then(|| Change::Retouch {
+        path: path.clone(),
+        before,
+        after,
+        node: Some(kind),
+    })
+}

@@ -1,0 +1,492 @@
+//! Running a command so that all it does to files can be taken back.
+//!
+//! ```text
+//! ARM (where the log is) ─► start ─► asked before each call ─► ends ─► settle ─► CAPTURED, applied, COMMIT
+//!                                                               │
+//!                                              processes that go on: an operation of their own, in the background
+//! ```
+//!
+//! - The operation is armed before the command starts: whatever dies, the log tells a recovery what to take back.
+//! - Its place in the journal is where it ended. What others wrote meanwhile came before that.
+
+mod signals;
+mod watch;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use backout_capture::live::{Back, Ending, SpawnError, spawn};
+use backout_crashpoint::crash_point;
+use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
+use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::{
+    CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Decision, Dependency,
+    DependencyReason, Digest, DriverKind, Event, Intent, JsonText, OperationId, Recipe, Status,
+    Strategy, Target, TargetPath, Verb,
+};
+use backout_storage::this_process;
+use serde::{Deserialize, Serialize};
+
+use crate::{Engine, EngineError};
+pub use watch::Watch;
+
+/// The version of the body of an unsettled command's recipe.
+const RECIPE_VERSION: u16 = 1;
+
+/// The largest file that is copied before it is written in place, unless somebody says otherwise.
+pub const COPY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+
+/// What to run, and how.
+pub struct RunRequest {
+    /// The program and its arguments.
+    pub words: Vec<OsString>,
+    /// Whether opens for reading are recorded.
+    pub reads: bool,
+    /// What the capture survives while the command runs.
+    pub level: CaptureLevel,
+    /// The largest file that is copied before it is written in place.
+    pub copy_bytes_max: u64,
+    /// What to do with a larger one.
+    pub over_limit: OverLimit,
+    /// Is asked about a larger one before it is refused.
+    pub ask: Option<Ask>,
+    /// When the command is ended.
+    pub timeout: Option<Duration>,
+    /// The process that the caller waits for, if it is another one.
+    pub back: Option<Back>,
+}
+
+impl RunRequest {
+    /// The defaults, for a command.
+    pub const fn new(words: Vec<OsString>) -> Self {
+        Self {
+            words,
+            reads: false,
+            level: CaptureLevel::Process,
+            copy_bytes_max: COPY_BYTES_MAX,
+            over_limit: OverLimit::Refuse,
+            ask: None,
+            timeout: None,
+            back: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for RunRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunRequest")
+            .field("words", &self.words)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a command did.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunReport {
+    /// The operation.
+    pub id: OperationId,
+    /// Its line for people.
+    pub summary: String,
+    /// Where it stands: applied in a task, committed otherwise.
+    pub status: Status,
+    /// How it was watched.
+    pub mode: CaptureMode,
+    /// What became of it.
+    pub end: CommandEnd,
+    /// Things worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// The body of the recipe of a command that is not settled: where its log is.
+#[derive(Debug, Serialize, Deserialize)]
+struct Unsettled {
+    log: PathBuf,
+}
+
+/// A command that is armed and not settled.
+#[derive(Debug)]
+struct ArmedCommand {
+    id: OperationId,
+    summary: String,
+    recorder: Recorder,
+    began: Instant,
+}
+
+impl Engine {
+    /// Runs a command. What it leaves running is given back, to be watched on.
+    pub fn run(
+        &self,
+        mut request: RunRequest,
+    ) -> Result<(RunReport, Option<Watch>, Option<Back>), EngineError> {
+        self.recover_the_dead()?;
+        let context = self.settings.context.clone();
+        self.check_task(&context)?;
+        let limits = Limits {
+            copy_bytes_max: request.copy_bytes_max,
+            over_limit: request.over_limit,
+            syncs: request.level == CaptureLevel::Power,
+        };
+        let start = start_of(&request)?;
+        let mut armed = self.arm_command(summary_of(&request.words), start.clone(), limits)?;
+        if let Some(ask) = request.ask.take() {
+            armed.recorder = armed.recorder.with_ask(ask);
+        }
+        keep_opened(&mut armed.recorder);
+        let spawned = match spawn(&request.words, request.reads) {
+            Ok(spawned) => spawned,
+            Err(error) => return Err(self.not_started(armed.id, error)),
+        };
+        let mut watch = Watch::new(start, limits, spawned, request.back);
+        let ended = watch.until_end(&mut armed.recorder, request.timeout);
+        let ended = match ended {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(errno)) => {
+                let error = std::io::Error::from_raw_os_error(errno);
+                return Err(self.not_started(armed.id, SpawnError::Io(error)));
+            }
+            Err(source) => {
+                // Nothing was settled: the log is, by the recovery.
+                let action = "watch the command";
+                return Err(EngineError::Io { action, source });
+            }
+        };
+        let survivors = watch.survivors();
+        let end = CommandEnd {
+            exit_code: match ended.ending {
+                Ending::Exited(code) => Some(code),
+                Ending::Signalled(_) => None,
+            },
+            signal: match ended.ending {
+                Ending::Exited(_) => None,
+                Ending::Signalled(signal) => Some(signal),
+            },
+            duration_ms: millis(armed.began),
+            timed_out: ended.timed_out,
+            survivors: survivors.clone(),
+            ..CommandEnd::default()
+        };
+        let report = self.finish_command(armed, end)?;
+        let back = watch.take_back();
+        let watch = (!survivors.is_empty()).then_some(watch);
+        Ok((report, watch, back))
+    }
+
+    /// Watches what a command left running, until it ends. What it does is an operation of its own.
+    pub fn watch_on(&self, mut watch: Watch) -> Result<RunReport, EngineError> {
+        let start = watch.start.clone();
+        let names = watch.survivors().join(", ");
+        let summary = format!("left running by {}: {names}", start.words.join(" "));
+        let mut armed = self.arm_command(summary, start, watch.limits)?;
+        watch
+            .until_quiet(&mut armed.recorder)
+            .map_err(|source| EngineError::Io {
+                action: "watch what the command left running",
+                source,
+            })?;
+        let end = CommandEnd {
+            duration_ms: millis(armed.began),
+            ..CommandEnd::default()
+        };
+        self.finish_command(armed, end)
+    }
+
+    /// Makes the place of the log durable, before anything can happen that it would tell of.
+    fn arm_command(
+        &self,
+        summary: String,
+        start: CommandStart,
+        limits: Limits,
+    ) -> Result<ArmedCommand, EngineError> {
+        self.store.make_room(&self.settings.retention, self.now())?;
+        let id = self.next_id();
+        let context = &self.settings.context;
+        let log = self.store.capture_log(id);
+        let body = JsonText::of(&Unsettled { log: log.clone() });
+        let intent = Intent {
+            id,
+            verb: Verb::Run,
+            summary: summary.clone(),
+            agent: context.agent.clone(),
+            task: context.task.clone(),
+            owner: this_process(),
+            decision: Decision {
+                strategy: Strategy::Snapshot,
+                fallback: None,
+                reason: "what a name is, is kept before the command first touches it".to_owned(),
+            },
+            targets: Vec::new(),
+            depends_on: self.depends_on(id, context, &[])?,
+            undoes: None,
+            group: None,
+            notes: Vec::new(),
+            command: Some(start),
+            recipe: Recipe {
+                driver: DriverKind::Command,
+                version: RECIPE_VERSION,
+                contents: Vec::new(),
+                slots: Vec::new(),
+                body: body.map_err(|error| EngineError::Io {
+                    action: "write the recipe",
+                    source: error.into(),
+                })?,
+            },
+        };
+        let event = Event::Intent(Box::new(intent));
+        self.store
+            .append(&Entry::of(vec![event]), Durability::Power)
+            .map_err(EngineError::NotArmed)?;
+        crash_point("run.armed");
+        let recorder = self.files.record(id, &log, limits);
+        let mut recorder = recorder.map_err(|error| self.give_up(id, &error.to_string()))?;
+        for directory in self.store.own_directories() {
+            recorder.forbid(&directory);
+        }
+        Ok(ArmedCommand {
+            id,
+            summary,
+            recorder,
+            began: Instant::now(),
+        })
+    }
+
+    /// Settles and records what a command did.
+    fn finish_command(
+        &self,
+        mut armed: ArmedCommand,
+        mut end: CommandEnd,
+    ) -> Result<RunReport, EngineError> {
+        let id = armed.id;
+        let mut notes = armed.recorder.notes();
+        armed.recorder.sync().map_err(|source| EngineError::Io {
+            action: "sync what was kept",
+            source,
+        })?;
+        crash_point("run.ended");
+        let settled = self.files.settle(id, armed.recorder)?;
+        crash_point("run.settled");
+        (end.created, end.changed, end.deleted) = (
+            settled.counts.created,
+            settled.counts.changed,
+            settled.counts.deleted,
+        );
+        notes.extend(background_note(&end));
+        let durability = if settled.is_nothing {
+            Durability::Process
+        } else {
+            Durability::Power
+        };
+        let completion = settled.completion.clone();
+        let (captured, contents) = self.captured(id, settled, notes.clone(), end.clone())?;
+        let mut events = vec![captured, Event::Applied { id, completion }];
+        let status = if self.settings.context.task.is_some() {
+            Status::Applied
+        } else {
+            events.push(Event::Commit { id });
+            Status::Committed
+        };
+        self.store.append(&Entry { events, contents }, durability)?;
+        crash_point("run.committed");
+        self.forget_log(id);
+        Ok(RunReport {
+            id,
+            summary: armed.summary,
+            status,
+            mode: CaptureMode::Live,
+            end,
+            notes,
+        })
+    }
+
+    /// Says what a command did, as a record.
+    fn captured(
+        &self,
+        id: OperationId,
+        settled: Settled,
+        mut notes: Vec<String>,
+        end: CommandEnd,
+    ) -> Result<(Event, Vec<backout_model::ports::NewContent>), EngineError> {
+        let mut depends_on = self.store.dependencies(&settled.targets)?;
+        depends_on.extend(self.reads(&settled.reads)?);
+        depends_on.retain(|dependency| dependency.on != id);
+        notes.extend(
+            settled
+                .unkept
+                .iter()
+                .map(|(path, why)| format!("`{path}` cannot be brought back: {why}")),
+        );
+        notes.dedup();
+        let captured = Captured {
+            id,
+            targets: settled.targets,
+            depends_on,
+            notes,
+            end,
+            recipe: settled.recipe,
+        };
+        Ok((Event::Captured(Box::new(captured)), settled.contents))
+    }
+
+    /// Finds who wrote what a command read.
+    fn reads(&self, paths: &[TargetPath]) -> Result<Vec<Dependency>, EngineError> {
+        let targets: Vec<Target> = paths.iter().cloned().map(Target::node).collect();
+        let found = self.store.dependencies(&targets)?.into_iter();
+        let read = found.filter(|dependency| dependency.reason == DependencyReason::SameTarget);
+        Ok(read
+            .map(|dependency| Dependency {
+                reason: DependencyReason::Read,
+                ..dependency
+            })
+            .collect())
+    }
+
+    /// Settles a command whose supervisor died, by its log.
+    pub(crate) fn settle_dead_command(
+        &self,
+        id: OperationId,
+        recipe: &Recipe,
+    ) -> Result<backout_model::Effect, EngineError> {
+        let unreadable = |error: serde_json::Error| EngineError::Io {
+            action: "read the recipe",
+            source: error.into(),
+        };
+        let body: Unsettled = recipe.body.read().map_err(unreadable)?;
+        // The state directory may have been moved since.
+        let log = [self.store.capture_log(id), body.log];
+        let log = log.iter().find(|path| path.exists()).unwrap_or(&log[0]);
+        let settled = self.files.settle_log(id, log)?;
+        let effect = backout_model::Effect {
+            recipe: settled.recipe.clone(),
+            completion: Some(settled.completion.clone()),
+        };
+        let note = "its supervisor died; what it had captured was taken back".to_owned();
+        let (event, contents) = self.captured(id, settled, vec![note], CommandEnd::default())?;
+        let events = vec![event];
+        self.store
+            .append(&Entry { events, contents }, Durability::Power)?;
+        crash_point("run.recaptured");
+        Ok(effect)
+    }
+
+    /// Removes the log of a command that is settled.
+    pub(crate) fn forget_log(&self, id: OperationId) {
+        let _gone = std::fs::remove_file(self.store.capture_log(id));
+    }
+
+    /// Records that a command never began.
+    fn not_started(&self, id: OperationId, error: SpawnError) -> EngineError {
+        let why = crate::lifecycle::with_causes(&error);
+        self.give_up(id, &why);
+        match error {
+            SpawnError::NoListener(source) => EngineError::NoCapture { source },
+            SpawnError::Io(source) => EngineError::NotStarted { source },
+            SpawnError::ZeroByte => EngineError::NotStarted {
+                source: std::io::ErrorKind::InvalidInput.into(),
+            },
+        }
+    }
+
+    fn give_up(&self, id: OperationId, why: &str) -> EngineError {
+        let event = Event::Abort {
+            id,
+            why: why.to_owned(),
+            outcomes: Vec::new(),
+        };
+        self.forget_log(id);
+        let recorded = self
+            .store
+            .append(&Entry::of(vec![event]), Durability::Process);
+        match recorded {
+            Ok(_) => EngineError::Io {
+                action: "begin the record of the command",
+                source: std::io::Error::other(why.to_owned()),
+            },
+            Err(error) => error.into(),
+        }
+    }
+}
+
+fn background_note(end: &CommandEnd) -> Option<String> {
+    (!end.survivors.is_empty()).then(|| {
+        format!(
+            "still running when the command ended: {}; what they do is recorded as another operation",
+            end.survivors.join(", ")
+        )
+    })
+}
+
+fn summary_of(words: &[OsString]) -> String {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    format!("run {}", words.join(" "))
+}
+
+fn start_of(request: &RunRequest) -> Result<CommandStart, EngineError> {
+    let here = std::env::current_dir().map_err(|source| EngineError::Io {
+        action: "find the current directory",
+        source,
+    })?;
+    let directory = TargetPath::new(&here).map_err(|error| EngineError::Io {
+        action: "find the current directory",
+        source: std::io::Error::other(error),
+    })?;
+    Ok(CommandStart {
+        words: request
+            .words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        directory,
+        environment: environment(),
+        mode: CaptureMode::Live,
+        level: request.level,
+    })
+}
+
+/// Gives a digest of the environment: sorted, so that the same one has the same digest.
+fn environment() -> Digest {
+    let mut variables: Vec<_> = std::env::vars_os().collect();
+    variables.sort();
+    let mut bytes = Vec::new();
+    for (name, value) in variables {
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(b'=');
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.push(0);
+    }
+    Digest::of(&bytes)
+}
+
+/// Keeps what the command can write by descriptors that it is born with, its own three aside.
+fn keep_opened(recorder: &mut Recorder) {
+    const STANDARD: u32 = 2;
+    for entry in std::fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok());
+        let Some(number) = number.filter(|number| *number > STANDARD) else {
+            continue;
+        };
+        let Ok(info) = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")) else {
+            continue;
+        };
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        let is_inherited = flags.is_some_and(|flags| flags & 0o3 != 0 && flags & 0o2_000_000 == 0);
+        if let (true, Ok(path)) = (is_inherited, std::fs::read_link(entry.path())) {
+            recorder.opened_before(&path);
+        }
+    }
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,169 @@
+//! Watching a command: calls are answered, signals passed on, time kept.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use backout_capture::live::{Back, Ending, Event, Spawned, Supervisor, descendants};
+use backout_drivers::command::{Limits, Recorder};
+use backout_model::CommandStart;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::signals::{By, Heard};
+
+/// How long a command whose time is up may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How often to look for processes that are to be ended.
+const ENDING_STEP: Duration = Duration::from_millis(20);
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended {
+    pub(super) ending: Ending,
+    pub(super) timed_out: bool,
+}
+
+/// A command that is watched.
+#[derive(Debug)]
+pub struct Watch {
+    pub(super) start: CommandStart,
+    pub(super) limits: Limits,
+    child: Pid,
+    supervisor: Supervisor,
+    back: Option<Back>,
+}
+
+impl Watch {
+    pub(super) fn new(
+        start: CommandStart,
+        limits: Limits,
+        spawned: Spawned,
+        back: Option<Back>,
+    ) -> Self {
+        Self {
+            start,
+            limits,
+            child: spawned.child.pid,
+            supervisor: spawned.supervisor,
+            back,
+        }
+    }
+
+    /// Answers until the command ends. The inner error is the number of why it never started.
+    pub(super) fn until_end(
+        &mut self,
+        recorder: &mut Recorder,
+        timeout: Option<Duration>,
+    ) -> io::Result<Result<Ended, i32>> {
+        let mut end_at = timeout.map(|timeout| Instant::now() + timeout);
+        let mut stage = Stage::Running;
+        let mut heard = Heard::default();
+        let mut not_started = None;
+        loop {
+            let deadline = [end_at, heard.next()].into_iter().flatten().min();
+            let also = self.back.as_ref().map(|back| back.as_fd());
+            match self.supervisor.next(recorder, also, deadline)? {
+                Event::NotStarted { errno } => not_started = Some(errno),
+                Event::Ended(ending) => {
+                    let timed_out = stage != Stage::Running;
+                    return Ok(not_started.map_or(Ok(Ended { ending, timed_out }), Err));
+                }
+                Event::Signal(signal) if self.back.is_some() => {
+                    heard.hear(signal, By::Back, Instant::now());
+                }
+                Event::Signal(signal) => self.pass_on(signal),
+                Event::Readable => self.hear_front(&mut heard),
+                // The end of the command itself comes as a signal of its own.
+                Event::Quiet => std::thread::sleep(Duration::from_millis(1)),
+                Event::Deadline => {}
+            }
+            let now = Instant::now();
+            for signal in heard.due(now) {
+                self.pass_on(signal);
+            }
+            if end_at.is_some_and(|end_at| now >= end_at) {
+                stage = stage.next();
+                end_all(stage.signal());
+                let pause = if stage == Stage::Asked {
+                    GRACE
+                } else {
+                    ENDING_STEP
+                };
+                end_at = Some(now + pause);
+            }
+        }
+    }
+
+    /// Answers until nobody is left who could ask.
+    pub(super) fn until_quiet(&mut self, recorder: &mut Recorder) -> io::Result<()> {
+        loop {
+            match self.supervisor.next(recorder, None, None)? {
+                Event::Quiet => return Ok(()),
+                // What ends the machine's session ends them too; until then they are watched.
+                _ => {}
+            }
+        }
+    }
+
+    /// Names the processes that are alive below this one.
+    pub(super) fn survivors(&self) -> Vec<String> {
+        let alive = descendants().into_iter();
+        let named =
+            alive.map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()));
+        named.collect()
+    }
+
+    /// Gives the way to the front back.
+    pub(super) const fn take_back(&mut self) -> Option<Back> {
+        self.back.take()
+    }
+
+    fn hear_front(&mut self, heard: &mut Heard) {
+        let Some(back) = &self.back else {
+            return;
+        };
+        match back.passed_on() {
+            Some(signal) => heard.hear(signal, By::Front, Instant::now()),
+            // The front is gone: nobody waits any more, and the command goes on.
+            None => self.back = None,
+        }
+    }
+
+    fn pass_on(&self, signal: i32) {
+        if let Some(signal) = Signal::from_named_raw(signal) {
+            let _gone = kill_process(self.child, signal);
+        }
+    }
+}
+
+/// How far the end of a command whose time is up has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Running,
+    Asked,
+    Ended,
+}
+
+impl Stage {
+    const fn next(self) -> Self {
+        match self {
+            Self::Running => Self::Asked,
+            Self::Asked | Self::Ended => Self::Ended,
+        }
+    }
+
+    const fn signal(self) -> Signal {
+        match self {
+            Self::Running | Self::Asked => Signal::TERM,
+            Self::Ended => Signal::KILL,
+        }
+    }
+}
+
+/// Sends a signal to every process below this one.
+fn end_all(signal: Signal) {
+    for process in descendants() {
+        let _gone = kill_process(process.pid, signal);
+    }
+}
