@@ -77,7 +77,9 @@ fn attempt(
     }
     let mut plan = match means {
         Means::Root => Plan::for_root(mounts, &scratch, &masks),
-        Means::UserNamespace => Plan::for_user(mounts, &scratch, &masks, skeleton::entries),
+        Means::UserNamespace => Plan::for_user(mounts, &scratch, &masks, |directory| {
+            skeleton::entries(directory, &task.directory)
+        }),
     };
     make_directories(&plan)?;
     if means == Means::UserNamespace {

@@ -17,9 +17,12 @@ use super::plan::{LayerKind, Plan};
 /// More entries than this in one directory above a mount are not shown.
 const ENTRIES_MAX: usize = 1000;
 
-/// Lists a directory: its directories, then everything else but symbolic links. One that may not be read has none.
-pub(super) fn entries(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+/// Lists a directory: its directories, then everything else but symbolic links. One that may not be read has none, and
+/// one with too many entries not all, but always the one that leads to `wanted`.
+pub(super) fn entries(directory: &Path, wanted: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut directories, mut others) = (Vec::new(), Vec::new());
+    let leads = |path: &&Path| path.parent() == Some(directory);
+    directories.extend(wanted.ancestors().find(leads).map(Path::to_path_buf));
     let Ok(listing) = fs::read_dir(directory) else {
         return (directories, others);
     };
@@ -31,6 +34,7 @@ pub(super) fn entries(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
         }
     }
     directories.sort();
+    directories.dedup();
     others.sort();
     (directories, others)
 }
