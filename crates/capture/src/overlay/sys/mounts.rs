@@ -45,7 +45,8 @@ pub(super) fn build(
     }
     for (number, step) in script.steps.iter().enumerate() {
         let done = match (&step.what, one(step, script.means)) {
-            (_, Ok(())) => Ok(()),
+            // What is to be hidden and is not there needs no hiding.
+            (_, Ok(())) | (What::Mask, Err(Errno::NOENT)) => Ok(()),
             // The root has nothing to fall back to.
             (What::Overlay { .. }, Err(errno)) if step.is_root => Err(errno),
             (What::Overlay { .. }, Err(errno)) => {
@@ -62,8 +63,6 @@ pub(super) fn build(
                 fell_back(number, errno);
                 Ok(())
             }
-            // What is not there needs no hiding.
-            (What::Mask, Err(Errno::NOENT)) => Ok(()),
             (What::Bind { .. } | What::Mask, Err(errno)) => Err(errno),
         };
         done.map_err(|errno| (number, errno))?;
