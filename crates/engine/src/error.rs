@@ -7,7 +7,7 @@ use backout_drivers::file::FileError;
 use backout_model::{CheckpointName, OperationId, Owner, PlanError, Target, TargetOutcome, TaskId};
 use backout_storage::{RefError, StorageError};
 
-use crate::{PlanView, RefusedTarget, UndoReport};
+use crate::{PlanView, RefusedTarget, TrialError, UndoReport};
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
@@ -133,54 +133,9 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
-    /// A command could not be run in layers, or what it did cannot be told.
+    /// A trial could not be made, found or used.
     #[error(transparent)]
-    Overlay(OverlayError),
-    /// A command that was to be tried could not be started.
-    #[error("`{program}` could not be started")]
-    TrialNotStarted {
-        /// The program.
-        program: String,
-        /// What the operating system said.
-        #[source]
-        source: io::Error,
-    },
-    /// It is not clear which trial is meant.
-    #[error("it is not clear which trial is meant")]
-    WhichTrial {
-        /// The name that was given.
-        name: Option<String>,
-        /// How many it could be.
-        found: usize,
-    },
-    /// The layers did not survive a restart of the machine.
-    #[error("the trial {} was lost when the machine was started anew", id.short())]
-    TrialLost {
-        /// The trial.
-        id: OperationId,
-    },
-    /// The command has not ended, or nobody saw its end.
-    #[error("the trial {} has not ended", id.short())]
-    TrialUnfinished {
-        /// The trial.
-        id: OperationId,
-        /// Whether it still runs.
-        is_running: bool,
-    },
-    /// What is to be known of a trial cannot be read.
-    #[error("the trial {} cannot be read: {why}", id.short())]
-    TrialUnreadable {
-        /// The trial.
-        id: OperationId,
-        /// Why not.
-        why: String,
-    },
-    /// Nothing that the trial changed was chosen.
-    #[error("nothing of the trial {} was chosen", id.short())]
-    NothingChosen {
-        /// The trial.
-        id: OperationId,
-    },
+    Trial(#[from] TrialError),
     /// The machine could not be asked.
     #[error("cannot {action}")]
     Io {
@@ -194,12 +149,7 @@ pub enum EngineError {
 
 impl From<OverlayError> for EngineError {
     fn from(error: OverlayError) -> Self {
-        match error {
-            OverlayError::NotStarted { program, source } => {
-                Self::TrialNotStarted { program, source }
-            }
-            other => Self::Overlay(other),
-        }
+        Self::Trial(error.into())
     }
 }
 

@@ -36,6 +36,6 @@ pub use report::{Report, Severity};
 pub use run::{COPY_BYTES_MAX, RunReport, RunRequest, Watch};
 pub use sources::{Ids, RandomIds, SystemClock};
 pub use trial::{
-    Glob, Selection, TrialChange, TrialEnd, TrialStanding, TrialState, TrialTask, TrialView,
-    TrialWhat, TryCommand,
+    Glob, Selection, TrialChange, TrialEnd, TrialError, TrialStanding, TrialState, TrialTask,
+    TrialView, TrialWhat, TryCommand,
 };

@@ -76,6 +76,12 @@ pub(super) fn dress(covered: &Path, upper: &Path) {
     let _set = fs::set_permissions(upper, fs::Permissions::from_mode(mode));
 }
 
+/// Reads mode, owner and group of the top of a layer.
+pub(super) fn top_of(upper: &Path) -> Option<(u32, u32, u32)> {
+    let found = fs::symlink_metadata(upper).ok()?;
+    Some((found.mode(), found.uid(), found.gid()))
+}
+
 /// Removes a directory with layers. An overlay leaves directories that nobody may enter.
 pub fn remove(directory: &Path) -> io::Result<()> {
     open_all(directory);

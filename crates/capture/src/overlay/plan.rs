@@ -33,6 +33,8 @@ pub struct Layer {
     pub upper: PathBuf,
     /// How they are to be read.
     pub kind: LayerKind,
+    /// Mode, owner and group of its top as it was made.
+    pub(super) top: Option<(u32, u32, u32)>,
 }
 
 /// How a layer is to be read.
@@ -145,6 +147,7 @@ impl Plan {
             kind: LayerKind::Skeleton {
                 known: BTreeSet::new(),
             },
+            top: None,
         });
         for above in plan.spine.clone() {
             let (directories, others) = entries(&above);
@@ -215,6 +218,7 @@ impl Plan {
             point: point.clone(),
             upper: layer.join("upper"),
             kind: LayerKind::Overlay,
+            top: None,
         });
         self.steps.push(Step::Overlay {
             point,

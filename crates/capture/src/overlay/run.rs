@@ -82,6 +82,9 @@ fn attempt(
         }),
     };
     make_directories(&plan)?;
+    for layer in &mut plan.layers {
+        layer.top = place::top_of(&layer.upper);
+    }
     if means == Means::UserNamespace {
         skeleton::make(&mut plan)?;
     }
@@ -177,6 +180,7 @@ impl Notices {
     }
 
     fn until_ended(&mut self, signals: &Signals, plan: &Plan) -> io::Result<Ended> {
+        let mut waiting = Vec::new();
         loop {
             let mut both = [
                 PollFd::new(&self.pipe, PollFlags::IN),
@@ -187,14 +191,19 @@ impl Notices {
                 Err(errno) => return Err(errno.into()),
             }
             let [pipe, _] = both;
-            if let (Some(signal), Some(first)) = (signals.next(), self.first) {
-                send(first, signal);
+            waiting.extend(signals.next());
+            // Who comes before the first process is known has to wait for it.
+            if let Some(first) = self.first {
+                waiting.drain(..).for_each(|signal| send(first, signal));
             }
             if pipe.revents().is_empty() {
                 continue;
             }
             match self.next() {
-                Some(Notice::First(pid)) => self.first = Some(pid),
+                Some(Notice::First(pid)) => {
+                    self.first = Some(pid);
+                    waiting.drain(..).for_each(|signal| send(pid, signal));
+                }
                 Some(Notice::FellBack(step, errno)) => self.fell_back(plan, step, errno),
                 Some(Notice::Ended(status)) => return Ok(Ended::of_status(status)),
                 Some(Notice::Failed(..) | Notice::NoNamespaces(_)) => {}

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use super::change::{Becomes, Change, What};
 use super::compare::{Difference, difference};
 use super::plan::{Layer, LayerKind, Means, Plan};
-use super::{OverlayError, skeleton, xattrs};
+use super::{OverlayError, place, skeleton, xattrs};
 
 /// Tells what the layers of a plan change, sorted by path: what lies in a directory comes after it.
 pub fn walk(plan: &Plan) -> Result<Vec<Change>, OverlayError> {
@@ -59,21 +59,13 @@ impl Walker<'_> {
         self.settle_moves()
     }
 
-    /// The top of a layer was made by us, with the mode and owner of what it covers as far as we could.
+    /// The top of a layer was made by us, with the mode and owner of what it covers as far as we could: it changed if it
+    /// is not as it was made.
     fn top(&mut self, upper: &Path, point: &Path) -> Walked<()> {
-        let (made, real) = (look(upper)?, look(point)?);
-        if let (Some(made), Some(real)) = (made, real) {
-            let owner = |of: &Metadata| (of.uid(), of.gid());
-            let is_ours = self.means == Means::Root || owner(&made) == owner(&real);
-            let is_changed = made.mode() != real.mode() || owner(&made) != owner(&real);
-            if is_ours && is_changed && real.is_dir() {
-                self.push(
-                    point,
-                    What::Metadata,
-                    Becomes::Like(upper.to_path_buf()),
-                    None,
-                )?;
-            }
+        let is_changed = place::top_of(upper) != self.layer.top;
+        if is_changed && look(point)?.is_some_and(|real| real.is_dir()) {
+            let becomes = Becomes::Like(upper.to_path_buf());
+            self.push(point, What::Metadata, becomes, None)?;
         }
         Ok(())
     }

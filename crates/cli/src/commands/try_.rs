@@ -5,8 +5,8 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
 
 use backout_engine::{
-    Command, Engine, EngineError, Glob, Reply, Report, Selection, TrialStanding, TrialTask,
-    TrialView, TryCommand,
+    Command, Engine, EngineError, Glob, Reply, Report, Selection, TrialError, TrialStanding,
+    TrialTask, TrialView, TryCommand,
 };
 use clap::{Args, ValueEnum};
 
@@ -119,7 +119,7 @@ pub(crate) fn cmd_try(session: &mut Session, args: TryArgs) -> Result<(), Failur
     };
     let mut view = match run(session, &engine, task) {
         Ok(view) => view,
-        Err(Failure::Engine(error @ EngineError::TrialNotStarted { .. })) => {
+        Err(Failure::Engine(error @ EngineError::Trial(TrialError::NotStarted { .. }))) => {
             return Err(not_started(session, error));
         }
         Err(failure) => return Err(failure),
@@ -150,7 +150,9 @@ fn run(session: &Session, engine: &Engine, task: TrialTask) -> Result<TrialView,
 
 fn not_started(session: &mut Session, error: EngineError) -> Failure {
     let code = match &error {
-        EngineError::TrialNotStarted { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+        EngineError::Trial(TrialError::NotStarted { source, .. })
+            if source.kind() == io::ErrorKind::NotFound =>
+        {
             NOT_FOUND
         }
         _ => NOT_EXECUTABLE,

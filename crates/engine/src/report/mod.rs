@@ -174,15 +174,7 @@ impl From<EngineError> for Report {
                     .because(source)
                     .next("see which ways of watching work with `backout doctor`")
             }
-            EngineError::Overlay(error) => trial::layers(&error),
-            EngineError::TrialNotStarted { program, source } => {
-                trial::not_started(&program, &source)
-            }
-            EngineError::WhichTrial { name, found } => trial::which(name.as_deref(), found),
-            EngineError::TrialLost { id } => trial::lost(id),
-            EngineError::TrialUnfinished { id, is_running } => trial::unfinished(id, is_running),
-            EngineError::TrialUnreadable { id, why } => trial::unreadable(id, &why),
-            EngineError::NothingChosen { id } => trial::nothing_chosen(id),
+            EngineError::Trial(error) => trial::report(&error),
             EngineError::Io { action, source } => {
                 Self::refused(format!("could not {action}")).because(source)
             }

@@ -6,6 +6,7 @@ use backout_capture::overlay::OverlayError;
 use backout_model::OperationId;
 
 use super::Report;
+use crate::TrialError;
 
 /// What works where layers do not.
 const RUN: &str =
@@ -14,7 +15,19 @@ const RUN: &str =
 /// What to do where the kernel or its settings say no.
 const ALLOW: &str = "allow user namespaces (sysctl user.max_user_namespaces), or try it as root";
 
-pub(super) fn layers(error: &OverlayError) -> Report {
+pub(super) fn report(error: &TrialError) -> Report {
+    match error {
+        TrialError::Layers(error) => layers(error),
+        TrialError::NotStarted { program, source } => not_started(program, source),
+        TrialError::Which { name, found } => which(name.as_deref(), *found),
+        TrialError::Lost { id } => lost(*id),
+        TrialError::Unfinished { id, is_running } => unfinished(*id, *is_running),
+        TrialError::Unreadable { id, why } => unreadable(*id, why),
+        TrialError::NothingChosen { id } => nothing_chosen(*id),
+    }
+}
+
+fn layers(error: &OverlayError) -> Report {
     let report = Report::refused("the command was not run").because(error);
     let report = report.because_of_causes(error);
     match error {
@@ -31,7 +44,7 @@ pub(super) fn layers(error: &OverlayError) -> Report {
     }
 }
 
-pub(super) fn not_started(program: &str, source: &io::Error) -> Report {
+fn not_started(program: &str, source: &io::Error) -> Report {
     let report = Report::refused(format!("`{program}` was not run"));
     if source.kind() == io::ErrorKind::NotFound {
         return report
@@ -46,7 +59,7 @@ pub(super) fn not_started(program: &str, source: &io::Error) -> Report {
     report.because(source).next("check the command")
 }
 
-pub(super) fn which(name: Option<&str>, found: usize) -> Report {
+fn which(name: Option<&str>, found: usize) -> Report {
     let list = "see them with `backout try --list`";
     match (name, found) {
         (None, 0) => Report::refused("no trial waits for a verdict")
@@ -61,14 +74,14 @@ pub(super) fn which(name: Option<&str>, found: usize) -> Report {
     }
 }
 
-pub(super) fn lost(id: OperationId) -> Report {
+fn lost(id: OperationId) -> Report {
     Report::refused(format!("the trial {} cannot be used any more", id.short()))
         .because("the machine was started anew, and what a trial writes is not synced")
         .next(discard(id))
         .next("run the command again")
 }
 
-pub(super) fn unfinished(id: OperationId, is_running: bool) -> Report {
+fn unfinished(id: OperationId, is_running: bool) -> Report {
     let report = Report::refused(format!("the trial {} has not ended", id.short()));
     if is_running {
         report.because("its command still runs").next("wait for it")
@@ -79,13 +92,13 @@ pub(super) fn unfinished(id: OperationId, is_running: bool) -> Report {
     }
 }
 
-pub(super) fn unreadable(id: OperationId, why: &str) -> Report {
+fn unreadable(id: OperationId, why: &str) -> Report {
     Report::refused(format!("the trial {} cannot be read", id.short()))
         .because(why)
         .next(discard(id))
 }
 
-pub(super) fn nothing_chosen(id: OperationId) -> Report {
+fn nothing_chosen(id: OperationId) -> Report {
     Report::refused("nothing was applied")
         .because("no change matches what was chosen")
         .next(format!(

@@ -13,6 +13,7 @@
 //! Not here: how layers are mounted (`capture::overlay`), how they become real (`drivers`).
 
 mod diff;
+mod error;
 mod glob;
 mod manifest;
 mod note;
@@ -30,6 +31,7 @@ use backout_storage::{is_alive, is_from_another_boot, this_process};
 
 use crate::{Engine, EngineError, Finished, Reply};
 
+pub use error::TrialError;
 pub use glob::Glob;
 use manifest::{Manifest, VERSION};
 pub use manifest::{TrialChange, TrialEnd, TrialState, TrialWhat};
@@ -173,7 +175,7 @@ impl Engine {
         let manifest = self.open_trial(self.find_trial(trial)?)?;
         let chosen = selection.of(&manifest.changes);
         if chosen.is_empty() {
-            return Err(EngineError::NothingChosen { id: manifest.id });
+            return Err(TrialError::NothingChosen { id: manifest.id }.into());
         }
         let in_conflict = chosen.iter().filter(|change| change.is_conflict);
         let paths: Vec<String> = in_conflict.map(|change| change.path.to_string()).collect();
@@ -194,17 +196,17 @@ impl Engine {
     fn open_trial(&self, id: OperationId) -> Result<Manifest, EngineError> {
         let manifest = self.read_manifest(id)?;
         if is_from_another_boot(&manifest.owner) {
-            return Err(EngineError::TrialLost { id });
+            return Err(TrialError::Lost { id }.into());
         }
         if manifest.ended.is_none() {
             let is_running = is_alive(&manifest.owner);
-            return Err(EngineError::TrialUnfinished { id, is_running });
+            return Err(TrialError::Unfinished { id, is_running }.into());
         }
         Ok(manifest)
     }
 
     fn read_manifest(&self, id: OperationId) -> Result<Manifest, EngineError> {
-        let unreadable = |why: String| EngineError::TrialUnreadable { id, why };
+        let unreadable = |why: String| EngineError::from(TrialError::Unreadable { id, why });
         let bytes = self
             .store
             .read_trial(id)?
@@ -240,10 +242,11 @@ impl Engine {
         }
         match found.as_slice() {
             [only] => Ok(*only),
-            many => Err(EngineError::WhichTrial {
+            many => Err(TrialError::Which {
                 name: name.map(str::to_owned),
                 found: many.len(),
-            }),
+            }
+            .into()),
         }
     }
 
@@ -316,7 +319,7 @@ impl Engine {
 
 fn as_task(task: &TrialTask) -> Result<Task, EngineError> {
     let mut words = task.command.iter().cloned();
-    let empty = || EngineError::TrialNotStarted {
+    let empty = || TrialError::NotStarted {
         program: String::new(),
         source: std::io::ErrorKind::NotFound.into(),
     };
