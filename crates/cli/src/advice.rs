@@ -37,7 +37,7 @@ impl Asked {
             FileRequest::Symlink { .. } => Self::Symlink,
             FileRequest::HardLink { .. } => Self::HardLink,
             FileRequest::Chmod { .. } | FileRequest::Chown { .. } => Self::Attributes,
-            FileRequest::Patch { .. } => Self::Other,
+            FileRequest::Patch { .. } | FileRequest::Layer { .. } => Self::Other,
             FileRequest::Batch(requests) => {
                 let mut kinds = requests.iter().map(Self::of);
                 let first = kinds.next().unwrap_or(Self::Other);

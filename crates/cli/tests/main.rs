@@ -25,6 +25,8 @@ mod json;
 mod output;
 #[path = "suite/tasks.rs"]
 mod tasks;
+#[path = "suite/trial.rs"]
+mod trial;
 #[path = "suite/undo.rs"]
 mod undo;
 #[path = "suite/upkeep.rs"]

@@ -13,7 +13,7 @@ use backout_storage::{
 };
 use serde::Serialize;
 
-use crate::{RepairReport, RunReport};
+use crate::{RepairReport, RunReport, TrialView, TryCommand};
 
 /// Who asks, and in what connection.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +34,8 @@ pub enum Command {
         /// What to change.
         request: FileRequest,
     },
+    /// Run a command in layers, and what follows from it.
+    Try(TryCommand),
     /// Take operations back, or show what that would do.
     Undo {
         /// Which.
@@ -171,6 +173,18 @@ pub enum CheckpointCommand {
 pub enum Reply {
     /// The write happened, or nothing needed to.
     Finished(Finished),
+    /// What a tried command changed.
+    Trial(TrialView),
+    /// Trials, newest first.
+    Trials {
+        /// The trials.
+        trials: Vec<TrialView>,
+    },
+    /// A trial was let go.
+    Discarded {
+        /// Its name.
+        id: OperationId,
+    },
     /// What an undo would do.
     Plan(PlanView),
     /// What an undo did.

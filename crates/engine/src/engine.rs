@@ -83,6 +83,7 @@ impl Engine {
         }
         match command {
             Command::Write { request } => self.write(&request).map(Reply::Finished),
+            Command::Try(command) => self.trial(command),
             Command::Undo {
                 what,
                 options,

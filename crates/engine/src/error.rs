@@ -2,11 +2,12 @@
 
 use std::io;
 
+use backout_capture::overlay::OverlayError;
 use backout_drivers::file::FileError;
 use backout_model::{CheckpointName, OperationId, Owner, PlanError, Target, TargetOutcome, TaskId};
 use backout_storage::{RefError, StorageError};
 
-use crate::{PlanView, RefusedTarget, UndoReport};
+use crate::{PlanView, RefusedTarget, TrialError, UndoReport};
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
@@ -132,6 +133,9 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
+    /// A trial could not be made, found or used.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
     /// The machine could not be asked.
     #[error("cannot {action}")]
     Io {
@@ -141,6 +145,12 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
+}
+
+impl From<OverlayError> for EngineError {
+    fn from(error: OverlayError) -> Self {
+        Self::Trial(error.into())
+    }
 }
 
 impl From<FileError> for EngineError {

@@ -109,7 +109,8 @@ impl Engine {
     }
 }
 
-fn diff_file(versions: &FileVersions) -> DiffFile {
+/// Compares the two sides of a change.
+pub(crate) fn diff_file(versions: &FileVersions) -> DiffFile {
     let path = versions.path.to_string();
     let old = match versions.before {
         Version::Absent => "/dev/null".to_owned(),

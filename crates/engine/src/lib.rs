@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod sources;
 mod task;
+mod trial;
 mod undo;
 mod upkeep;
 
@@ -34,3 +35,7 @@ pub use repair::RepairReport;
 pub use report::{Report, Severity};
 pub use run::{COPY_BYTES_MAX, RunReport, RunRequest, Watch};
 pub use sources::{Ids, RandomIds, SystemClock};
+pub use trial::{
+    Glob, Selection, TrialChange, TrialEnd, TrialError, TrialStanding, TrialState, TrialTask,
+    TrialView, TrialWhat, TryCommand,
+};

@@ -17,6 +17,7 @@ mod repair;
 mod schema;
 mod state_dir;
 mod store;
+mod trials;
 mod witness;
 
 pub use contents::{CompactBudget, CompactReport, StoredBytes};

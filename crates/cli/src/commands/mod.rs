@@ -26,6 +26,7 @@ mod run;
 mod show;
 mod status;
 mod task;
+mod try_;
 mod undo;
 mod verify;
 mod write;
@@ -53,6 +54,7 @@ pub(crate) enum Subcommand {
     Chmod(chmod::ChmodArgs),
     Chown(chown::ChownArgs),
     Batch(batch::BatchArgs),
+    Try(try_::TryArgs),
     Log(log::LogArgs),
     Show(show::ShowArgs),
     Diff(diff::DiffArgs),
@@ -87,6 +89,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Chmod(args) => chmod::cmd_chmod(session, &args),
         Subcommand::Chown(args) => chown::cmd_chown(session, &args),
         Subcommand::Batch(args) => batch::cmd_batch(session, &args),
+        Subcommand::Try(args) => try_::cmd_try(session, args),
         Subcommand::Log(args) => log::cmd_log(session, &args),
         Subcommand::Show(args) => show::cmd_show(session, &args),
         Subcommand::Diff(args) => diff::cmd_diff(session, &args),

@@ -14,6 +14,7 @@ pub(crate) mod run;
 mod status;
 mod tasks;
 mod time;
+pub(crate) mod trial;
 pub(crate) mod undo;
 mod upkeep;
 pub(crate) mod write;
@@ -30,6 +31,9 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
     let now = now();
     match reply {
         Reply::Finished(finished) => write::finished(session, finished, &finished.summary),
+        Reply::Trial(view) => trial::shown(session, view),
+        Reply::Trials { trials } => trial::list(session, trials, now),
+        Reply::Discarded { id } => trial::discarded(session, *id),
         Reply::Plan(plan) => plan::plan(session, engine, plan, &undo::Asked::undo()),
         Reply::Undone(report) => undo::undone(session, engine, report, undo::Words::Undo),
         Reply::Task(task) => tasks::begun(session, task),
@@ -61,6 +65,9 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         Reply::Doctor(report) if report.findings.iter().any(|finding| !finding.is_good) => 1,
         Reply::Recovered(report) if report.operations.iter().any(recover::is_stuck) => 1,
         Reply::Finished(_)
+        | Reply::Trial(_)
+        | Reply::Trials { .. }
+        | Reply::Discarded { .. }
         | Reply::Plan(_)
         | Reply::Undone(_)
         | Reply::Task(_)

@@ -57,6 +57,7 @@ fn parts(request: &FileRequest, here: &Here) -> (&'static str, String) {
             ("changed the mode of", format!("{} to {mode}", show(path)))
         }
         FileRequest::Chown { path, .. } => ("changed the owner of", show(path)),
+        FileRequest::Layer { entries, .. } => ("made", format!("{} changes", entries.len())),
         FileRequest::Batch(requests) => ("made", format!("{} changes", requests.len())),
     }
 }

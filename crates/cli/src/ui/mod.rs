@@ -104,6 +104,18 @@ impl Ui {
         }
     }
 
+    /// Tells people something on stderr, as it is: stdout belongs to somebody else.
+    pub(crate) fn tell(&mut self, text: &str) {
+        if !self.is_json && !self.is_quiet {
+            self.say(text);
+        }
+    }
+
+    /// Tells whether only what was asked for is said.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.is_quiet
+    }
+
     /// Says something worth knowing beside the reply.
     pub(crate) fn note(&mut self, text: &str) {
         self.talk(&paint(WARN, "note:"), text);

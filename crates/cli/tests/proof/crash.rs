@@ -15,6 +15,10 @@ struct Workload {
     command: &'static [&'static str],
 }
 
+/// Does something of everything.
+const TRIED: &str = "echo 1 > app.toml; rm run.sh large.bin; mv src moved; mkdir -p a/b; echo x > a/b/c; ln one three; \
+                     chmod 600 other; ln -sf app.toml dangling";
+
 /// One test per workload, so that they run side by side.
 macro_rules! workloads {
     ($($name:ident: $before:expr => $command:expr;)*) => {
@@ -45,6 +49,9 @@ workloads! {
     undo_of_a_removed_tree: &[&["rm", "-r", "src"]] => &["undo"];
     undo_of_a_chain: &[&["mkdir", "d"], &["write", "d/f", "--text", "1"], &["write", "d/f", "--text", "2"]] => &["undo", "@-2", "--committed"];
     redo: &[&["rm", "-r", "src"], &["undo"]] => &["redo"];
+    apply_a_trial: &[&["try", "--", "sh", "-c", TRIED]] => &["try", "--apply"];
+    try_and_apply: &[] => &["try", "--apply", "--", "sh", "-c", TRIED];
+    undo_of_a_trial: &[&["try", "--apply", "--", "sh", "-c", TRIED]] => &["undo"];
     compaction: &[
         &["write", "app.toml", "--text", "one and more of the same text\n"],
         &["write", "app.toml", "--text", "two and more of the same text\n"],

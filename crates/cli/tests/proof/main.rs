@@ -26,5 +26,6 @@ mod power;
 mod processes;
 mod random;
 mod storm;
+mod trial;
 mod world;
 mod zoo;

@@ -245,7 +245,7 @@ fn a_command_that_there_is_not() {
     insta::assert_snapshot!(World::new().cli(["udno"]), @r"
     error: unrecognized subcommand 'udno'
 
-      tip: a similar subcommand exists: 'undo'
+      tip: some similar subcommands exist: 'run', 'undo'
 
     Usage: backout [OPTIONS] <COMMAND>
 

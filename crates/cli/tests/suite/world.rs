@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use rustix::pty::OpenptFlags;
-use rustix::termios::Winsize;
+use rustix::termios::{OptionalActions, Winsize};
 use tempfile::TempDir;
 
 /// The moment at which every world begins.
@@ -115,7 +115,12 @@ impl World {
 
     /// Runs the command with all its streams on a terminal, which shows colours.
     pub(crate) fn terminal<const N: usize>(&self, columns: u16, arguments: [&str; N]) -> Ran {
-        self.on_terminal(columns, self.command(&arguments))
+        self.on_terminal(columns, self.command(&arguments), "")
+    }
+
+    /// The same, with a person who has typed something already.
+    pub(crate) fn typed<const N: usize>(&self, typed: &str, arguments: [&str; N]) -> Ran {
+        self.on_terminal(100, self.command(&arguments), typed)
     }
 
     /// The same, with a progress bar for whatever takes time at all.
@@ -126,10 +131,10 @@ impl World {
     ) -> Ran {
         let mut command = self.command(&arguments);
         command.env("BACKOUT_TEST_IMPATIENT", "1");
-        self.on_terminal(columns, command)
+        self.on_terminal(columns, command, "")
     }
 
-    fn on_terminal(&self, columns: u16, mut command: Command) -> Ran {
+    fn on_terminal(&self, columns: u16, mut command: Command, typed: &str) -> Ran {
         let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         rustix::pty::grantpt(&master).unwrap();
         rustix::pty::unlockpt(&master).unwrap();
@@ -142,6 +147,13 @@ impl World {
         };
         rustix::termios::tcsetwinsize(&master, size).unwrap();
         command.env("TERM", "xterm");
+        if !typed.is_empty() {
+            // When it is echoed, and between which lines, would be left to chance.
+            let mut mode = rustix::termios::tcgetattr(&master).unwrap();
+            mode.local_modes -= rustix::termios::LocalModes::ECHO;
+            rustix::termios::tcsetattr(&master, OptionalActions::Now, &mode).unwrap();
+            rustix::io::write(&master, typed.as_bytes()).unwrap();
+        }
         {
             let slave = || {
                 let place = OsStr::new(name.to_str().unwrap());

@@ -124,6 +124,12 @@ pub enum FileError {
         /// Where.
         path: String,
     },
+    /// What a layer was made over is not there any more as it was.
+    #[error("{} changed since the layer was made", counted(paths))]
+    BaseChanged {
+        /// Which.
+        paths: Vec<String>,
+    },
     /// An entry of a batch builds on another in a way that one step cannot express.
     #[error("`{path}` was moved earlier in the same batch; do it in two operations")]
     Entangled {
@@ -206,6 +212,13 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
+}
+
+fn counted(paths: &[String]) -> String {
+    match paths {
+        [only] => format!("`{only}`"),
+        many => format!("{} paths", many.len()),
+    }
 }
 
 impl FileError {

@@ -11,6 +11,7 @@
 //! for how the old state is kept, `execute/` for the swap, `undo/` for the way back, `recipe.rs` for the data.
 
 pub(crate) mod any_bytes;
+mod baseline;
 pub(crate) mod compare;
 mod driver;
 pub(crate) mod error;
@@ -35,11 +36,12 @@ mod view;
 mod tests;
 
 pub use backout_model::text::Occurrence;
+pub use baseline::Baseline;
 pub use driver::FileDriver;
 pub use error::FileError;
 pub use judge::State;
 pub use mode::{ModeChange, ModeError};
-pub use request::{Expect, FileRequest, Source};
+pub use request::{Expect, FileRequest, LayerEntry, LayerState, Source};
 pub use stage::{Staged, StagedFile};
 pub use tools::Progress;
 pub use view::{Examined, FileVersions, Version};

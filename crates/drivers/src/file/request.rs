@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use backout_model::text::Occurrence;
 use backout_model::{OperationKind, Verb};
 
+use super::baseline::Baseline;
 use super::mode::ModeChange;
 
 /// Where new bytes come from.
@@ -30,6 +31,35 @@ pub enum Expect {
     New,
     /// A file.
     Existing,
+}
+
+/// One name that a layer changes.
+#[derive(Debug, Clone)]
+pub struct LayerEntry {
+    /// The name.
+    pub path: PathBuf,
+    /// What it was when the layer was made; anything else is a conflict.
+    pub baseline: Baseline,
+    /// What it becomes.
+    pub becomes: LayerState,
+}
+
+/// What a name becomes.
+#[derive(Debug, Clone)]
+pub enum LayerState {
+    /// Nothing; a directory goes with all that is in it.
+    Nothing,
+    /// What is at this path, with mode, owner, times and attributes; of a directory not its entries.
+    Like(PathBuf),
+    /// A second name of what is at this path, now or by an earlier entry.
+    Linked(PathBuf),
+    /// What was at another path, with all that is in it.
+    Moved {
+        /// The other path.
+        from: PathBuf,
+        /// What was there when the layer was made.
+        baseline: Baseline,
+    },
 }
 
 /// A write to the file system. Relative paths start at the current directory of the process; write,
@@ -146,6 +176,14 @@ pub enum FileRequest {
         /// Whether all below it changes too.
         recursive: bool,
     },
+    /// Make real what a layer holds, all or nothing. Paths are absolute and come in the order of their names, so that what
+    /// lies in a directory follows it.
+    Layer {
+        /// One line for people.
+        summary: String,
+        /// What changes.
+        entries: Vec<LayerEntry>,
+    },
     /// Several of these, all or nothing; later entries see what earlier ones planned.
     Batch(Vec<Self>),
 }
@@ -175,7 +213,7 @@ impl FileRequest {
             Self::Symlink { .. } | Self::HardLink { .. } => Verb::Link,
             Self::Chmod { .. } => Verb::Chmod,
             Self::Chown { .. } => Verb::Chown,
-            Self::Batch(_) => Verb::Batch,
+            Self::Layer { .. } | Self::Batch(_) => Verb::Batch,
         }
     }
 
@@ -184,6 +222,7 @@ impl FileRequest {
         match self {
             Self::Remove { .. } => OperationKind::FileDelete,
             Self::Patch { .. }
+            | Self::Layer { .. }
             | Self::Batch(_)
             | Self::Move { .. }
             | Self::Copy {
@@ -235,6 +274,7 @@ impl FileRequest {
                     part(gid)
                 )
             }
+            Self::Layer { summary, .. } => summary.clone(),
             Self::Batch(requests) => match requests.as_slice() {
                 [] => "an empty batch".to_owned(),
                 [only] => only.summary(),
@@ -257,6 +297,7 @@ impl FileRequest {
             Self::Patch { base, .. } => vec![base],
             Self::HardLink { path, to } => vec![path, to],
             Self::Move { from, to, .. } | Self::Copy { from, to, .. } => vec![from, to],
+            Self::Layer { entries, .. } => entries.iter().map(|entry| &*entry.path).collect(),
             Self::Batch(requests) => requests.iter().flat_map(Self::paths).collect(),
         }
     }

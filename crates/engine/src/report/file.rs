@@ -7,7 +7,13 @@ use super::Report;
 /// A write whose undo cannot be kept.
 const NO_UNDO: &str = "a write whose undo cannot be kept does not happen";
 
+/// How many paths of a conflict are named.
+const NAMED_MAX: usize = 10;
+
 pub(super) fn report(error: &FileError) -> Report {
+    if let FileError::BaseChanged { paths } = error {
+        return base_changed(paths);
+    }
     let (why, next) = advice(error);
     let mut report = Report::refused(error.to_string()).because_of_causes(error);
     if !why.is_empty() {
@@ -18,6 +24,19 @@ pub(super) fn report(error: &FileError) -> Report {
     } else {
         report.next(next)
     }
+}
+
+fn base_changed(paths: &[String]) -> Report {
+    let mut report = Report::refused("nothing was applied: what the layer was made over changed");
+    for path in paths.iter().take(NAMED_MAX) {
+        report = report.because(format!("`{path}` changed since the command began"));
+    }
+    if let Some(more) = paths.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        report = report.because(format!("and {more} more"));
+    }
+    report
+        .next("apply the rest with `--exclude PATH`, or a part with `--only GLOB`")
+        .next("or discard the trial and run the command again")
 }
 
 /// Why more than the error says, and what to do next.
@@ -66,6 +85,7 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
         FileError::Patch(_) => ("", "make the patch anew against the files as they are"),
         FileError::Mode(_) => ("", "give a mode such as 0644 or u+x"),
         FileError::Entangled { .. } => ("", "do it in two operations"),
+        FileError::BaseChanged { .. } => ("", "run the command again"),
         FileError::Changed { .. } => ("somebody else writes it", "look at it and try again"),
         FileError::HalfDone { .. } => ("", "see the state of each target with `backout status`"),
         FileError::Recipe { .. } => ("", "use the newer program"),

@@ -7,6 +7,7 @@
 mod file;
 mod plan;
 mod storage;
+mod trial;
 
 use std::error::Error;
 
@@ -173,6 +174,7 @@ impl From<EngineError> for Report {
                     .because(source)
                     .next("see which ways of watching work with `backout doctor`")
             }
+            EngineError::Trial(error) => trial::report(&error),
             EngineError::Io { action, source } => {
                 Self::refused(format!("could not {action}")).because(source)
             }

@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{Done, Run, SINGLE_SYNCS_MAX};
+use super::{Done, Run, SINGLE_SYNCS_MAX, Step};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::digest_of;
 use crate::file::recipe::{Change, Image, Kind, Meta};
@@ -84,10 +84,9 @@ impl Run<'_> {
                 // The first name may itself still be a temporary one, or stand for the file until another takes it.
                 let known = identity.map(|identity| identity.ino);
                 let is_there = known.is_some() && number_at(to)? == known;
-                let own = self.steps.iter().position(|step| step.change.path() == to);
-                let own = own.and_then(|index| self.stages.get(index));
-                let first = own.filter(|_| !is_there).unwrap_or(to);
-                names::link(&Dir::of(first)?, &place)?;
+                let own = self.staged(to).filter(|_| !is_there);
+                let first = own.unwrap_or_else(|| to.clone());
+                names::link(&Dir::of(&first)?, &place)?;
                 self.done.push(Done::Made(index));
                 self.shared
                     .extend(place.node()?.map(|node| node.identity.ino));
@@ -129,6 +128,26 @@ impl Run<'_> {
                 .make_file(index, &place, material, digest, meta)
                 .map(Some),
         }
+    }
+
+    /// Gives the temporary path of a name that this very operation brings: by itself, or in a tree that was kept whole.
+    fn staged(&self, path: &TargetPath) -> Option<TargetPath> {
+        let own = self
+            .steps
+            .iter()
+            .position(|step| step.change.path() == path);
+        if let Some(own) = own {
+            return self.stages.get(own).cloned();
+        }
+        let is_brought = |step: &Step| match &step.change {
+            Change::Set {
+                path: tree, after, ..
+            } => after.is_directory() && path.is_below(tree),
+            Change::Move { .. } | Change::Retouch { .. } => false,
+        };
+        let tree = self.steps.iter().rposition(is_brought)?;
+        let (from, to) = (self.steps.get(tree)?.change.path(), self.stages.get(tree)?);
+        path.rebase(from, to)
     }
 
     fn make_file(

@@ -52,7 +52,7 @@ impl Planner<'_> {
         self.retouch(path, recursive, &change)
     }
 
-    fn retouch(
+    pub(super) fn retouch(
         &mut self,
         path: &TargetPath,
         recursive: bool,

@@ -5,6 +5,7 @@
 
 mod content;
 mod copy;
+mod layer;
 mod metadata;
 mod patch;
 mod prepared;
@@ -165,6 +166,7 @@ impl<'t> Planner<'t> {
                 let path = self.resolve(path, Last::Itself)?;
                 self.chown(&path, *uid, *gid, *recursive)
             }
+            FileRequest::Layer { entries, .. } => self.layer(entries),
             FileRequest::Batch(requests) => requests
                 .iter()
                 .try_for_each(|request| self.add(request, true)),

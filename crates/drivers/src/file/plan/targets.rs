@@ -7,7 +7,7 @@ use backout_model::{Target, TargetPath};
 
 use super::patch::{base_of, inside};
 use crate::file::error::FileError;
-use crate::file::request::FileRequest;
+use crate::file::request::{FileRequest, LayerEntry, LayerState};
 use crate::file::resolve::{Last, refuse_escape, resolve};
 use crate::file::tools::Tools;
 
@@ -74,6 +74,11 @@ fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<
         } => {
             found.push(target(at(path, Last::Followed)?, *recursive));
         }
+        FileRequest::Layer { entries, .. } => {
+            for entry in entries {
+                add_entry(tools, entry, found)?;
+            }
+        }
         FileRequest::Batch(requests) => {
             for request in requests {
                 request.paths().into_iter().try_for_each(refuse_escape)?;
@@ -81,6 +86,22 @@ fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<
             }
         }
     }
+    Ok(())
+}
+
+/// Names what an entry of a layer writes: a directory that goes or moves takes all below along.
+fn add_entry(tools: &Tools, entry: &LayerEntry, found: &mut Vec<Target>) -> Result<(), FileError> {
+    let path = resolve(tools, &entry.path, Last::Itself)?.path;
+    let is_tree = match &entry.becomes {
+        LayerState::Nothing => is_directory(&path),
+        LayerState::Like(from) => is_directory(&path) && !from.is_dir(),
+        LayerState::Linked(_) => false,
+        LayerState::Moved { from, .. } => {
+            found.push(Target::tree(resolve(tools, from, Last::Itself)?.path));
+            true
+        }
+    };
+    found.push(target(path, is_tree));
     Ok(())
 }
 

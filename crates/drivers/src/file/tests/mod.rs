@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod fidelity;
+mod layer;
 mod sequences;
 mod stories;
 mod suite;

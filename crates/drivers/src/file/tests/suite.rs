@@ -260,6 +260,22 @@ fn directories_and_links_are_made() {
         to: r.join("a.txt"),
     };
     case("hard link", small, hard, None);
+    // The redo brings the directory whole, and the second name is of a file in it.
+    let into_new = |r: &Path| {
+        FileRequest::Batch(vec![
+            FileRequest::Mkdir {
+                path: r.join("new"),
+                parents: false,
+                mode: None,
+            },
+            FileRequest::write(r.join("new/file"), "x"),
+            FileRequest::HardLink {
+                path: r.join("second"),
+                to: r.join("new/file"),
+            },
+        ])
+    };
+    case("hard link into a new directory", World::new, into_new, None);
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! What can go wrong with a view of the file system.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Says why a command was not run in a layer, or what it did cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum OverlayError {
+    /// A file that the kernel shows could not be read.
+    #[error("could not read `{}`", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A directory for the layers could not be made.
+    #[error("could not make `{}`", path.display())]
+    Unmakable {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// No directory can hold the layers.
+    #[error("no file system here can hold the layers")]
+    NoPlace {
+        /// The directories that were tried, and why not.
+        tried: Vec<String>,
+    },
+    /// The system does not allow namespaces or overlays here.
+    #[error("the layers could not be set up: cannot {step}")]
+    Impossible {
+        /// What was tried.
+        step: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The command could not be started; the layers were fine.
+    #[error("`{program}` could not be started")]
+    NotStarted {
+        /// The program.
+        program: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The command could not be waited for.
+    #[error("could not {action}")]
+    Lost {
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}

@@ -1,0 +1,330 @@
+//! Running a command in layers: the side of the process that waits.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+use super::clock::ClockReference;
+use super::error::OverlayError;
+use super::mountinfo::{Mount, mounts};
+use super::plan::{Means, Plan, Step};
+use super::process::{Ended, Survivors, Task};
+use super::survivors::{Survivor, below};
+use super::sys::{
+    Mask, Notice, Script, Signals, before_exec, enter, has_terminal, take_terminal_back,
+};
+use super::{place, skeleton};
+
+/// How long processes have to end by themselves when the command has.
+const LINGER: Duration = Duration::from_millis(50);
+
+/// How long they have after they were asked to.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// How a command in layers went.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was mounted, and where the writes are.
+    pub plan: Plan,
+    /// How the command ended.
+    pub ended: Ended,
+    /// Who outlived it.
+    pub survivors: Vec<Survivor>,
+    /// What could not be layered and was read-only, or not there, inside; with what the system said.
+    pub not_layered: Vec<(PathBuf, String)>,
+    /// The moment it began, by the clock that stamps files.
+    pub began: ClockReference,
+}
+
+/// Runs a command in layers below one of `places`, the first that can hold them. What is at `masks` is not seen inside.
+pub fn run(task: &Task, places: &[PathBuf], masks: &[PathBuf]) -> Result<Finished, OverlayError> {
+    let mounts = mounts()?;
+    let mut means = vec![Means::UserNamespace];
+    if rustix::process::geteuid().is_root() {
+        means.insert(0, Means::Root);
+    }
+    let mut last = None;
+    for means in means {
+        match attempt(task, &mounts, means, places, masks) {
+            // Root in a container may lack what it takes; a user namespace may still be had.
+            Err(error @ (OverlayError::Impossible { .. } | OverlayError::NoPlace { .. })) => {
+                last = Some(error);
+            }
+            result => return result,
+        }
+    }
+    Err(last.unwrap_or(OverlayError::NoPlace { tried: Vec::new() }))
+}
+
+fn attempt(
+    task: &Task,
+    mounts: &[Mount],
+    means: Means,
+    places: &[PathBuf],
+    masks: &[PathBuf],
+) -> Result<Finished, OverlayError> {
+    let scratch = place::choose(places, means)?;
+    let mut masks = masks.to_vec();
+    if !masks.iter().any(|mask| scratch.starts_with(mask)) {
+        masks.push(scratch.clone());
+    }
+    let mut plan = match means {
+        Means::Root => Plan::for_root(mounts, &scratch, &masks),
+        Means::UserNamespace => Plan::for_user(mounts, &scratch, &masks, |directory| {
+            skeleton::entries(directory, &task.directory)
+        }),
+    };
+    make_directories(&plan)?;
+    for layer in &mut plan.layers {
+        layer.top = place::top_of(&layer.upper);
+    }
+    if means == Means::UserNamespace {
+        skeleton::make(&mut plan)?;
+    }
+    let began = ClockReference::now(&scratch)?;
+    let is_ours = has_terminal();
+    let result = supervise(task, &plan);
+    if is_ours {
+        take_terminal_back();
+    }
+    let (ended, survivors, not_layered) = result?;
+    Ok(Finished {
+        plan,
+        ended,
+        survivors,
+        not_layered,
+        began,
+    })
+}
+
+fn make_directories(plan: &Plan) -> Result<(), OverlayError> {
+    let make = |path: &Path| {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o755);
+        builder
+            .create(path)
+            .map_err(|source| OverlayError::Unmakable {
+                path: path.to_path_buf(),
+                source,
+            })
+    };
+    make(&plan.root)?;
+    for step in &plan.steps {
+        if let Step::Overlay { point, layer, .. } = step {
+            let upper = layer.join("upper");
+            make(&upper)?;
+            make(&layer.join("work"))?;
+            place::dress(point, &upper);
+        }
+    }
+    Ok(())
+}
+
+type Supervised = (Ended, Vec<Survivor>, Vec<(PathBuf, String)>);
+
+fn supervise(task: &Task, plan: &Plan) -> Result<Supervised, OverlayError> {
+    let lost = |action| move |source: io::Error| OverlayError::Lost { action, source };
+    let script = Script::new(plan, task).map_err(lost("read the paths"))?;
+    let (from, to) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|errno| lost("make a pipe")(errno.into()))?;
+    let mut notices = Notices {
+        pipe: File::from(from),
+        first: None,
+        not_layered: Vec::new(),
+    };
+    let signals = Signals::hold().map_err(lost("hold signals back"))?;
+    let mut child = match spawn(task, script, &to, signals.before()) {
+        Ok(child) => child,
+        Err(source) => {
+            drop(to);
+            return Err(notices.why_not_started(plan, task, source));
+        }
+    };
+    drop(to);
+    let watched = watch(&child).map_err(lost("watch the command"))?;
+    let ended = notices
+        .until_ended(&signals, plan)
+        .map_err(lost("wait for the command"))?;
+    let survivors = settle(task.survivors, notices.first, &watched, &signals)
+        .map_err(lost("wait for the processes that it left"))?;
+    child.wait().map_err(lost("wait for the command"))?;
+    Ok((ended, survivors, notices.not_layered))
+}
+
+fn watch(child: &Child) -> io::Result<OwnedFd> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or(io::ErrorKind::NotFound)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// What the children told.
+struct Notices {
+    pipe: File,
+    first: Option<i32>,
+    not_layered: Vec<(PathBuf, String)>,
+}
+
+impl Notices {
+    /// Takes the next; none if nobody is left to tell anything.
+    fn next(&mut self) -> Option<Notice> {
+        let mut bytes = [0; Notice::BYTES];
+        self.pipe.read_exact(&mut bytes).ok()?;
+        Notice::of(&bytes)
+    }
+
+    fn until_ended(&mut self, signals: &Signals, plan: &Plan) -> io::Result<Ended> {
+        let mut waiting = Vec::new();
+        loop {
+            let mut both = [
+                PollFd::new(&self.pipe, PollFlags::IN),
+                PollFd::new(signals, PollFlags::IN),
+            ];
+            match poll(&mut both, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let [pipe, _] = both;
+            waiting.extend(signals.next());
+            // Who comes before the first process is known has to wait for it.
+            if let Some(first) = self.first {
+                waiting.drain(..).for_each(|signal| send(first, signal));
+            }
+            if pipe.revents().is_empty() {
+                continue;
+            }
+            match self.next() {
+                Some(Notice::First(pid)) => {
+                    self.first = Some(pid);
+                    waiting.drain(..).for_each(|signal| send(pid, signal));
+                }
+                Some(Notice::FellBack(step, errno)) => self.fell_back(plan, step, errno),
+                Some(Notice::Ended(status)) => return Ok(Ended::of_status(status)),
+                Some(Notice::Failed(..) | Notice::NoNamespaces(_)) => {}
+                // Somebody ended everything at once.
+                None => return Ok(Ended::Signal(9)),
+            }
+        }
+    }
+
+    fn fell_back(&mut self, plan: &Plan, step: usize, errno: i32) {
+        if let Some(step) = plan.steps.get(step) {
+            let why = io::Error::from_raw_os_error(errno).to_string();
+            self.not_layered.push((step.point().to_path_buf(), why));
+        }
+    }
+
+    /// Finds out whether the layers or the command were the trouble.
+    fn why_not_started(&mut self, plan: &Plan, task: &Task, source: io::Error) -> OverlayError {
+        while let Some(notice) = self.next() {
+            match notice {
+                Notice::Failed(step, errno) => {
+                    let step = plan.steps.get(step).map(Step::describe);
+                    return OverlayError::Impossible {
+                        step: step.unwrap_or_else(|| "move to the new root".to_owned()),
+                        source: io::Error::from_raw_os_error(errno),
+                    };
+                }
+                Notice::NoNamespaces(errno) => {
+                    return OverlayError::Impossible {
+                        step: match plan.means {
+                            Means::Root => "make a mount namespace",
+                            Means::UserNamespace => "make a user namespace",
+                        }
+                        .to_owned(),
+                        source: io::Error::from_raw_os_error(errno),
+                    };
+                }
+                Notice::First(_) | Notice::FellBack(..) | Notice::Ended(_) => {}
+            }
+        }
+        OverlayError::NotStarted {
+            program: task.program.display().to_string(),
+            source,
+        }
+    }
+}
+
+fn spawn(task: &Task, script: Script, notices: &OwnedFd, mask: Mask) -> io::Result<Child> {
+    let mut command = Command::new(&task.program);
+    command.args(&task.arguments);
+    if !task.keeps_stdout {
+        command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+    }
+    let notices = notices.as_raw_fd();
+    before_exec(&mut command, move || enter(&script, notices, &mask));
+    command.spawn()
+}
+
+/// Waits for those who outlive the command, or ends them. Gives who they were.
+fn settle(
+    wanted: Survivors,
+    first: Option<i32>,
+    watched: &OwnedFd,
+    signals: &Signals,
+) -> io::Result<Vec<Survivor>> {
+    let Some(first) = first else {
+        return Ok(Vec::new());
+    };
+    if is_over(watched, Some(LINGER))? {
+        return Ok(Vec::new());
+    }
+    let found = below(first);
+    match wanted {
+        Survivors::Wait => {
+            let mut both = [
+                PollFd::new(watched, PollFlags::IN),
+                PollFd::new(signals, PollFlags::IN),
+            ];
+            // Whoever sends a signal now is tired of waiting.
+            while matches!(poll(&mut both, None), Err(rustix::io::Errno::INTR)) {}
+            if !is_over(watched, Some(Duration::ZERO))? {
+                end(first, watched)?;
+            }
+        }
+        Survivors::End => end(first, watched)?,
+    }
+    Ok(found)
+}
+
+fn end(first: i32, watched: &OwnedFd) -> io::Result<()> {
+    for survivor in below(first) {
+        send(survivor.pid, Signal::TERM.as_raw());
+    }
+    let deadline = Instant::now() + GRACE;
+    let is_over = is_over(
+        watched,
+        Some(deadline.saturating_duration_since(Instant::now())),
+    )?;
+    if !is_over {
+        // The end of the first process is the end of all.
+        send(first, Signal::KILL.as_raw());
+    }
+    Ok(())
+}
+
+fn is_over(watched: &OwnedFd, within: Option<Duration>) -> io::Result<bool> {
+    let limit = within.map(|within| Timespec {
+        tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(within.subsec_nanos()),
+    });
+    let mut one = [PollFd::new(watched, PollFlags::IN)];
+    match poll(&mut one, limit.as_ref()) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Sends a signal; who is gone needs none.
+fn send(pid: i32, signal: i32) {
+    if let (Some(pid), Some(signal)) = (Pid::from_raw(pid), Signal::from_named_raw(signal)) {
+        let _gone = kill_process(pid, signal);
+    }
+}

@@ -1,0 +1,133 @@
+//! A plan made ready for the moment when nothing may be allocated.
+
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use rustix::mount::MountAttrFlags;
+
+use crate::overlay::plan::{Means, Plan, Step};
+use crate::overlay::process::Task;
+use crate::overlay::skeleton::below;
+
+/// What the child does, in order.
+#[derive(Debug)]
+pub(in crate::overlay) struct Script {
+    pub(super) means: Means,
+    pub(super) is_cut_off: bool,
+    /// What is written to the files that map users and groups.
+    pub(super) user_map: Vec<u8>,
+    pub(super) group_map: Vec<u8>,
+    pub(super) skeleton: CString,
+    pub(super) root: CString,
+    pub(super) directory: CString,
+    pub(super) steps: Vec<Ready>,
+}
+
+/// One step with everything it needs.
+#[derive(Debug)]
+pub(super) struct Ready {
+    /// The real path.
+    pub(super) from: CString,
+    /// The path below the new root.
+    pub(super) to: CString,
+    pub(super) is_root: bool,
+    pub(super) what: What,
+}
+
+/// What a step mounts.
+#[derive(Debug)]
+pub(super) enum What {
+    Overlay {
+        upper: CString,
+        work: CString,
+        /// The lower directory as older kernels want it.
+        escaped: CString,
+        flags: MountAttrFlags,
+    },
+    Bind {
+        is_read_only: bool,
+    },
+    Processes,
+    Mask,
+}
+
+impl Script {
+    /// Makes a plan ready.
+    pub(in crate::overlay) fn new(plan: &Plan, task: &Task) -> io::Result<Self> {
+        let user = rustix::process::geteuid().as_raw();
+        let group = rustix::process::getegid().as_raw();
+        let map = |id: u32| format!("{id} {id} 1\n").into_bytes();
+        let ready = |step: &Step| {
+            let point = step.point();
+            Ok(Ready {
+                from: c_path(point)?,
+                to: c_path(&below(&plan.root, point))?,
+                is_root: point == Path::new("/"),
+                what: what(step)?,
+            })
+        };
+        Ok(Self {
+            means: plan.means,
+            is_cut_off: task.has_no_network,
+            user_map: map(user),
+            group_map: map(group),
+            skeleton: c_path(&plan.scratch.join("skeleton"))?,
+            root: c_path(&plan.root)?,
+            directory: c_path(&task.directory)?,
+            steps: plan.steps.iter().map(ready).collect::<io::Result<_>>()?,
+        })
+    }
+}
+
+fn what(step: &Step) -> io::Result<What> {
+    Ok(match step {
+        Step::Overlay {
+            point,
+            layer,
+            options,
+        } => What::Overlay {
+            upper: c_path(&layer.join("upper"))?,
+            work: c_path(&layer.join("work"))?,
+            escaped: escaped(point)?,
+            flags: flags_of(options),
+        },
+        Step::Bind { is_read_only, .. } => What::Bind {
+            is_read_only: *is_read_only,
+        },
+        Step::Processes { .. } => What::Processes,
+        Step::Mask { .. } => What::Mask,
+    })
+}
+
+/// The layered mount has the restrictions of the one it covers.
+fn flags_of(options: &str) -> MountAttrFlags {
+    let mut flags = MountAttrFlags::empty();
+    for option in options.split(',') {
+        flags |= match option {
+            "nosuid" => MountAttrFlags::MOUNT_ATTR_NOSUID,
+            "nodev" => MountAttrFlags::MOUNT_ATTR_NODEV,
+            "noexec" => MountAttrFlags::MOUNT_ATTR_NOEXEC,
+            "noatime" => MountAttrFlags::MOUNT_ATTR_NOATIME,
+            _ => MountAttrFlags::empty(),
+        };
+    }
+    flags
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
+}
+
+/// Escapes what separates lower directories in the old form of the option.
+fn escaped(path: &Path) -> io::Result<CString> {
+    let mut bytes = Vec::new();
+    for byte in path.as_os_str().as_bytes() {
+        if matches!(byte, b':' | b'\\' | b',') {
+            bytes.push(b'\\');
+        }
+        bytes.push(*byte);
+    }
+    Ok(CString::new(bytes)?)
+}

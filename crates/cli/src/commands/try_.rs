@@ -1,0 +1,317 @@
+//! `backout try`
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
+
+use backout_engine::{
+    Command, Engine, EngineError, Glob, Reply, Report, Selection, TrialError, TrialStanding,
+    TrialTask, TrialView, TryCommand,
+};
+use clap::{Args, ValueEnum};
+
+use crate::failure::Failure;
+use crate::paths::absolute;
+use crate::session::Session;
+use crate::show;
+
+/// What shells answer when a command is not there, or is none.
+const NOT_FOUND: u8 = 127;
+const NOT_EXECUTABLE: u8 = 126;
+
+/// Run a command in a layer above the real files, look at what it changed, then apply or discard it
+///
+/// The command sees the machine as it is. What it writes lands in a layer; the real files stay
+/// untouched until the changes are applied, as one operation that `backout undo` takes back.
+/// Without `--apply` or `--discard` a person is asked, and otherwise the trial is kept for later:
+///
+///   backout try -- make install
+///   backout try --diff 3f2a           what it would change, line by line
+///   backout try --apply 3f2a --only 'src/**'
+///   backout try --discard 3f2a
+///
+/// A trial lives until the machine is started anew. It is no prison: what other programs do on
+/// behalf of the command (daemons, other machines) happens for real. The exit code is the command's.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
+pub(crate) struct TryArgs {
+    /// The trial that is meant, by the beginning of its id; by default the only one.
+    #[arg(value_name = "ID", conflicts_with_all = ["command", "list"])]
+    trial: Option<String>,
+
+    /// Apply the changes; after a command, if it succeeds.
+    #[arg(long, group = "verdict")]
+    apply: bool,
+
+    /// Discard the changes.
+    #[arg(long, group = "verdict")]
+    discard: bool,
+
+    /// Show what a trial changed.
+    #[arg(long, group = "verdict", conflicts_with = "command")]
+    show: bool,
+
+    /// List the trials that wait for a verdict.
+    #[arg(long, group = "verdict", conflicts_with = "command")]
+    list: bool,
+
+    /// Show the changes line by line.
+    #[arg(long)]
+    diff: bool,
+
+    /// Only what matches, like `src/**` or `/etc/*.conf`; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<String>,
+
+    /// Not what matches; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+
+    /// Give the command no network but its own loopback.
+    #[arg(long, requires = "command")]
+    no_network: bool,
+
+    /// What becomes of processes that outlive the command: end or wait.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "end",
+        hide_possible_values = true
+    )]
+    survivors: SurvivorsArg,
+
+    /// The command and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// What becomes of processes that outlive the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SurvivorsArg {
+    /// They are ended.
+    End,
+    /// They are waited for.
+    Wait,
+}
+
+/// Tries a command, or decides about one that was tried.
+pub(crate) fn cmd_try(session: &mut Session, args: TryArgs) -> Result<(), Failure> {
+    let here = absolute(&PathBuf::from("."))?;
+    let globs = |patterns: &[String]| {
+        let glob = |pattern: &String| Glob::new(pattern, &here);
+        patterns.iter().map(glob).collect()
+    };
+    let selection = Selection {
+        only: globs(&args.only),
+        exclude: globs(&args.exclude),
+    };
+    if args.command.is_empty() {
+        return decide(session, args, selection);
+    }
+    let engine = session.engine()?;
+    let task = TrialTask {
+        command: args.command.clone(),
+        directory: here,
+        has_no_network: args.no_network,
+        waits: args.survivors == SurvivorsArg::Wait,
+        keeps_stdout: !session.ui.is_json(),
+    };
+    let mut view = match run(session, &engine, task) {
+        Ok(view) => view,
+        Err(Failure::Engine(error @ EngineError::Trial(TrialError::NotStarted { .. }))) => {
+            return Err(not_started(session, error));
+        }
+        Err(failure) => return Err(failure),
+    };
+    let code = view.ended.map_or(0, |ended| ended.code);
+    if !session.ui.is_json() {
+        show::trial::summary(session, &view, args.diff);
+    }
+    if args.diff && view.standing == TrialStanding::Pending {
+        show_diff(session, &engine, &view, &selection)?;
+    }
+    settle(session, &engine, &mut view, &args, selection)?;
+    if session.ui.is_json() {
+        session.ui.print_json(&Reply::Trial(view));
+    }
+    match code {
+        0 => Ok(()),
+        code => Err(Failure::Shown(code)),
+    }
+}
+
+fn run(session: &Session, engine: &Engine, task: TrialTask) -> Result<TrialView, Failure> {
+    match session.execute(engine, Command::Try(TryCommand::Run(task)))? {
+        Reply::Trial(view) => Ok(view),
+        _ => Err(Report::refused("the engine gave no trial").into()),
+    }
+}
+
+fn not_started(session: &mut Session, error: EngineError) -> Failure {
+    let code = match &error {
+        EngineError::Trial(TrialError::NotStarted { source, .. })
+            if source.kind() == io::ErrorKind::NotFound =>
+        {
+            NOT_FOUND
+        }
+        _ => NOT_EXECUTABLE,
+    };
+    session.ui.report(&Report::from(error), &session.here);
+    Failure::Shown(code)
+}
+
+/// Does what was asked with a trial that has run before.
+fn decide(session: &mut Session, args: TryArgs, selection: Selection) -> Result<(), Failure> {
+    let trial = args.trial;
+    let command = if args.list {
+        TryCommand::List
+    } else if args.apply {
+        TryCommand::Apply { trial, selection }
+    } else if args.discard {
+        TryCommand::Discard { trial }
+    } else if args.diff {
+        TryCommand::Diff { trial, selection }
+    } else if args.show {
+        TryCommand::Show { trial, selection }
+    } else {
+        return Err(Report::usage("there is nothing to try")
+            .because("no command was given, and no verdict about a trial")
+            .next("put two dashes before the command: `backout try -- COMMAND`")
+            .next("see the trials that wait with `backout try --list`")
+            .into());
+    };
+    session.run(Command::Try(command))
+}
+
+/// Decides about a trial that has just run: as asked, or by asking, or not now.
+fn settle(
+    session: &mut Session,
+    engine: &Engine,
+    view: &mut TrialView,
+    args: &TryArgs,
+    selection: Selection,
+) -> Result<(), Failure> {
+    if view.standing != TrialStanding::Pending {
+        return Ok(());
+    }
+    let is_good = view.ended.is_none_or(|ended| ended.code == 0);
+    if args.discard {
+        return discard(session, engine, view);
+    }
+    if args.apply && is_good {
+        return apply(session, engine, view, selection);
+    }
+    if args.apply {
+        session
+            .ui
+            .note("nothing was applied, since the command failed");
+    }
+    let is_watched = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if is_watched && !args.apply && !session.ui.is_json() && !session.ui.is_quiet() {
+        return ask(session, engine, view, selection);
+    }
+    show::trial::how_to_go_on(session, view);
+    Ok(())
+}
+
+fn apply(
+    session: &mut Session,
+    engine: &Engine,
+    view: &mut TrialView,
+    selection: Selection,
+) -> Result<(), Failure> {
+    let trial = Some(view.id.to_string());
+    let command = TryCommand::Apply { trial, selection };
+    match session.execute(engine, Command::Try(command)) {
+        Ok(Reply::Finished(finished)) => {
+            if !session.ui.is_json() {
+                show::trial::applied(session, &finished);
+            }
+            view.standing = TrialStanding::Applied;
+            view.applied = Some(finished);
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(failure) => {
+            show::trial::how_to_go_on(session, view);
+            Err(failure)
+        }
+    }
+}
+
+fn discard(session: &mut Session, engine: &Engine, view: &mut TrialView) -> Result<(), Failure> {
+    let trial = Some(view.id.to_string());
+    session.execute(engine, Command::Try(TryCommand::Discard { trial }))?;
+    view.standing = TrialStanding::Discarded;
+    session.ui.tell("discarded; nothing was changed\n");
+    Ok(())
+}
+
+fn show_diff(
+    session: &mut Session,
+    engine: &Engine,
+    view: &TrialView,
+    selection: &Selection,
+) -> Result<(), Failure> {
+    if session.ui.is_json() {
+        return Ok(());
+    }
+    let command = TryCommand::Diff {
+        trial: Some(view.id.to_string()),
+        selection: selection.clone(),
+    };
+    let reply = session.execute(engine, Command::Try(command))?;
+    session.show(engine, &reply)
+}
+
+/// Asks what shall become of a trial, until there is an answer. No answer keeps it.
+fn ask(
+    session: &mut Session,
+    engine: &Engine,
+    view: &mut TrialView,
+    mut selection: Selection,
+) -> Result<(), Failure> {
+    loop {
+        let question =
+            "(a)pply, (d)iscard, show the di(f)f, (c)hoose by glob, or (k)eep for later? ";
+        session.ui.tell(question);
+        let answer = read_line()?;
+        match answer.as_deref().map(str::trim) {
+            Some("a" | "apply") => return apply(session, engine, view, selection),
+            Some("d" | "discard") => return discard(session, engine, view),
+            Some("f" | "diff") => show_diff(session, engine, view, &selection)?,
+            Some("c" | "choose") => {
+                session
+                    .ui
+                    .tell("only what matches (globs, separated by blanks): ");
+                let patterns = read_line()?.unwrap_or_default();
+                let here = absolute(&PathBuf::from("."))?;
+                let globs = patterns.split_whitespace();
+                selection.only = globs.map(|glob| Glob::new(glob, &here)).collect();
+                let command = TryCommand::Show {
+                    trial: Some(view.id.to_string()),
+                    selection: selection.clone(),
+                };
+                if let Reply::Trial(part) = session.execute(engine, Command::Try(command))? {
+                    show::trial::summary(session, &part, true);
+                }
+            }
+            Some("k" | "keep") | None => {
+                show::trial::how_to_go_on(session, view);
+                return Ok(());
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Reads an answer; none if there will be none.
+fn read_line() -> Result<Option<String>, Report> {
+    let mut line = String::new();
+    match io::stdin().lock().read_line(&mut line) {
+        Ok(0) => Ok(None),
+        Ok(_) => Ok(Some(line)),
+        Err(error) => Err(Report::refused("the answer could not be read").because(error)),
+    }
+}

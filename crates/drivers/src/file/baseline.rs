@@ -1,0 +1,183 @@
+//! What a name was when a layer was made over it: enough to notice any change since, without keeping the content.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use backout_model::Digest;
+use serde::{Deserialize, Serialize};
+
+/// Up to this size the bytes are looked at as well.
+const DIGEST_BYTES_MAX: u64 = 64 * 1024;
+
+/// What a name was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "was", rename_all = "kebab-case")]
+pub enum Baseline {
+    /// Nothing.
+    Absent,
+    /// Anything but a directory.
+    Node {
+        /// The device.
+        dev: u64,
+        /// The inode.
+        ino: u64,
+        /// The size in bytes.
+        size: u64,
+        /// When its content changed, in nanoseconds since 1970.
+        mtime: i64,
+        /// When anything of it changed.
+        ctime: i64,
+        /// Its bytes, if they are few.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<Digest>,
+    },
+    /// A directory by itself; its entries are not part of it.
+    Directory {
+        /// The device.
+        dev: u64,
+        /// The inode.
+        ino: u64,
+        /// The permission bits and the kind.
+        mode: u32,
+        /// The owner.
+        uid: u32,
+        /// The group.
+        gid: u32,
+    },
+    /// A directory with all that is in it.
+    Tree {
+        /// The device.
+        dev: u64,
+        /// The inode.
+        ino: u64,
+        /// The newest change of anything in it.
+        ctime: i64,
+        /// A digest of names, inodes and change times.
+        listing: Digest,
+    },
+}
+
+impl Baseline {
+    /// Looks at a path. With `whole`, a directory counts with all that is in it.
+    pub fn of(path: &Path, whole: bool) -> io::Result<Self> {
+        let found = match fs::symlink_metadata(path) {
+            Ok(found) => found,
+            Err(error) if is_missing(&error) => return Ok(Self::Absent),
+            Err(error) => return Err(error),
+        };
+        let (dev, ino) = (found.dev(), found.ino());
+        if !found.is_dir() {
+            let is_small = found.is_file() && found.len() <= DIGEST_BYTES_MAX;
+            return Ok(Self::Node {
+                dev,
+                ino,
+                size: found.len(),
+                mtime: nanoseconds(found.mtime(), found.mtime_nsec()),
+                ctime: ctime(&found),
+                digest: is_small.then(|| digest(path)).transpose()?,
+            });
+        }
+        if !whole {
+            return Ok(Self::Directory {
+                dev,
+                ino,
+                mode: found.mode(),
+                uid: found.uid(),
+                gid: found.gid(),
+            });
+        }
+        let (mut lines, mut newest) = (Vec::new(), ctime(&found));
+        list(path, &mut lines, &mut newest)?;
+        Ok(Self::Tree {
+            dev,
+            ino,
+            ctime: newest,
+            listing: Digest::of(&lines),
+        })
+    }
+
+    /// Tells whether it was changed at or after a moment, in nanoseconds since 1970. A directory by itself does not
+    /// tell: its time speaks of its entries.
+    pub const fn is_newer_than(&self, moment: i64) -> bool {
+        match self {
+            Self::Node { ctime, .. } | Self::Tree { ctime, .. } => *ctime >= moment,
+            Self::Absent | Self::Directory { .. } => false,
+        }
+    }
+
+    /// Tells whether the path is still what it was.
+    pub fn still_holds(&self, path: &Path) -> io::Result<bool> {
+        let whole = matches!(self, Self::Tree { .. });
+        Ok(Self::of(path, whole)? == *self)
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn list(directory: &Path, lines: &mut Vec<u8>, newest: &mut i64) -> io::Result<()> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        names.push(entry?.file_name());
+    }
+    names.sort();
+    for name in names {
+        let path = directory.join(&name);
+        let found = match fs::symlink_metadata(&path) {
+            Err(error) if is_missing(&error) => continue,
+            found => found?,
+        };
+        *newest = ctime(&found).max(*newest);
+        lines.extend(name.as_bytes());
+        lines.extend(format!("\0{} {}\n", found.ino(), ctime(&found)).into_bytes());
+        if found.is_dir() {
+            list(&path, lines, newest)?;
+        }
+    }
+    lines.extend(b"\n");
+    Ok(())
+}
+
+fn digest(path: &Path) -> io::Result<Digest> {
+    let mut bytes = Vec::new();
+    let limit = DIGEST_BYTES_MAX + 1;
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(Digest::of(&bytes))
+}
+
+fn ctime(found: &Metadata) -> i64 {
+    nanoseconds(found.ctime(), found.ctime_nsec())
+}
+
+const fn nanoseconds(seconds: i64, nanos: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_change_below_a_tree_is_noticed_and_none_is_none() {
+        let root = tempfile::tempdir().unwrap();
+        let tree = root.path().join("tree");
+        fs::create_dir_all(tree.join("sub")).unwrap();
+        fs::write(tree.join("sub/file"), "x").unwrap();
+        let whole = Baseline::of(&tree, true).unwrap();
+        let alone = Baseline::of(&tree, false).unwrap();
+        assert!(whole.still_holds(&tree).unwrap());
+        fs::write(tree.join("sub/new"), "x").unwrap();
+        assert!(!whole.still_holds(&tree).unwrap());
+        assert!(alone.still_holds(&tree).unwrap());
+        let gone = Baseline::of(&root.path().join("gone"), true).unwrap();
+        assert_eq!(gone, Baseline::Absent);
+        assert!(whole.is_newer_than(0) && !gone.is_newer_than(0));
+    }
+}

@@ -1,0 +1,112 @@
+//! Reports of what can be wrong with trials. Nothing real was changed.
+
+use std::io;
+
+use backout_capture::overlay::OverlayError;
+use backout_model::OperationId;
+
+use super::Report;
+use crate::TrialError;
+
+/// What works where layers do not.
+const RUN: &str =
+    "run it for real, with every change recorded before it happens: `backout run -- COMMAND`";
+
+/// What to do where the kernel or its settings say no.
+const ALLOW: &str = "allow user namespaces (sysctl user.max_user_namespaces), or try it as root";
+
+pub(super) fn report(error: &TrialError) -> Report {
+    match error {
+        TrialError::Layers(error) => layers(error),
+        TrialError::NotStarted { program, source } => not_started(program, source),
+        TrialError::Which { name, found } => which(name.as_deref(), *found),
+        TrialError::Lost { id } => lost(*id),
+        TrialError::Unfinished { id, is_running } => unfinished(*id, *is_running),
+        TrialError::Unreadable { id, why } => unreadable(*id, why),
+        TrialError::NothingChosen { id } => nothing_chosen(*id),
+    }
+}
+
+fn layers(error: &OverlayError) -> Report {
+    let report = Report::refused("the command was not run").because(error);
+    let report = report.because_of_causes(error);
+    match error {
+        OverlayError::Impossible { .. } => report.next(RUN).next(ALLOW),
+        OverlayError::NoPlace { tried } => tried
+            .iter()
+            .fold(report, Report::because)
+            .next("put the state directory on a disk or a tmpfs with `--state-dir`")
+            .next(RUN),
+        OverlayError::Unreadable { .. }
+        | OverlayError::Unmakable { .. }
+        | OverlayError::NotStarted { .. }
+        | OverlayError::Lost { .. } => report.next(RUN),
+    }
+}
+
+fn not_started(program: &str, source: &io::Error) -> Report {
+    let report = Report::refused(format!("`{program}` was not run"));
+    if source.kind() == io::ErrorKind::NotFound {
+        return report
+            .because("there is no such command")
+            .next("check the name; a shell's own words need a shell: `sh -c '...'`");
+    }
+    if source.kind() == io::ErrorKind::PermissionDenied {
+        return report
+            .because("it is not executable, or not for you")
+            .next("check its permissions");
+    }
+    report.because(source).next("check the command")
+}
+
+fn which(name: Option<&str>, found: usize) -> Report {
+    let list = "see them with `backout try --list`";
+    match (name, found) {
+        (None, 0) => Report::refused("no trial waits for a verdict")
+            .next("try a command with `backout try -- COMMAND`"),
+        (None, found) => Report::usage("it is not clear which trial is meant")
+            .because(format!("{found} trials wait for a verdict"))
+            .next(list),
+        (Some(name), 0) => Report::refused(format!("there is no trial `{name}`")).next(list),
+        (Some(name), _) => Report::usage(format!("`{name}` names more than one trial"))
+            .next("give more digits")
+            .next(list),
+    }
+}
+
+fn lost(id: OperationId) -> Report {
+    Report::refused(format!("the trial {} cannot be used any more", id.short()))
+        .because("the machine was started anew, and what a trial writes is not synced")
+        .next(discard(id))
+        .next("run the command again")
+}
+
+fn unfinished(id: OperationId, is_running: bool) -> Report {
+    let report = Report::refused(format!("the trial {} has not ended", id.short()));
+    if is_running {
+        report.because("its command still runs").next("wait for it")
+    } else {
+        report
+            .because("its process died, and nobody saw the end of the command")
+            .next(discard(id))
+    }
+}
+
+fn unreadable(id: OperationId, why: &str) -> Report {
+    Report::refused(format!("the trial {} cannot be read", id.short()))
+        .because(why)
+        .next(discard(id))
+}
+
+fn nothing_chosen(id: OperationId) -> Report {
+    Report::refused("nothing was applied")
+        .because("no change matches what was chosen")
+        .next(format!(
+            "see what there is with `backout try --show {}`",
+            id.short()
+        ))
+}
+
+fn discard(id: OperationId) -> String {
+    format!("let it go with `backout try --discard {}`", id.short())
+}

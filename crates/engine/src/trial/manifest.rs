@@ -1,0 +1,157 @@
+//! What is kept of a trial until it is applied or discarded: the names that change, what they become, and what they were.
+
+use std::path::PathBuf;
+
+use backout_drivers::file::Baseline;
+use backout_model::{OperationId, Owner, TargetPath, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// The newest version of a manifest that this program writes and reads.
+pub(super) const VERSION: u16 = 1;
+
+/// A longer command is cut off.
+const LINE_CHARS_MAX: usize = 100;
+
+/// Everything about a trial.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    pub(super) version: u16,
+    pub(super) id: OperationId,
+    pub(super) made: Timestamp,
+    /// Who runs or ran it, and at which boot of the machine.
+    pub(super) owner: Owner,
+    /// The command, for people.
+    pub(super) command: Vec<String>,
+    /// Where it ran.
+    pub(super) directory: TargetPath,
+    /// How it ended; none while it runs.
+    pub(super) ended: Option<TrialEnd>,
+    /// Directories with layers, to be removed in the end.
+    pub(super) places: Vec<TargetPath>,
+    pub(super) changes: Vec<TrialChange>,
+    pub(super) notes: Vec<String>,
+}
+
+/// How a tried command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialEnd {
+    /// The exit code, as shells show it.
+    pub code: u8,
+    /// The signal that ended it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<u8>,
+}
+
+/// One name that a tried command changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialChange {
+    /// The name.
+    pub path: TargetPath,
+    /// What happened to it.
+    pub what: TrialWhat,
+    /// What it becomes.
+    pub becomes: TrialState,
+    /// What it was.
+    pub(super) baseline: Baseline,
+    /// Whether somebody else changed it while the command ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_conflict: bool,
+    /// How many bytes it had, if it was a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_before: Option<u64>,
+    /// How many bytes it has, if it is a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_after: Option<u64>,
+}
+
+/// What happened to a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrialWhat {
+    /// It is new.
+    Created,
+    /// It has another content, or is another thing.
+    Changed,
+    /// Only mode, owner or attributes differ.
+    Metadata,
+    /// It is gone, with all below.
+    Deleted,
+    /// It has another name.
+    Moved,
+}
+
+/// What a name becomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+pub enum TrialState {
+    /// Nothing.
+    Nothing,
+    /// What is at another path.
+    Like {
+        /// That path.
+        source: TargetPath,
+    },
+    /// A second name.
+    Linked {
+        /// The first.
+        first: TargetPath,
+        /// Where the file is.
+        source: TargetPath,
+    },
+    /// What was at another path, with all below.
+    Moved {
+        /// That path.
+        from: TargetPath,
+        /// What was there.
+        baseline: Baseline,
+    },
+}
+
+/// Says a command as it could be typed, cut off where it gets too long.
+pub(super) fn command_line(words: &[String]) -> String {
+    let is_plain =
+        |character: char| character.is_alphanumeric() || "_-./=:@%+,".contains(character);
+    let quoted = |word: &String| {
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    let line = words.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LINE_CHARS_MAX) {
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+impl TrialChange {
+    /// Gives the old name of what moved.
+    pub const fn from(&self) -> Option<&TargetPath> {
+        match &self.becomes {
+            TrialState::Moved { from, .. } => Some(from),
+            TrialState::Nothing | TrialState::Like { .. } | TrialState::Linked { .. } => None,
+        }
+    }
+
+    /// Gives where the new state is, if it has one of its own.
+    pub(super) const fn source(&self) -> Option<&TargetPath> {
+        match &self.becomes {
+            TrialState::Like { source } | TrialState::Linked { source, .. } => Some(source),
+            TrialState::Nothing | TrialState::Moved { .. } => None,
+        }
+    }
+}
+
+impl Manifest {
+    /// Says the command in one line.
+    pub(super) fn line(&self) -> String {
+        command_line(&self.command)
+    }
+
+    /// Lists the directories to remove.
+    pub(super) fn directories(&self) -> Vec<PathBuf> {
+        let paths = self.places.iter().map(TargetPath::as_path);
+        paths.map(PathBuf::from).collect()
+    }
+}

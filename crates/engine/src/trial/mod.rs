@@ -1,0 +1,338 @@
+//! Trials: a command runs in layers, what it changed is looked at, and becomes real as one operation, or never.
+//!
+//! ```text
+//! run ─► layers + manifest ─► look, choose ─► apply: one operation of the file driver, undone like any other
+//!                                         └─► discard
+//! ```
+//!
+//! - The real files are untouched until an apply, which is armed, applied and committed like every write.
+//! - The manifest is durable, the layers are not: after a restart of the machine a trial is lost, and says so.
+//! - What a name was is noted when the command has ended, with a check that nobody changed it meanwhile. If it is
+//!   anything else when the trial is applied, nothing is applied.
+//!
+//! Not here: how layers are mounted (`capture::overlay`), how they become real (`drivers`).
+
+mod diff;
+mod error;
+mod glob;
+mod manifest;
+mod note;
+mod select;
+mod view;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use backout_capture::overlay::{self, Survivors, Task};
+use backout_crashpoint::crash_point;
+use backout_drivers::file::{FileError, FileRequest};
+use backout_model::{OperationId, TargetPath};
+use backout_storage::{is_alive, is_from_another_boot, this_process};
+
+use crate::{Engine, EngineError, Finished, Reply};
+
+pub use error::TrialError;
+pub use glob::Glob;
+use manifest::{Manifest, VERSION};
+pub use manifest::{TrialChange, TrialEnd, TrialState, TrialWhat};
+pub use select::Selection;
+pub use view::{TrialStanding, TrialView};
+
+/// Where layers can be if the state directory's file system cannot hold them.
+const OTHER_PLACES: [&str; 3] = ["/dev/shm", "/var/tmp", "/tmp"];
+
+/// What to do with trials.
+#[derive(Debug, Clone)]
+pub enum TryCommand {
+    /// Run a command in layers.
+    Run(TrialTask),
+    /// Make what a trial changed real.
+    Apply {
+        /// The beginning of its id; none takes the only one.
+        trial: Option<String>,
+        /// Which part of it.
+        selection: Selection,
+    },
+    /// Let a trial go.
+    Discard {
+        /// The beginning of its id; none takes the only one.
+        trial: Option<String>,
+    },
+    /// Show what a trial changed.
+    Show {
+        /// The beginning of its id; none takes the only one.
+        trial: Option<String>,
+        /// Which part of it.
+        selection: Selection,
+    },
+    /// Show it line by line.
+    Diff {
+        /// The beginning of its id; none takes the only one.
+        trial: Option<String>,
+        /// Which part of it.
+        selection: Selection,
+    },
+    /// List the trials that wait for a verdict.
+    List,
+}
+
+/// A command to try.
+#[derive(Debug, Clone)]
+pub struct TrialTask {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// Whether it has no network but its own loopback.
+    pub has_no_network: bool,
+    /// Whether processes that outlive it are waited for; else they are ended.
+    pub waits: bool,
+    /// Whether its output goes to our stdout; else to our stderr.
+    pub keeps_stdout: bool,
+}
+
+impl Engine {
+    pub(crate) fn trial(&self, command: TryCommand) -> Result<Reply, EngineError> {
+        match command {
+            TryCommand::Run(task) => self.run_trial(&task).map(Reply::Trial),
+            TryCommand::Apply { trial, selection } => self
+                .apply_trial(trial.as_deref(), &selection)
+                .map(Reply::Finished),
+            TryCommand::Discard { trial } => {
+                let id = self.find_trial(trial.as_deref())?;
+                self.remove_trial(id)?;
+                Ok(Reply::Discarded { id })
+            }
+            TryCommand::Show { trial, selection } => {
+                let manifest = self.open_trial(self.find_trial(trial.as_deref())?)?;
+                Ok(Reply::Trial(TrialView::of(&manifest, &selection)))
+            }
+            TryCommand::Diff { trial, selection } => {
+                let manifest = self.open_trial(self.find_trial(trial.as_deref())?)?;
+                let files = diff::files(&selection.of(&manifest.changes))?;
+                Ok(Reply::Diff {
+                    id: manifest.id,
+                    files,
+                })
+            }
+            TryCommand::List => self.list_trials(),
+        }
+    }
+
+    fn run_trial(&self, task: &TrialTask) -> Result<TrialView, EngineError> {
+        self.sweep_trials()?;
+        let id = self.next_id();
+        let mut manifest = self.new_manifest(id, task)?;
+        self.keep(&manifest)?;
+        let finished = match overlay::run(&as_task(task)?, &self.places(id), &self.masks()?) {
+            Ok(finished) => finished,
+            Err(error) => {
+                self.remove_trial(id)?;
+                return Err(error.into());
+            }
+        };
+        crash_point("trial.ran");
+        note::outcome(&mut manifest, &finished)?;
+        self.keep(&manifest)?;
+        crash_point("trial.noted");
+        let view = TrialView::of(&manifest, &Selection::default());
+        if manifest.changes.is_empty() {
+            self.remove_trial(id)?;
+        }
+        Ok(view)
+    }
+
+    fn new_manifest(&self, id: OperationId, task: &TrialTask) -> Result<Manifest, EngineError> {
+        let words = task.command.iter();
+        let target = |path: &Path| {
+            TargetPath::new(path).map_err(|_| FileError::Unusable {
+                path: path.display().to_string(),
+            })
+        };
+        let places = self.places(id);
+        Ok(Manifest {
+            version: VERSION,
+            id,
+            made: self.now(),
+            owner: this_process(),
+            command: words.map(|word| word.display().to_string()).collect(),
+            directory: target(&task.directory).or_else(|_| target(&self.trial_home(id)))?,
+            ended: None,
+            places: places
+                .iter()
+                .map(|path| target(path))
+                .collect::<Result<_, _>>()?,
+            changes: Vec::new(),
+            notes: Vec::new(),
+        })
+    }
+
+    fn apply_trial(
+        &self,
+        trial: Option<&str>,
+        selection: &Selection,
+    ) -> Result<Finished, EngineError> {
+        let manifest = self.open_trial(self.find_trial(trial)?)?;
+        let chosen = selection.of(&manifest.changes);
+        if chosen.is_empty() {
+            return Err(TrialError::NothingChosen { id: manifest.id }.into());
+        }
+        let in_conflict = chosen.iter().filter(|change| change.is_conflict);
+        let paths: Vec<String> = in_conflict.map(|change| change.path.to_string()).collect();
+        if !paths.is_empty() {
+            return Err(FileError::BaseChanged { paths }.into());
+        }
+        let request = FileRequest::Layer {
+            summary: format!("try: {}", manifest.line()),
+            entries: select::entries(&manifest.changes, &chosen),
+        };
+        let finished = self.write(&request)?;
+        crash_point("trial.applied");
+        self.remove_trial(manifest.id)?;
+        Ok(finished)
+    }
+
+    /// Reads a trial that can be looked at: its command has ended and its layers are whole.
+    fn open_trial(&self, id: OperationId) -> Result<Manifest, EngineError> {
+        let manifest = self.read_manifest(id)?;
+        if is_from_another_boot(&manifest.owner) {
+            return Err(TrialError::Lost { id }.into());
+        }
+        if manifest.ended.is_none() {
+            let is_running = is_alive(&manifest.owner);
+            return Err(TrialError::Unfinished { id, is_running }.into());
+        }
+        Ok(manifest)
+    }
+
+    fn read_manifest(&self, id: OperationId) -> Result<Manifest, EngineError> {
+        let unreadable = |why: String| EngineError::from(TrialError::Unreadable { id, why });
+        let bytes = self
+            .store
+            .read_trial(id)?
+            .ok_or_else(|| unreadable("it has no manifest".to_owned()))?;
+        let manifest: Manifest =
+            serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        if manifest.version > VERSION {
+            let why = format!(
+                "it was made by a newer program (version {})",
+                manifest.version
+            );
+            return Err(unreadable(why));
+        }
+        Ok(manifest)
+    }
+
+    fn list_trials(&self) -> Result<Reply, EngineError> {
+        let mut trials = Vec::new();
+        for id in self.store.trials()? {
+            if let Ok(manifest) = self.read_manifest(id) {
+                trials.push(TrialView::of(&manifest, &Selection::default()));
+            }
+        }
+        trials.sort_by_key(|trial| std::cmp::Reverse((trial.made.0, trial.id.bits())));
+        Ok(Reply::Trials { trials })
+    }
+
+    /// Finds a trial by the beginning of its id.
+    fn find_trial(&self, name: Option<&str>) -> Result<OperationId, EngineError> {
+        let mut found = self.store.trials()?;
+        if let Some(name) = name {
+            found.retain(|id| id.to_string().starts_with(name));
+        }
+        match found.as_slice() {
+            [only] => Ok(*only),
+            many => Err(TrialError::Which {
+                name: name.map(str::to_owned),
+                found: many.len(),
+            }
+            .into()),
+        }
+    }
+
+    fn keep(&self, manifest: &Manifest) -> Result<(), EngineError> {
+        let bytes = serde_json::to_vec(manifest).map_err(|source| EngineError::Io {
+            action: "write down what the command changed",
+            source: source.into(),
+        })?;
+        Ok(self.store.write_trial(manifest.id, &bytes)?)
+    }
+
+    /// Removes what trials left whose process died before they could be looked at.
+    fn sweep_trials(&self) -> Result<(), EngineError> {
+        for id in self.store.trials()? {
+            let is_dead = match self.read_manifest(id) {
+                Ok(manifest) => manifest.ended.is_none() && !is_alive(&manifest.owner),
+                Err(_) => false,
+            };
+            if is_dead {
+                self.remove_trial(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_trial(&self, id: OperationId) -> Result<(), EngineError> {
+        let mut directories = self
+            .read_manifest(id)
+            .map(|manifest| manifest.directories())
+            .unwrap_or_default();
+        directories.push(self.trial_home(id));
+        for directory in directories {
+            overlay::remove(&directory).map_err(|source| EngineError::Io {
+                action: "remove the layers of the trial",
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn trial_home(&self, id: OperationId) -> PathBuf {
+        self.store.trial_directory(id)
+    }
+
+    /// Lists where the layers of a trial could be, best first.
+    fn places(&self, id: OperationId) -> Vec<PathBuf> {
+        let name = format!(".backout-trial-{id}");
+        let others = OTHER_PLACES
+            .iter()
+            .map(|place| Path::new(place).join(&name));
+        std::iter::once(self.trial_home(id).join("layers"))
+            .chain(others)
+            .collect()
+    }
+
+    /// Lists what is nobody's business inside: our own state, on every file system.
+    fn masks(&self) -> Result<Vec<PathBuf>, EngineError> {
+        let name = format!(".backout-{}", rustix::process::geteuid().as_raw());
+        let mut masks = vec![self.store.directory().to_path_buf()];
+        for mount in overlay::mounts()? {
+            let depot = mount.point.join(&name);
+            let is_inside = masks.iter().any(|mask| depot.starts_with(mask));
+            if depot.is_dir() && !is_inside {
+                masks.push(depot);
+            }
+        }
+        Ok(masks)
+    }
+}
+
+fn as_task(task: &TrialTask) -> Result<Task, EngineError> {
+    let mut words = task.command.iter().cloned();
+    let empty = || TrialError::NotStarted {
+        program: String::new(),
+        source: std::io::ErrorKind::NotFound.into(),
+    };
+    Ok(Task {
+        program: words.next().ok_or_else(empty)?,
+        arguments: words.collect(),
+        directory: task.directory.clone(),
+        has_no_network: task.has_no_network,
+        keeps_stdout: task.keeps_stdout,
+        survivors: if task.waits {
+            Survivors::Wait
+        } else {
+            Survivors::End
+        },
+    })
+}

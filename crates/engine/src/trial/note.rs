@@ -1,0 +1,110 @@
+//! Writing down what a command did, and what the real files were.
+
+use std::path::Path;
+
+use backout_capture::overlay::{self, Becomes, Change, Ended, Finished, What};
+use backout_drivers::file::Baseline;
+use backout_model::TargetPath;
+
+use super::manifest::{Manifest, TrialChange, TrialEnd, TrialState, TrialWhat};
+use crate::EngineError;
+
+/// Adds to a manifest how the command ended and what it changed.
+pub(super) fn outcome(manifest: &mut Manifest, finished: &Finished) -> Result<(), EngineError> {
+    manifest.ended = Some(TrialEnd {
+        code: finished.ended.code(),
+        signal: match finished.ended {
+            Ended::Signal(signal) => Some(signal),
+            Ended::Code(_) => None,
+        },
+    });
+    for survivor in &finished.survivors {
+        let (pid, command) = (survivor.pid, &survivor.command);
+        manifest
+            .notes
+            .push(format!("process {pid} outlived the command: {command}"));
+    }
+    for (path, why) in &finished.not_layered {
+        let path = path.display();
+        manifest
+            .notes
+            .push(format!("`{path}` could only be read inside ({why})"));
+    }
+    for change in overlay::walk(&finished.plan)? {
+        if has_other_names(&change) {
+            let path = change.path.display();
+            manifest.notes.push(format!(
+                "`{path}` has other names, and they keep the old content"
+            ));
+        }
+        if let Some(change) = noted(&change, finished.began.0)? {
+            manifest.changes.push(change);
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether a changed file has more than one name: a layer has its own file for each.
+fn has_other_names(change: &Change) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    change.what == What::Changed
+        && std::fs::symlink_metadata(&change.path)
+            .is_ok_and(|found| found.is_file() && found.nlink() > 1)
+}
+
+/// Notes one change with what its name was; nothing for a path that no operation can write.
+fn noted(change: &Change, began: i64) -> Result<Option<TrialChange>, EngineError> {
+    let Ok(path) = TargetPath::new(&change.path) else {
+        return Ok(None);
+    };
+    let becomes_directory = match &change.becomes {
+        Becomes::Like(source) => source.is_dir() && !source.is_symlink(),
+        Becomes::Nothing | Becomes::Linked { .. } | Becomes::Moved(_) => false,
+    };
+    let baseline = look(&change.path, !becomes_directory)?;
+    let mut is_conflict = baseline.is_newer_than(began);
+    let Some(becomes) = state(&change.becomes)? else {
+        return Ok(None);
+    };
+    if let TrialState::Moved { baseline, .. } = &becomes {
+        is_conflict |= baseline.is_newer_than(began);
+    }
+    Ok(Some(TrialChange {
+        path,
+        what: match change.what {
+            What::Created => TrialWhat::Created,
+            What::Changed => TrialWhat::Changed,
+            What::Metadata => TrialWhat::Metadata,
+            What::Deleted => TrialWhat::Deleted,
+            What::Moved => TrialWhat::Moved,
+        },
+        becomes,
+        baseline,
+        is_conflict,
+        size_before: change.size_before,
+        size_after: change.size_after,
+    }))
+}
+
+fn state(becomes: &Becomes) -> Result<Option<TrialState>, EngineError> {
+    let target = |path: &Path| TargetPath::new(path).ok();
+    Ok(match becomes {
+        Becomes::Nothing => Some(TrialState::Nothing),
+        Becomes::Like(source) => target(source).map(|source| TrialState::Like { source }),
+        Becomes::Linked { first, source } => match (target(first), target(source)) {
+            (Some(first), Some(source)) => Some(TrialState::Linked { first, source }),
+            _ => None,
+        },
+        Becomes::Moved(from) => {
+            let baseline = look(from, true)?;
+            target(from).map(|from| TrialState::Moved { from, baseline })
+        }
+    })
+}
+
+fn look(path: &Path, whole: bool) -> Result<Baseline, EngineError> {
+    Baseline::of(path, whole).map_err(|source| EngineError::Io {
+        action: "look at what the command changed",
+        source,
+    })
+}

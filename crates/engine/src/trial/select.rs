@@ -1,0 +1,85 @@
+//! Choosing a part of what a trial changed, such that the part can stand alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use backout_drivers::file::{LayerEntry, LayerState};
+use backout_model::TargetPath;
+
+use super::glob::Glob;
+use super::manifest::{TrialChange, TrialState, TrialWhat};
+
+/// Which changes are meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Those that match one of these; all, if there are none.
+    pub only: Vec<Glob>,
+    /// But not those that match one of these.
+    pub exclude: Vec<Glob>,
+}
+
+impl Selection {
+    fn has(&self, change: &TrialChange) -> bool {
+        let paths = || std::iter::once(&change.path).chain(change.from());
+        let is_hit = |globs: &[Glob]| {
+            let mut hits = paths().flat_map(|path| {
+                let path = path.as_path();
+                globs.iter().map(move |glob| glob.matches(path))
+            });
+            hits.any(|is_hit| is_hit)
+        };
+        (self.only.is_empty() || is_hit(&self.only)) && !is_hit(&self.exclude)
+    }
+
+    /// Gives the changes that are meant, with the new directories that they lie in.
+    pub(super) fn of<'c>(&self, changes: &'c [TrialChange]) -> Vec<&'c TrialChange> {
+        let mut chosen: BTreeSet<&TargetPath> = BTreeSet::new();
+        for change in changes.iter().filter(|change| self.has(change)) {
+            chosen.insert(&change.path);
+        }
+        let above: BTreeSet<TargetPath> = chosen.iter().flat_map(|path| path.ancestors()).collect();
+        let is_needed = |change: &&TrialChange| {
+            let makes = matches!(change.what, TrialWhat::Created | TrialWhat::Changed);
+            chosen.contains(&change.path) || makes && above.contains(&change.path)
+        };
+        changes.iter().filter(is_needed).collect()
+    }
+}
+
+/// Says to the driver what shall become real. A second name whose first is left out stands for itself.
+pub(super) fn entries(changes: &[TrialChange], chosen: &[&TrialChange]) -> Vec<LayerEntry> {
+    let known: BTreeSet<&TargetPath> = changes.iter().map(|change| &change.path).collect();
+    // Where the first name of a file of several names is after all.
+    let mut firsts: BTreeMap<&TargetPath, &TargetPath> = BTreeMap::new();
+    for change in chosen {
+        firsts.insert(&change.path, &change.path);
+    }
+    let mut entries = Vec::new();
+    for change in chosen {
+        let path = |path: &TargetPath| path.as_path().to_path_buf();
+        let becomes = match &change.becomes {
+            TrialState::Nothing => LayerState::Nothing,
+            TrialState::Like { source } => LayerState::Like(path(source)),
+            TrialState::Linked { first, source } => {
+                match firsts.get(first) {
+                    Some(first) => LayerState::Linked(path(first)),
+                    // The first name did not change at all.
+                    None if !known.contains(first) => LayerState::Linked(path(first)),
+                    None => {
+                        firsts.insert(first, &change.path);
+                        LayerState::Like(path(source))
+                    }
+                }
+            }
+            TrialState::Moved { from, baseline } => LayerState::Moved {
+                from: path(from),
+                baseline: baseline.clone(),
+            },
+        };
+        entries.push(LayerEntry {
+            path: path(&change.path),
+            baseline: change.baseline.clone(),
+            becomes,
+        });
+    }
+    entries
+}
