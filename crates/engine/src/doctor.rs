@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use backout_capture::{live, overlay};
 use backout_storage::FORMAT;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
+use crate::lifecycle::with_causes;
 use crate::{DoctorReport, Engine, EngineError, Finding};
 
 /// Below this much free space on the state directory's disk, somebody should know.
@@ -26,7 +28,38 @@ impl Engine {
         findings.push(self.check_unfinished()?);
         findings.push(self.check_stuck()?);
         findings.extend(check_file_system(directory));
+        findings.push(check_live());
+        findings.push(self.check_overlay());
         Ok(DoctorReport { findings, repair })
+    }
+
+    /// Tries a command in layers: it makes a file that nobody outside may see.
+    fn check_overlay(&self) -> Finding {
+        let id = self.next_id();
+        let probe = self.store.directory().join(format!("probe-{id}"));
+        let task = overlay::Task {
+            program: "true".into(),
+            arguments: Vec::new(),
+            directory: "/".into(),
+            has_no_network: false,
+            keeps_stdout: false,
+            survivors: overlay::Survivors::End,
+        };
+        let masks = [self.store.directory().to_path_buf()];
+        let ran = overlay::run(&task, std::slice::from_ref(&probe), &masks);
+        let _gone = overlay::remove(&probe);
+        match ran {
+            Ok(_) => good(
+                "layers",
+                "`try` works: commands can run in layers".to_owned(),
+            ),
+            Err(error) => bad(
+                "layers",
+                format!("`try` does not work here: {}", with_causes(&error)),
+                "use `backout run`, or allow user namespaces and overlays to this user (inside of a container: to the \
+                 container)",
+            ),
+        }
     }
 
     fn check_format(&self) -> Finding {
@@ -202,5 +235,21 @@ fn bad(check: &str, detail: String, advice: &str) -> Finding {
         is_good: false,
         detail,
         advice: Some(advice.to_owned()),
+    }
+}
+
+/// Tries to be asked before calls, in a process of its own.
+fn check_live() -> Finding {
+    match live::probe() {
+        Ok(()) => good(
+            "live capture",
+            "`run` works: commands can be watched".to_owned(),
+        ),
+        Err(error) => bad(
+            "live capture",
+            format!("`run` cannot watch commands here: {error}"),
+            "it needs seccomp user notification (Linux 5.9 or newer, and a container that allows it), and no other \
+             watcher; `backout run --roots DIR` compares directories instead",
+        ),
     }
 }

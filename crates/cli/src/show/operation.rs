@@ -1,7 +1,7 @@
 //! One operation with all that is known of it.
 
 use backout_engine::{Shown, TargetState};
-use backout_model::{Operation, Timestamp};
+use backout_model::{CaptureLevel, CommandEnd, Event, Operation, Timestamp};
 
 use super::log::status_style;
 use super::time::{ago, exactly};
@@ -16,6 +16,7 @@ pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
     let summary = session.here.shorten(&printable(&operation.summary));
     let mut text = format!("{}  {}\n", id(operation.id), paint(BOLD, &summary));
     let mut rows = head(operation, now);
+    rows.extend(command(shown, &session.here));
     rows.extend(targets(shown, &session.here));
     rows.extend(relations(shown));
     rows.push(row("strategy", decision(operation)));
@@ -80,6 +81,58 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
             .map(|undone| row("takes back", Cell::plain(undone.short()))),
     );
     rows
+}
+
+/// Says how a command was started and what became of it.
+fn command(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {
+    let mut rows = Vec::new();
+    for record in &shown.records {
+        match &record.event {
+            Event::Intent(intent) => {
+                let Some(start) = &intent.command else {
+                    continue;
+                };
+                let directory = here.show(start.directory.as_path());
+                rows.push(row("directory", Cell::plain(directory)));
+                let environment = start.environment.short();
+                rows.push(row("environment", Cell::plain(environment)));
+                let capture = format!(
+                    "{}, safe against {}",
+                    start.mode.as_str(),
+                    survives(start.level)
+                );
+                rows.push(row("capture", Cell::plain(capture)));
+            }
+            Event::Captured(captured) => rows.push(row("ended", Cell::plain(ended(&captured.end)))),
+            _ => {}
+        }
+    }
+    rows
+}
+
+const fn survives(level: CaptureLevel) -> &'static str {
+    match level {
+        CaptureLevel::Process => "the death of any process",
+        CaptureLevel::Power => "loss of power",
+    }
+}
+
+fn ended(end: &CommandEnd) -> String {
+    let how = match (end.exit_code, end.signal) {
+        (Some(code), _) => format!("with code {code}"),
+        (None, Some(signal)) => format!("by signal {signal}"),
+        (None, None) => "without being seen".to_owned(),
+    };
+    let late = if end.timed_out {
+        ", its time was up"
+    } else {
+        ""
+    };
+    let (created, changed, deleted) = (end.created, end.changed, end.deleted);
+    format!(
+        "{how}{late} after {} ms; {created} created, {changed} changed, {deleted} deleted",
+        end.duration_ms
+    )
 }
 
 fn targets(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {

@@ -15,7 +15,7 @@ use std::io::{Read as _, Seek as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use backout_capture::live::Place;
-use backout_model::ports::Depots;
+use backout_model::ports::{Depots, WriteContents};
 use backout_model::{Digest, OperationId, Slot, TargetPath};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, linkat, openat, renameat_with, unlinkat};
 use rustix::io::Errno;
@@ -43,6 +43,9 @@ pub(crate) enum KeepError {
     /// Somebody else writes it at this very moment.
     #[error("it keeps changing while it is read")]
     Changing,
+    /// Nothing can be kept on its file system.
+    #[error("there is no depot on its file system")]
+    NoDepot,
     /// Its metadata could not be read.
     #[error("{0}")]
     Meta(String),
@@ -272,9 +275,7 @@ impl Shelf {
             ..
         }) = self.slotted(depots, place, node, dressed)?
         else {
-            return Err(KeepError::Meta(
-                "there is no depot on its file system".to_owned(),
-            ));
+            return Err(KeepError::NoDepot);
         };
         let depot = self.used().find(|depot| depot.path == slot.depot);
         let dir = depot
@@ -308,6 +309,35 @@ impl Shelf {
             meta: wanted,
             copy: None,
             entries: None,
+        })
+    }
+
+    /// Keeps a file by a copy of its bytes in the store, where nothing can be kept beside it.
+    pub(crate) fn stashed(
+        &self,
+        stash: &dyn WriteContents,
+        place: &Place,
+        node: &Node,
+        dressed: Option<Meta>,
+    ) -> Result<Image, KeepError> {
+        let own = meta_of(place, node)?;
+        if node.identity.size > self.copy_bytes_max {
+            return Err(KeepError::TooLarge {
+                size: node.identity.size,
+            });
+        }
+        let mut file = open(place).during("read")?;
+        let stashed = stash.stash(self.id, &mut file);
+        let (digest, size) = stashed.map_err(|error| KeepError::Meta(error.to_string()))?;
+        if size != node.identity.size {
+            return Err(KeepError::Changing);
+        }
+        Ok(Image::File {
+            digest,
+            size,
+            stored: true,
+            meta: dressed.unwrap_or(own),
+            without: None,
         })
     }
 

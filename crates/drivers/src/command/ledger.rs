@@ -67,7 +67,10 @@ impl Ledger {
                 self.known.insert(path, dressed);
             }
             Note::Whole { path, image } => {
-                if let Some(digest) = image.stored() {
+                // What does not stand in the log is in the store already.
+                let is_here =
+                    matches!(&image, Image::File { size, .. } if *size == bytes.len() as u64);
+                if let Some(digest) = image.stored().filter(|_| is_here) {
                     self.contents.push(NewContent { digest, bytes });
                 }
                 self.known.insert(path, Known::Whole(image));

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use backout_capture::live::{Act, Answer, Observer, Place, Touch};
-use backout_model::ports::Depots;
+use backout_crashpoint::crash_point;
+use backout_model::ports::{Depots, WriteContents};
 use backout_model::{OperationId, TargetPath};
 use rustix::fs::{RenameFlags, fstat, renameat_with};
 use rustix::io::Errno;
@@ -62,6 +63,7 @@ pub type Ask = Box<dyn FnMut(&TargetPath, u64) -> bool>;
 /// Records one command.
 pub struct Recorder {
     depots: Arc<dyn Depots>,
+    stash: Arc<dyn WriteContents>,
     limits: Limits,
     ask: Option<Ask>,
     log: LogWriter,
@@ -69,6 +71,7 @@ pub struct Recorder {
     shelf: Shelf,
     /// Directories of our own state, by device and inode: a path may lead there by another name.
     own: HashSet<(u64, u64)>,
+    own_paths: Vec<PathBuf>,
     /// File systems of the kernel itself, by device.
     kernel: HashMap<u64, bool>,
     /// Inodes whose content is kept although another of their names was touched.
@@ -110,7 +113,7 @@ impl Recorder {
     pub fn new(
         id: OperationId,
         log: &std::path::Path,
-        depots: Arc<dyn Depots>,
+        (depots, stash): (Arc<dyn Depots>, Arc<dyn WriteContents>),
         limits: Limits,
     ) -> Result<Self, RecorderError> {
         let writer = LogWriter::create(log, limits.syncs).map_err(|source| RecorderError::Log {
@@ -119,12 +122,14 @@ impl Recorder {
         })?;
         Ok(Self {
             depots,
+            stash,
             limits,
             ask: None,
             log: writer,
             ledger: Ledger::default(),
             shelf: Shelf::new(id, limits.copy_bytes_max),
             own: HashSet::new(),
+            own_paths: Vec::new(),
             kernel: HashMap::new(),
             secured: HashSet::new(),
             notes: Vec::new(),
@@ -145,6 +150,7 @@ impl Recorder {
         if let Ok(stat) = rustix::fs::stat(dir) {
             self.own.insert((stat.st_dev, stat.st_ino));
         }
+        self.own_paths.push(dir.to_path_buf());
     }
 
     /// Keeps a file that the command can write by a descriptor it was born with.
@@ -197,6 +203,7 @@ impl Recorder {
 
     fn learn(&mut self, note: Note, bytes: Vec<u8>) -> Result<(), Stop> {
         self.log.add(&note, &bytes)?;
+        crash_point("command.noted");
         self.ledger.apply(note, bytes);
         Ok(())
     }
@@ -323,7 +330,13 @@ impl Recorder {
         }
         let depots = Arc::clone(&self.depots);
         let syncs = self.limits.syncs;
-        let image = self.shelf.copied(&*depots, place, node, dressed, syncs)?;
+        let copied = self
+            .shelf
+            .copied(&*depots, place, node, dressed.clone(), syncs);
+        let image = match copied {
+            Err(KeepError::NoDepot) => self.shelf.stashed(&*self.stash, place, node, dressed)?,
+            other => other?,
+        };
         Ok((image, Vec::new()))
     }
 
@@ -450,6 +463,7 @@ impl Recorder {
             Vec::new(),
         )?;
         if put(&self.shelf, place, &image).is_ok() {
+            crash_point("command.kept");
             return Ok(true);
         }
         self.learn(Note::Forget(origin.clone()), Vec::new())?;
@@ -553,6 +567,7 @@ impl Recorder {
         }
         match renameat_with(&from.dir, &from.name, &to.dir, &to.name, flags) {
             Ok(()) => {
+                crash_point("command.moved");
                 self.learn(Note::Moved, Vec::new())?;
                 Ok(Answer::Done)
             }
@@ -587,6 +602,12 @@ impl Recorder {
         is_by_inode
             || is_itself
             || TargetPath::new(place.path()).is_ok_and(|path| self.depots.is_ours(&path))
+    }
+
+    /// Tells whether our own state is below a place: with another name above it, nobody would find it.
+    fn holds_ours(&self, place: &Place) -> bool {
+        let path = place.path();
+        self.own_paths.iter().any(|own| own.starts_with(&path))
     }
 
     /// Tells whether a place is in a file system that the kernel makes up: nothing of it can be kept.
@@ -689,7 +710,8 @@ impl Observer for Recorder {
             Act::Read => {}
             _ => {
                 for place in [&touch.first, &touch.second].into_iter().flatten() {
-                    if self.is_ours(place) {
+                    let is_rename = matches!(touch.act, Act::Rename { .. });
+                    if self.is_ours(place) || (is_rename && self.holds_ours(place)) {
                         let note =
                             "writing our own state was refused; nothing of it may change here";
                         self.note(note.to_owned());

@@ -69,7 +69,15 @@ impl FileDriver {
         log: &Path,
         limits: Limits,
     ) -> Result<Recorder, RecorderError> {
-        Recorder::new(id, log, Arc::clone(&self.tools.depots), limits)
+        Recorder::new(
+            id,
+            log,
+            (
+                Arc::clone(&self.tools.depots),
+                Arc::clone(&self.tools.stash),
+            ),
+            limits,
+        )
     }
 
     /// Says what a command did that was recorded: the net effect, and how to take it back.

@@ -55,19 +55,17 @@ fn a_supervisor_that_is_killed_leaves_nothing_behind() {
     let mut child = world.spawn(&["run", "--", "bash", "-c", script]);
     wait_for(|| world.path("ready").exists());
     kill(Pid::from_raw(supervisor_of(child.id())), Signal::SIGKILL).unwrap();
-    let output = {
-        assert_eq!(child.wait().unwrap().code(), Some(1));
-        child.wait_with_output().unwrap()
-    };
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    // What is left of the command does not hang, and cannot write.
+    fs::write(world.scratch("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
     assert!(
         said(&output).contains("backout recover"),
         "{}",
         said(&output)
     );
-    // What is left of the command does not hang, and cannot write.
-    fs::write(world.scratch("go"), "").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
     assert!(!world.path("late").exists());
+    assert_eq!(fs::read_to_string(world.scratch("said")).unwrap(), "");
     world.ok(&["recover"]);
     let now = world.tree();
     let (now, before) = (
@@ -94,7 +92,7 @@ fn our_own_state_is_nobodys_to_write() {
         format!("python3 -c 'open(\"{state}/head\", \"w\")'"),
         format!("truncate -s 0 {state}/journal.sqlite"),
         format!("ln {state}/journal.sqlite stolen && echo x > stolen"),
-        format!("mv $(dirname {state}) elsewhere"),
+        format!("mv $(dirname {state}) $(dirname {state})2"),
     ] {
         let (code, told) = run(&world, &[], &line);
         assert!(code != Some(0), "{line}: {told}");
@@ -133,6 +131,9 @@ fn a_full_disk_refuses_the_write_and_keeps_the_rest() {
     let world = World::at(&disk.path(), None);
     world.file("large", &"x".repeat(4 << 20));
     world.file("gone", &"y".repeat(1 << 20));
+    // A place to keep things is made when it is first needed.
+    let (code, told) = run(&world, &[], "touch first && rm first");
+    assert_eq!(code, Some(0), "{told}");
     let before = world.tree();
     disk.fill();
     let line = "echo more >> large || echo refused; rm gone && echo removed";
