@@ -1,11 +1,12 @@
 //! Measures the promises of the design in one run, against what a user would do instead, and writes
 //! `docs/benchmarks.md`.
 //!
-//! `bench` measures the promises, `bench --peers` runs the race against others (`peers/`), `bench
+//! `bench` measures the promises, `bench commands` what `run` and `try` cost (`commands`), `bench --peers` runs the race against others (`peers/`), `bench
 //! long` looks at a store with a long life (`long/`); each rewrites its own section of
 //! the document. Machines differ and are shared: contenders are interleaved and ratios of medians are reported. Nothing here is
 //! asserted; a promise that is missed is printed as missed.
 
+mod commands;
 mod durable;
 mod long;
 mod peers;
@@ -43,6 +44,7 @@ fn measure() -> Result<(), Failure> {
     let (first, rest) = chosen.split_first().unzip();
     let rest = rest.unwrap_or_default();
     match first.map(String::as_str) {
+        Some("commands") => commands::measure(place.path()),
         Some("--peers") => peers::measure(place.path(), rest),
         Some("long") => long::measure(place.path(), rest),
         Some(long::DIE) => long::die(rest),

@@ -54,8 +54,9 @@ impl Report {
 }
 
 /// The sections, in the order of the document.
-const SECTIONS: [(&str, &str); 3] = [
+const SECTIONS: [(&str, &str); 4] = [
     ("promises", "What is promised"),
+    ("commands", "Commands"),
     ("race", "The race"),
     ("long", "A long life"),
 ];

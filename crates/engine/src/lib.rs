@@ -33,7 +33,7 @@ pub use error::EngineError;
 pub use lifecycle::StagedOperation;
 pub use repair::RepairReport;
 pub use report::{Report, Severity};
-pub use run::{COPY_BYTES_MAX, RunReport, RunRequest, Watch};
+pub use run::{COPY_BYTES_MAX, Capture, RunReport, RunRequest, Watch};
 pub use sources::{Ids, RandomIds, SystemClock};
 pub use trial::{
     Glob, Selection, TrialChange, TrialEnd, TrialError, TrialStanding, TrialState, TrialTask,

@@ -187,6 +187,11 @@ impl Store {
         self.directory.path().join(CAPTURES).join(id.to_string())
     }
 
+    /// Gives the place of the index of what was last scanned.
+    pub fn scan_index(&self) -> PathBuf {
+        self.directory.path().join(CAPTURES).join("scanned")
+    }
+
     /// Lists the directories that are nobody's to write but ours.
     pub fn own_directories(&self) -> Vec<PathBuf> {
         let path = self.directory.path();

@@ -30,7 +30,7 @@ pub use calls::Act;
 pub use door::{DOOR, ask_outside};
 pub use front::{Back, Ending, Front, Side, Waited, split};
 pub use place::Place;
-pub use spawn::{Child, SpawnError, Spawned, spawn};
+pub use spawn::{Child, SpawnError, Spawned, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
 pub use sys::{end_like, probe};
 pub use task::{Descendant, descendants};

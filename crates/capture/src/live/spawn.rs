@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -43,17 +43,39 @@ pub struct Spawned {
     pub supervisor: Supervisor,
 }
 
+/// What to be asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watching {
+    /// Writes.
+    Writes,
+    /// Writes, and opens for reading.
+    WritesAndReads,
+    /// Nothing: only the ends of the command and of its processes are seen.
+    Nothing,
+}
+
 /// Starts a command under the filter. Whether the program could be executed comes as an event.
-pub fn spawn(words: &[OsString], reads: bool, door: Option<&OsStr>) -> Result<Spawned, SpawnError> {
+pub fn spawn(
+    words: &[OsString],
+    watching: Watching,
+    door: Option<&OsStr>,
+) -> Result<Spawned, SpawnError> {
     let to_c = |word: &OsString| CString::new(word.as_bytes()).map_err(|_| SpawnError::ZeroByte);
     let arguments: Vec<CString> = words.iter().map(to_c).collect::<Result<_, _>>()?;
     let program = arguments.first().ok_or(SpawnError::ZeroByte)?;
     let environment = environment(door)?;
     let is_root = rustix::process::geteuid().is_root();
-    let filter = Filter::new(Wanted {
-        reads,
-        execs: !is_root,
+    let filter = (watching != Watching::Nothing).then(|| {
+        Filter::new(Wanted {
+            reads: watching == Watching::WritesAndReads,
+            execs: !is_root,
+        })
     });
+    let life = if filter.is_none() {
+        Some(life()?)
+    } else {
+        None
+    };
     // Whoever outlives its parent stays below us: only there may its memory be read everywhere.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(io::Error::from)?;
@@ -69,11 +91,16 @@ pub fn spawn(words: &[OsString], reads: bool, door: Option<&OsStr>) -> Result<Sp
         program,
         arguments: &arguments,
         environment: &environment,
-        filter: &filter,
+        filter: filter.as_ref(),
         socket: theirs.as_fd(),
         needs_no_new_privileges: !is_root,
     })?;
     drop(theirs);
+    if let Some((lives, _life)) = life {
+        let child = Child { pid };
+        let supervisor = Supervisor::new(pid, lives, signals, ours);
+        return Ok(Spawned { child, supervisor });
+    }
     let listener = match sys::first_word(ours.as_fd())? {
         First::Listener(listener) => listener,
         First::Failed { stage, errno } => {
@@ -105,4 +132,12 @@ fn environment(door: Option<&OsStr>) -> Result<Vec<CString>, SpawnError> {
         CString::new(whole).map_err(|_| SpawnError::ZeroByte)
     };
     ours.chain(door).map(to_c).collect()
+}
+
+/// Makes a pipe whose one end everybody holds who is not watched, as long as it lives: the other end tells when all are
+/// gone.
+fn life() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (lives, life) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::io::fcntl_setfd(&life, rustix::io::FdFlags::empty())?;
+    Ok((lives, life))
 }

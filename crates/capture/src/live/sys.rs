@@ -150,7 +150,7 @@ pub(super) struct Launch<'a> {
     pub(super) program: &'a CStr,
     pub(super) arguments: &'a [CString],
     pub(super) environment: &'a [CString],
-    pub(super) filter: &'a Filter,
+    pub(super) filter: Option<&'a Filter>,
     pub(super) socket: BorrowedFd<'a>,
     pub(super) needs_no_new_privileges: bool,
 }
@@ -162,14 +162,14 @@ pub(super) fn launch(launch: &Launch<'_>) -> io::Result<Pid> {
         all.chain([ptr::null()]).collect::<Vec<*const c_char>>()
     };
     let (arguments, environment) = (pointers(launch.arguments), pointers(launch.environment));
-    let program = launch.filter.program();
+    let program = launch.filter.map(Filter::program);
     // SAFETY: the child only makes calls that are allowed between fork and exec: it allocates nothing, takes no lock,
     // and ends by exec or `_exit`.
     let pid = unsafe { libc::fork() };
     match pid {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: see above; all pointers live in this frame, which the child has a copy of.
-        0 => unsafe { child(launch, &program, &arguments, &environment) },
+        0 => unsafe { child(launch, program.as_ref(), &arguments, &environment) },
         pid => Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork gave no process")),
     }
 }
@@ -179,7 +179,7 @@ pub(super) fn launch(launch: &Launch<'_>) -> io::Result<Pid> {
 /// Only in a child right after `fork`.
 unsafe fn child(
     launch: &Launch<'_>,
-    program: &libc::sock_fprog,
+    program: Option<&libc::sock_fprog>,
     arguments: &[*const c_char],
     environment: &[*const c_char],
 ) -> ! {
@@ -190,6 +190,25 @@ unsafe fn child(
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        if let Some(program) = program {
+            watch_me(launch, program);
+        }
+        libc::execvpe(
+            launch.program.as_ptr(),
+            arguments.as_ptr(),
+            environment.as_ptr(),
+        );
+        give_up(socket, AT_EXEC)
+    }
+}
+
+/// # Safety
+///
+/// Only in a child right after `fork`.
+unsafe fn watch_me(launch: &Launch<'_>, program: &libc::sock_fprog) {
+    let socket = launch.socket.as_raw_fd();
+    // SAFETY: plain system calls on our own descriptors and memory.
+    unsafe {
         if launch.needs_no_new_privileges && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
         {
             give_up(socket, AT_FILTER);
@@ -202,12 +221,6 @@ unsafe fn child(
             give_up(socket, AT_SEND);
         }
         libc::close(listener);
-        libc::execvpe(
-            launch.program.as_ptr(),
-            arguments.as_ptr(),
-            environment.as_ptr(),
-        );
-        give_up(socket, AT_EXEC)
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use backout_capture::live::{Back, Ending, Front, Side, Waited, end_like, split};
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
-    Engine, EngineError, OperationRef, Report, RunReport, RunRequest, UndoOptions, UndoWhat, Watch,
+    Capture, Engine, EngineError, OperationRef, Report, RunReport, RunRequest, UndoOptions,
+    UndoWhat, Watch,
 };
 use backout_model::CaptureLevel;
 use clap::{Args, ValueEnum};
@@ -52,6 +54,15 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     reads: bool,
 
+    /// How the command is watched: asked before each call, or by comparing directories before and after.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    capture: How,
+
+    /// Compare this directory before and after, too: for writes that no watch sees, such as a daemon's. May be repeated;
+    /// a scan without any takes the current directory.
+    #[arg(long, value_name = "DIR")]
+    roots: Vec<PathBuf>,
+
     /// The program and its arguments.
     #[arg(
         required = true,
@@ -78,6 +89,16 @@ enum Level {
     Process,
     /// Loss of power: each first write of a file waits for the disk.
     Power,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum How {
+    /// The best way that works here.
+    Auto,
+    /// Asked before each call.
+    Live,
+    /// Directories are compared before and after.
+    Scan,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -196,6 +217,12 @@ fn request(args: RunArgs, back: Back) -> RunRequest {
     };
     request.ask = (args.over_limit == Over::Ask).then(ask_about_size);
     request.timeout = args.timeout;
+    request.capture = match args.capture {
+        How::Auto => Capture::Auto,
+        How::Live => Capture::Live,
+        How::Scan => Capture::Scan,
+    };
+    request.roots = args.roots;
     request.back = Some(back);
     request
 }

@@ -54,6 +54,7 @@ workloads! {
     undo_of_a_trial: &[&["try", "--apply", "--", "sh", "-c", TRIED]] => &["undo"];
     run_a_command: &[] => &["run", "--", "sh", "-c", TRIED];
     run_a_command_that_must_survive_power_loss: &[] => &["run", "--durability", "power", "--", "sh", "-c", TRIED];
+    run_and_compare: &[] => &["run", "--capture", "scan", "--", "sh", "-c", "echo 1 > app.toml; rm run.sh large.bin; mv src moved; mkdir -p a/b; echo x > a/b/c"];
     undo_of_a_command: &[&["run", "--", "sh", "-c", TRIED]] => &["undo"];
     redo_of_a_command: &[&["run", "--", "sh", "-c", TRIED], &["undo"]] => &["redo"];
     compaction: &[

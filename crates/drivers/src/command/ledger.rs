@@ -46,6 +46,9 @@ pub(crate) struct Ledger {
     pub(crate) reads: BTreeSet<TargetPath>,
     pub(crate) contents: Vec<NewContent>,
     pub(crate) pending: Option<Move>,
+    /// Directories that were scanned, and what stood there.
+    pub(crate) roots: Vec<TargetPath>,
+    pub(crate) scanned: HashMap<TargetPath, Identity>,
 }
 
 impl Ledger {
@@ -89,6 +92,20 @@ impl Ledger {
             Note::Alias { name, of } => drop(self.aliases.insert(name, of)),
             Note::Unkept { path, why } => self.unkept.push((path, why)),
             Note::Read(path) => drop(self.reads.insert(path)),
+            Note::Root(path) => self.roots.push(path),
+            Note::Scanned {
+                path,
+                image,
+                identity,
+            } => {
+                if let Image::Directory { meta } = &image
+                    && let Some(times) = meta.times
+                {
+                    self.parents.entry(path.clone()).or_insert(times);
+                }
+                self.scanned.insert(path.clone(), identity);
+                self.known.insert(path, Known::Whole(image));
+            }
         }
     }
 

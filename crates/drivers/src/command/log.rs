@@ -49,6 +49,14 @@ pub(crate) enum Note {
     Unkept { path: TargetPath, why: String },
     /// A file was read.
     Read(TargetPath),
+    /// Everything below this directory was looked at before the command.
+    Root(TargetPath),
+    /// What a name stood for before the command, as a scan saw it. Its bytes are in the store.
+    Scanned {
+        path: TargetPath,
+        image: Image,
+        identity: Identity,
+    },
 }
 
 /// A thing that gets another name.

@@ -24,8 +24,10 @@ mod log;
 mod moves;
 mod order;
 mod recorder;
+mod scan;
 mod settle;
 
 pub use recorder::{Ask, Limits, OverLimit, Recorder, RecorderError};
+pub(crate) use scan::scan;
 pub use settle::{Counts, Settled};
 pub(crate) use settle::{settle, settle_log};

@@ -181,6 +181,15 @@ impl Recorder {
         }
     }
 
+    /// Takes in what a scan found.
+    pub(crate) fn scanned(&mut self, notes: Vec<Note>) -> io::Result<()> {
+        for note in notes {
+            self.log.add(&note, &[])?;
+            self.ledger.apply(note, Vec::new());
+        }
+        Ok(())
+    }
+
     /// Gives what is worth knowing.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();

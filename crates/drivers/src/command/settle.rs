@@ -102,6 +102,7 @@ pub(crate) fn settle(
         known: std::mem::take(&mut ledger.known),
         ledger,
     };
+    settling.find_new()?;
     settling.gather()?;
     settling.finish()
 }
@@ -137,6 +138,39 @@ struct Settling<'t> {
 }
 
 impl Settling<'_> {
+    /// Finds what is new below the directories that were scanned.
+    fn find_new(&mut self) -> Result<(), FileError> {
+        for root in self.ledger.roots.clone() {
+            self.find_new_below(&root)?;
+        }
+        Ok(())
+    }
+
+    fn find_new_below(&mut self, path: &TargetPath) -> Result<(), FileError> {
+        let Some(node) = self
+            .node(path)?
+            .filter(|_| !self.tools.depots.is_ours(path))
+        else {
+            return Ok(());
+        };
+        self.known.entry(path.clone()).or_insert(Known::Absent);
+        if node.kind == Kind::Directory {
+            for name in self.names_in(path)? {
+                self.find_new_below(&path.join(&name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether a name is as a scan saw it: then its bytes need not be read.
+    fn is_as_scanned(&mut self, path: &TargetPath) -> Result<bool, FileError> {
+        let Some(seen) = self.ledger.scanned.get(path).copied() else {
+            return Ok(false);
+        };
+        let node = self.node(path)?;
+        Ok(node.is_some_and(|node| node.identity == seen && node.kind != Kind::Directory))
+    }
+
     /// Collects what was at every name that matters.
     fn gather(&mut self) -> Result<(), FileError> {
         let names = self.ledger.names.clone();
@@ -450,7 +484,7 @@ impl Settling<'_> {
             }
             Some(Before::MovedTo(_)) | None => Image::Absent,
         };
-        if self.is_where_it_was(path, &before)? {
+        if self.is_where_it_was(path, &before)? || self.is_as_scanned(path)? {
             return Ok(None);
         }
         let before = self.dress(before)?;

@@ -7,7 +7,7 @@ use backout_model::ports::{
     Depots, Driver, OnConflict, Prepared, PreparedUndo, ReadContents, WriteContents,
 };
 use backout_model::{
-    Armed, Completion, Effect, OperationId, Slot, Target, TargetOutcome, Traits, Verb,
+    Armed, Completion, Effect, OperationId, Slot, Target, TargetOutcome, TargetPath, Traits, Verb,
 };
 
 use super::error::FileError;
@@ -78,6 +78,26 @@ impl FileDriver {
             ),
             limits,
         )
+    }
+
+    /// Keeps everything below some directories before a command. `index` remembers what need not be read again. Gives
+    /// how many files were read.
+    pub fn scan(
+        &self,
+        id: OperationId,
+        recorder: &mut Recorder,
+        roots: &[TargetPath],
+        index: &Path,
+    ) -> Result<u64, FileError> {
+        let scanned = command::scan(&self.tools, id, roots, index)?;
+        recorder
+            .scanned(scanned.notes)
+            .map_err(|source| FileError::Io {
+                path: index.display().to_string(),
+                action: "write the capture log beside",
+                source,
+            })?;
+        Ok(scanned.read)
     }
 
     /// Says what a command did that was recorded: the net effect, and how to take it back.

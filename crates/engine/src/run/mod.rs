@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, Ending, SpawnError, spawn};
+use backout_capture::live::{self, Back, Ending, SpawnError, Watching, spawn};
 use backout_crashpoint::crash_point;
 use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
@@ -54,8 +54,24 @@ pub struct RunRequest {
     pub ask: Option<Ask>,
     /// When the command is ended.
     pub timeout: Option<Duration>,
+    /// How the command is watched.
+    pub capture: Capture,
+    /// Directories that are compared before and after, beside what is watched.
+    pub roots: Vec<PathBuf>,
     /// The process that the caller waits for, if it is another one.
     pub back: Option<Back>,
+}
+
+/// How a command is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Capture {
+    /// By the best way that works here.
+    #[default]
+    Auto,
+    /// By being asked before each call.
+    Live,
+    /// By comparing directories before and after.
+    Scan,
 }
 
 impl RunRequest {
@@ -69,6 +85,8 @@ impl RunRequest {
             over_limit: OverLimit::Refuse,
             ask: None,
             timeout: None,
+            capture: Capture::Auto,
+            roots: Vec::new(),
             back: None,
         }
     }
@@ -110,6 +128,7 @@ struct Unsettled {
 struct ArmedCommand {
     id: OperationId,
     summary: String,
+    mode: CaptureMode,
     recorder: Recorder,
     began: Instant,
 }
@@ -128,15 +147,26 @@ impl Engine {
             over_limit: request.over_limit,
             syncs: request.level == CaptureLevel::Power,
         };
-        let start = start_of(&request)?;
+        let mode = match request.capture {
+            Capture::Live => CaptureMode::Live,
+            Capture::Scan => CaptureMode::Scan,
+            Capture::Auto => best_mode(),
+        };
+        let start = start_of(&request, mode)?;
         let mut armed = self.arm_command(summary_of(&request.words), start.clone(), limits)?;
         if let Some(ask) = request.ask.take() {
             armed.recorder = armed.recorder.with_ask(ask);
         }
         keep_opened(&mut armed.recorder);
+        self.scan(&mut armed, &request.roots, mode)?;
+        let watching = match (mode, request.reads) {
+            (CaptureMode::Live, false) => Watching::Writes,
+            (CaptureMode::Live, true) => Watching::WritesAndReads,
+            _ => Watching::Nothing,
+        };
         let spawned = match spawn(
             &request.words,
-            request.reads,
+            watching,
             request.back.as_ref().and_then(Back::door),
         ) {
             Ok(spawned) => spawned,
@@ -177,6 +207,45 @@ impl Engine {
         Ok((report, watch, back))
     }
 
+    /// Keeps what is below some directories, if nothing else is seen or if somebody asked for it.
+    fn scan(
+        &self,
+        armed: &mut ArmedCommand,
+        roots: &[PathBuf],
+        mode: CaptureMode,
+    ) -> Result<(), EngineError> {
+        let here = || std::env::current_dir().map(|here| vec![here]);
+        let roots = match (roots, mode) {
+            ([], CaptureMode::Scan) => here().map_err(|source| EngineError::Io {
+                action: "find the current directory",
+                source,
+            })?,
+            ([], _) => return Ok(()),
+            (roots, _) => roots.to_vec(),
+        };
+        let mut paths = Vec::new();
+        for root in &roots {
+            let real = std::fs::canonicalize(root)
+                .and_then(|real| TargetPath::new(real).map_err(std::io::Error::other));
+            paths.push(real.map_err(|source| EngineError::Io {
+                action: "find a directory to be compared",
+                source,
+            })?);
+        }
+        let scanned = self.files.scan(
+            armed.id,
+            &mut armed.recorder,
+            &paths,
+            &self.store.scan_index(),
+        );
+        if let Err(error) = scanned {
+            self.give_up(armed.id, &error.to_string());
+            return Err(error.into());
+        }
+        crash_point("run.scanned");
+        Ok(())
+    }
+
     /// Watches what a command left running, until it ends. What it does is an operation of its own.
     pub fn watch_on(&self, mut watch: Watch) -> Result<RunReport, EngineError> {
         let start = watch.start.clone();
@@ -205,6 +274,7 @@ impl Engine {
     ) -> Result<ArmedCommand, EngineError> {
         self.store.make_room(&self.settings.retention, self.now())?;
         let id = self.next_id();
+        let mode = start.mode;
         let context = &self.settings.context;
         let log = self.store.capture_log(id);
         let body = JsonText::of(&Unsettled { log: log.clone() });
@@ -225,7 +295,7 @@ impl Engine {
             undoes: None,
             group: None,
             notes: Vec::new(),
-            command: Some(start),
+            command: Some(start.clone()),
             recipe: Recipe {
                 driver: DriverKind::Command,
                 version: RECIPE_VERSION,
@@ -250,6 +320,7 @@ impl Engine {
         Ok(ArmedCommand {
             id,
             summary,
+            mode,
             recorder,
             began: Instant::now(),
         })
@@ -297,7 +368,7 @@ impl Engine {
             id,
             summary: armed.summary,
             status,
-            mode: CaptureMode::Live,
+            mode: armed.mode,
             end,
             notes,
         })
@@ -428,7 +499,7 @@ fn summary_of(words: &[OsString]) -> String {
     format!("run {}", words.join(" "))
 }
 
-fn start_of(request: &RunRequest) -> Result<CommandStart, EngineError> {
+fn start_of(request: &RunRequest, mode: CaptureMode) -> Result<CommandStart, EngineError> {
     let here = std::env::current_dir().map_err(|source| EngineError::Io {
         action: "find the current directory",
         source,
@@ -445,7 +516,7 @@ fn start_of(request: &RunRequest) -> Result<CommandStart, EngineError> {
             .collect(),
         directory,
         environment: environment(),
-        mode: CaptureMode::Live,
+        mode,
         level: request.level,
     })
 }
@@ -488,6 +559,15 @@ fn keep_opened(recorder: &mut Recorder) {
         if let (true, Ok(path)) = (is_inherited, std::fs::read_link(entry.path())) {
             recorder.opened_before(&path);
         }
+    }
+}
+
+/// Finds out what works here by trying it.
+fn best_mode() -> CaptureMode {
+    if live::probe().is_ok() {
+        CaptureMode::Live
+    } else {
+        CaptureMode::Scan
     }
 }
 

@@ -3,6 +3,7 @@
 mod bad_days;
 mod behaviour;
 mod programs;
+mod scan;
 mod stories;
 
 use crate::world::{Tree, World, said};
