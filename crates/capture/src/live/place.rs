@@ -89,14 +89,20 @@ pub(super) fn resolve(
     resolver.at(dir, name, follow, 0)
 }
 
-/// Gives the place of what a descriptor of the task is open on.
-pub(super) fn of_descriptor(thread: u32, number: i32) -> Result<Place, Errno> {
+/// Gives the path of what a descriptor of the task is open on.
+pub(super) fn path_of_descriptor(thread: u32, number: i32) -> Result<PathBuf, Errno> {
     let link = format!("/proc/{thread}/fd/{number}");
-    let path = readlinkat(CWD, &link, Vec::new())?.into_bytes();
+    let path = readlinkat(CWD, &link, Vec::with_capacity(256))?.into_bytes();
     if path.first() != Some(&b'/') || path.ends_with(DELETED) {
         return Err(Errno::NOENT);
     }
-    by_canonical(&path)
+    Ok(PathBuf::from(OsString::from_vec(path)))
+}
+
+/// Gives the place of what a descriptor of the task is open on.
+pub(super) fn of_descriptor(thread: u32, number: i32) -> Result<Place, Errno> {
+    let path = path_of_descriptor(thread, number)?;
+    by_canonical(path.as_os_str().as_bytes())
 }
 
 struct Resolver {

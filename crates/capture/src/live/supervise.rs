@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,7 +13,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::calls::{Act, Operand, Shape, as_int, shape_of};
 use super::front::{Ending, ending_of};
-use super::place::{Base, Place, of_descriptor, resolve};
+use super::place::{Base, Place, of_descriptor, path_of_descriptor, resolve};
 use super::sys::{self, First, Notice, Reply};
 use super::task::Scene;
 
@@ -63,6 +64,9 @@ pub enum Answer {
 pub trait Observer {
     /// Looks at a call before it happens.
     fn before(&mut self, touch: &mut Touch) -> Answer;
+
+    /// Tells whether all is known of a name that the command has open, so that the call may go on at once.
+    fn is_settled(&self, path: &Path) -> bool;
 
     /// Looks at a call that was watched; it is over, or takes very long.
     fn after(&mut self, touch: &mut Touch);
@@ -260,6 +264,19 @@ impl Supervisor {
         if matches!(shape.act(&notice.arguments), Act::Standing | Act::Mounts) {
             self.is_odd = true;
             self.scenes.clear();
+        }
+        let descriptor = match shape.first {
+            Some(Operand::Fd(index)) => Some(index),
+            // No path at all means the descriptor itself.
+            Some(Operand::Path { at, path, .. }) if notice.arguments.get(path) == Some(&0) => at,
+            _ => None,
+        };
+        if let Some(index) = descriptor {
+            let number = notice.arguments.get(index).copied().map_or(-1, as_int);
+            let path = path_of_descriptor(notice.thread, number);
+            if path.is_ok_and(|path| !self.is_odd && observer.is_settled(&path)) {
+                return (Answer::Continue, None);
+            }
         }
         for _ in 0..TRIES_MAX {
             let scene = self.scene(notice.thread);

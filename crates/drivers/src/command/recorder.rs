@@ -72,6 +72,7 @@ pub struct Recorder {
     /// Directories of our own state, by device and inode: a path may lead there by another name.
     own: HashSet<(u64, u64)>,
     own_paths: Vec<PathBuf>,
+    depot_name: String,
     /// File systems of the kernel itself, by device.
     kernel: HashMap<u64, bool>,
     /// Inodes whose content is kept although another of their names was touched.
@@ -130,6 +131,7 @@ impl Recorder {
             shelf: Shelf::new(id, limits.copy_bytes_max),
             own: HashSet::new(),
             own_paths: Vec::new(),
+            depot_name: format!(".backout-{}", rustix::process::geteuid().as_raw()),
             kernel: HashMap::new(),
             secured: HashSet::new(),
             notes: Vec::new(),
@@ -601,16 +603,21 @@ impl Recorder {
     }
 
     /// Tells whether a place is in our own state, which nothing may write.
-    fn is_ours(&self, place: &Place) -> bool {
-        let is_by_inode =
-            fstat(&place.dir).is_ok_and(|stat| self.own.contains(&(stat.st_dev, stat.st_ino)));
-        let is_itself = place
-            .stat
-            .as_ref()
-            .is_some_and(|stat| self.own.contains(&(stat.st_dev, stat.st_ino)));
-        is_by_inode
-            || is_itself
-            || TargetPath::new(place.path()).is_ok_and(|path| self.depots.is_ours(&path))
+    fn is_ours(&self, place: &Place, directory: Option<(u64, u64)>) -> bool {
+        let itself = place.stat.as_ref().map(|stat| (stat.st_dev, stat.st_ino));
+        directory.is_some_and(|number| self.own.contains(&number))
+            || itself.is_some_and(|number| self.own.contains(&number))
+            || self
+                .own_paths
+                .iter()
+                .any(|own| place.dir_path.starts_with(own))
+            || self.is_in_depot(place)
+    }
+
+    /// Tells whether a place is in a depot of another file system.
+    fn is_in_depot(&self, place: &Place) -> bool {
+        let mut parts = place.dir_path.components().map(|part| part.as_os_str());
+        *place.name == *self.depot_name || parts.any(|part| *part == *self.depot_name)
     }
 
     /// Tells whether our own state is below a place: with another name above it, nobody would find it.
@@ -620,13 +627,13 @@ impl Recorder {
     }
 
     /// Tells whether a place is in a file system that the kernel makes up: nothing of it can be kept.
-    fn is_kernels(&mut self, place: &Place) -> bool {
-        let Ok(stat) = fstat(&place.dir) else {
+    fn is_kernels(&mut self, place: &Place, directory: Option<(u64, u64)>) -> bool {
+        let Some((device, _)) = directory else {
             return false;
         };
-        *self.kernel.entry(stat.st_dev).or_insert_with(|| {
+        *self.kernel.entry(device).or_insert_with(|| {
             rustix::fs::fstatfs(place.dir.as_fd())
-                .is_ok_and(|found| KERNEL_FILE_SYSTEMS.contains(&(found.f_type as i64)))
+                .is_ok_and(|found| KERNEL_FILE_SYSTEMS.contains(&found.f_type))
         })
     }
 
@@ -719,14 +726,17 @@ impl Observer for Recorder {
             Act::Read => {}
             _ => {
                 for place in [&touch.first, &touch.second].into_iter().flatten() {
+                    let directory = fstat(&place.dir)
+                        .ok()
+                        .map(|stat| (stat.st_dev, stat.st_ino));
                     let is_rename = matches!(touch.act, Act::Rename { .. });
-                    if self.is_ours(place) || (is_rename && self.holds_ours(place)) {
+                    if self.is_ours(place, directory) || (is_rename && self.holds_ours(place)) {
                         let note =
                             "writing our own state was refused; nothing of it may change here";
                         self.note(note.to_owned());
                         return Answer::Refuse(EPERM);
                     }
-                    if self.is_kernels(place) {
+                    if self.is_kernels(place, directory) {
                         let path = place.path();
                         if !path.starts_with("/proc/") || path.starts_with("/proc/sys") {
                             self.note(format!(
@@ -750,6 +760,14 @@ impl Observer for Recorder {
                 None => Answer::Refuse(EIO),
             },
         }
+    }
+
+    fn is_settled(&self, path: &std::path::Path) -> bool {
+        let Ok(path) = TargetPath::new(path) else {
+            return false;
+        };
+        let is_known = |origin: TargetPath| self.ledger.known.contains_key(&origin);
+        self.ledger.origin(&path).is_none_or(is_known)
     }
 
     fn after(&mut self, touch: &mut Touch) {

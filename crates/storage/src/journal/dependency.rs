@@ -5,7 +5,7 @@
 //! transparent (what they restored was written by an operation that is in effect again) but are linked as
 //! well when they are newer, so that a redo knows who built on what it would take away.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use backout_model::{Dependency, DependencyReason, OperationId, Reach, Target, TargetPath};
 use rusqlite::{Transaction, params};
@@ -31,7 +31,7 @@ impl Store {
             let mut finder = Finder {
                 store: self,
                 transaction,
-                seen: BTreeMap::new(),
+                seen: HashMap::new(),
             };
             let mut found = BTreeSet::new();
             for target in targets {
@@ -48,7 +48,7 @@ impl Store {
 struct Finder<'s, 't> {
     store: &'s Store,
     transaction: &'s Transaction<'t>,
-    seen: BTreeMap<TargetPath, Vec<(OperationId, Target)>>,
+    seen: HashMap<TargetPath, Vec<(OperationId, Target)>>,
 }
 
 impl Finder<'_, '_> {
