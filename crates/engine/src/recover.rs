@@ -12,7 +12,7 @@
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _};
 use backout_model::{
-    Chosen, Completion, DriverKind, Effect, Event, Lsn, Operation, OperationId, Status,
+    Chosen, Completion, DriverKind, Effect, Event, Lsn, Operation, OperationId, Status, Target,
     TargetOutcome, TaskStatus, UndoStep,
 };
 use backout_storage::{is_alive, is_from_another_boot, this_process};
@@ -87,10 +87,11 @@ impl Engine {
 
     fn settle(&self, operation: &Operation) -> Result<(Status, Vec<TargetOutcome>), EngineError> {
         let id = operation.id;
-        let mut effect = self.store.effect(id)?;
+        let effect = self.store.effect(id)?;
         if effect.recipe.driver == DriverKind::Command {
-            effect = self.settle_dead_command(id, &effect.recipe)?;
-            return self.take_back_unfinished(operation, &effect);
+            // What it wrote is only known now.
+            let (effect, targets) = self.settle_dead_command(id, &effect.recipe)?;
+            return self.take_back_unfinished(operation, &targets, &effect);
         }
         let lost_record = is_from_another_boot(&self.store.first_owner(id)?)
             || self.store.has_gap_after(operation.lsn)?;
@@ -108,17 +109,18 @@ impl Engine {
             self.store.append(&Entry::of(events), Durability::Power)?;
             return Ok((status, Vec::new()));
         }
-        self.take_back_unfinished(operation, &effect)
+        self.take_back_unfinished(operation, &operation.targets, &effect)
     }
 
     /// Puts back what an operation did that was never finished, and records that.
     fn take_back_unfinished(
         &self,
         operation: &Operation,
+        targets: &[Target],
         effect: &Effect,
     ) -> Result<(Status, Vec<TargetOutcome>), EngineError> {
         let id = operation.id;
-        let outcomes = self.revert(&operation.targets, effect);
+        let outcomes = self.revert(targets, effect);
         crash_point("recover.reverted");
         let status = settled_as(&outcomes, Status::Aborted);
         if status == operation.status {

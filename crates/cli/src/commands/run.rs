@@ -204,7 +204,9 @@ fn leave_terminal() {
 }
 
 fn request(args: RunArgs, back: Back) -> RunRequest {
+    let verdict = backout_shell::classify_words(&args.words);
     let mut request = RunRequest::new(args.words);
+    request.is_read_only = verdict.class == backout_shell::Class::ReadOnly;
     request.reads = args.reads;
     request.level = match args.durability {
         Level::Process => CaptureLevel::Process,

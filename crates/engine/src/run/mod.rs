@@ -23,8 +23,8 @@ use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Decision, Dependency,
-    DependencyReason, Digest, DriverKind, Event, Intent, JsonText, OperationId, Recipe, Status,
-    Strategy, Target, TargetPath, Verb,
+    DependencyReason, Digest, DriverKind, Effect, Event, Intent, JsonText, OperationId, Recipe,
+    Status, Strategy, Target, TargetPath, Verb,
 };
 use backout_storage::this_process;
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,8 @@ pub struct RunRequest {
     pub ask: Option<Ask>,
     /// When the command is ended.
     pub timeout: Option<Duration>,
+    /// Whether its words say that it writes nothing: if it does, that is worth knowing.
+    pub is_read_only: bool,
     /// How the command is watched.
     pub capture: Capture,
     /// Directories that are compared before and after, beside what is watched.
@@ -85,6 +87,7 @@ impl RunRequest {
             over_limit: OverLimit::Refuse,
             ask: None,
             timeout: None,
+            is_read_only: false,
             capture: Capture::Auto,
             roots: Vec::new(),
             back: None,
@@ -201,7 +204,7 @@ impl Engine {
             survivors: survivors.clone(),
             ..CommandEnd::default()
         };
-        let report = self.finish_command(armed, end)?;
+        let report = self.finish_command(armed, end, request.is_read_only)?;
         let back = watch.take_back();
         let watch = (!survivors.is_empty()).then_some(watch);
         Ok((report, watch, back))
@@ -262,7 +265,7 @@ impl Engine {
             duration_ms: millis(armed.began),
             ..CommandEnd::default()
         };
-        self.finish_command(armed, end)
+        self.finish_command(armed, end, false)
     }
 
     /// Makes the place of the log durable, before anything can happen that it would tell of.
@@ -331,6 +334,7 @@ impl Engine {
         &self,
         mut armed: ArmedCommand,
         mut end: CommandEnd,
+        is_read_only: bool,
     ) -> Result<RunReport, EngineError> {
         let id = armed.id;
         let mut notes = armed.recorder.notes();
@@ -347,6 +351,7 @@ impl Engine {
             settled.counts.deleted,
         );
         notes.extend(background_note(&end));
+        notes.extend(drift_note(&end, is_read_only));
         let durability = if settled.is_nothing {
             Durability::Process
         } else {
@@ -421,7 +426,7 @@ impl Engine {
         &self,
         id: OperationId,
         recipe: &Recipe,
-    ) -> Result<backout_model::Effect, EngineError> {
+    ) -> Result<(Effect, Vec<Target>), EngineError> {
         let unreadable = |error: serde_json::Error| EngineError::Io {
             action: "read the recipe",
             source: error.into(),
@@ -431,7 +436,8 @@ impl Engine {
         let log = [self.store.capture_log(id), body.log];
         let log = log.iter().find(|path| path.exists()).unwrap_or(&log[0]);
         let settled = self.files.settle_log(id, log)?;
-        let effect = backout_model::Effect {
+        let targets = settled.targets.clone();
+        let effect = Effect {
             recipe: settled.recipe.clone(),
             completion: Some(settled.completion.clone()),
         };
@@ -441,7 +447,7 @@ impl Engine {
         self.store
             .append(&Entry { events, contents }, Durability::Power)?;
         crash_point("run.recaptured");
-        Ok(effect)
+        Ok((effect, targets))
     }
 
     /// Removes the log of a command that is settled.
@@ -488,6 +494,14 @@ fn background_note(end: &CommandEnd) -> Option<String> {
             "still running when the command ended: {}; what they do is recorded as another operation",
             end.survivors.join(", ")
         )
+    })
+}
+
+/// What was read as harmless and was not.
+fn drift_note(end: &CommandEnd, is_read_only: bool) -> Option<String> {
+    let changed = end.created + end.changed + end.deleted;
+    (is_read_only && changed > 0).then(|| {
+        format!("drift: by its words it only reads, but it changed {changed} names; see `backout classify`")
     })
 }
 

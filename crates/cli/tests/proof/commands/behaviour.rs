@@ -216,6 +216,29 @@ fn time_that_is_up_ends_the_whole_tree() {
     world.check_store();
 }
 
+/// What is called `ls` here is no `ls`.
+#[test]
+fn a_command_that_only_seems_to_read_is_told() {
+    let world = World::new();
+    world.file("bin/ls", "#!/bin/sh\necho x > changed\n");
+    Command::new("chmod")
+        .args(["+x"])
+        .arg(world.path("bin/ls"))
+        .status()
+        .unwrap();
+    let output = world
+        .command(&["run", "--", "ls", "-l"])
+        .env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", world.path("bin").display()),
+        )
+        .output()
+        .unwrap();
+    assert!(said(&output).contains("drift"), "{}", said(&output));
+    let output = world.run(&["run", "--", "ls", "-l"]);
+    assert!(!said(&output).contains("drift"), "{}", said(&output));
+}
+
 #[test]
 fn reads_make_dependencies() {
     let world = World::new();

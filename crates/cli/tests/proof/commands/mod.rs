@@ -5,6 +5,7 @@ mod behaviour;
 mod programs;
 mod scan;
 mod stories;
+mod storm;
 
 use crate::world::{Tree, World, said};
 

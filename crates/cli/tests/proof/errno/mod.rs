@@ -66,6 +66,10 @@ workloads! {
         &["write", "app.toml", "--text", "two and more of the same text\n"],
         &["write", "app.toml", "--text", "three and more of the same text\n"],
     ], None => &["gc"];
+    a_command: &[], None => &["run", "--", "rm", "large.bin"];
+    an_undo_of_a_command: &[&["run", "--", "sh", "-c", "rm -r src; echo x > app.toml"]], None => &["undo"];
+    an_applied_trial: &[&["try", "--", "sh", "-c", "rm -r src; echo x > app.toml"]], None => &["try", "--apply"];
+    a_recovery_of_a_command: &[], Some((&["run", "--", "sh", "-c", "rm -r src; echo x > app.toml"], "run.ended")) => &["recover"];
     a_recovery_of_a_write: &[], Some((LARGE, "file.applied")) => &["recover"];
     a_recovery_of_a_removed_tree: &[], Some((TREE, "file.applied")) => &["recover"];
     a_recovery_of_an_undo: &[TREE], Some((&["undo"], "file.made")) => &["recover"];

@@ -1,5 +1,7 @@
 //! Taking back what a failed operation did so far, newest first.
 
+use std::collections::HashSet;
+
 use backout_model::TargetPath;
 
 use super::swap::exchange;
@@ -13,7 +15,11 @@ impl Run<'_> {
     /// Takes everything back, and gives the error that says how that went.
     pub(super) fn reverse(&mut self, cause: FileError, times: &[(TargetPath, Times)]) -> FileError {
         let mut failed = None;
+        let final_ones = self.cannot_be_made_again();
         while let Some(done) = self.done.pop() {
+            if final_ones.contains(&done.index()) {
+                continue;
+            }
             if let Err(error) = self.take_back(&done) {
                 let path = self.steps.get(done.index());
                 let path = path
@@ -35,6 +41,26 @@ impl Run<'_> {
                 cause: Box::new(cause),
             },
         }
+    }
+
+    /// Finds the steps whose old file is gone and whose bytes nobody stored: a command's, which a recovery takes back. What
+    /// is in place now stays, rather than an empty file.
+    fn cannot_be_made_again(&self) -> HashSet<usize> {
+        let is_lost = |index: &usize| {
+            let change = self.steps.get(*index).map(|step| &step.change);
+            matches!(
+                change,
+                Some(Change::Set {
+                    before: Image::File { stored: false, .. },
+                    ..
+                })
+            )
+        };
+        let dropped = self.done.iter().filter_map(|done| match done {
+            Done::Dropped(index) => Some(*index),
+            _ => None,
+        });
+        dropped.filter(is_lost).collect()
     }
 
     fn take_back(&mut self, done: &Done) -> Result<(), FileError> {
