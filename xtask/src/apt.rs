@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 7] = [
+const NEEDED: [(&str, &str); 14] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -13,6 +13,13 @@ const NEEDED: [(&str, &str); 7] = [
     ("mkfs.xfs", "xfsprogs"),
     ("setpriv", "util-linux"),
     ("strace", "strace"),
+    ("git", "git"),
+    ("make", "make"),
+    ("rsync", "rsync"),
+    ("sqlite3", "sqlite3"),
+    ("python3", "python3"),
+    ("npm", "npm"),
+    ("script", "bsdutils"),
 ];
 
 /// Installs the packages whose programs are missing. Without root it says which they are.

@@ -738,7 +738,7 @@ impl Observer for Recorder {
                     }
                     if self.is_kernels(place, directory) {
                         let path = place.path();
-                        if !path.starts_with("/proc/") || path.starts_with("/proc/sys") {
+                        if path.starts_with("/sys") || path.starts_with("/proc/sys") {
                             self.note(format!(
                                 "`{}` belongs to the kernel; it is not undone",
                                 path.display()

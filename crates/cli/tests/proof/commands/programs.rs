@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::there_and_back;
-use crate::world::World;
+use crate::world::{Tree, World, said};
 
 /// Runs a shell line without us, to set the scene.
 fn prepare(world: &World, line: &str) {
@@ -15,11 +15,7 @@ fn prepare(world: &World, line: &str) {
         .env("HOME", world.scratch(""))
         .output()
         .unwrap();
-    assert!(
-        done.status.success(),
-        "{line}: {}",
-        crate::world::said(&done)
-    );
+    assert!(done.status.success(), "{line}: {}", said(&done));
 }
 
 /// Tells whether a program is here. The test command installs those that it can.
@@ -309,7 +305,7 @@ fn a_static_binary() {
         .args([&program, &source])
         .output()
         .unwrap();
-    assert!(made.status.success(), "{}", crate::world::said(&made));
+    assert!(made.status.success(), "{}", said(&made));
     several(&world, &[&program.display().to_string()]);
 }
 
@@ -348,6 +344,46 @@ fn debian_packages_as_root() {
         &world,
         &[&dpkg("-i two.deb"), &dpkg("-r tried"), &dpkg("-P tried")],
     );
+}
+
+/// The real package manager on the real machine: installed and removed again, and everything it knows is as before.
+#[test]
+fn apt_get_as_root() {
+    if !has("apt-get") || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = World::new();
+    let apt = |rest: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(rest).env("DEBIAN_FRONTEND", "noninteractive");
+        command.output().unwrap().status.success()
+    };
+    let is_there = Path::new("/usr/bin/hello").exists();
+    let fetch: &[&str] = &["install", "-y", "-q", "--download-only", "hello"];
+    if is_there || !(apt(fetch) || apt(&["update", "-q"]) && apt(fetch)) {
+        eprintln!("the package cannot be had: not tried");
+        return;
+    }
+    let all = || {
+        ["/var/lib/dpkg", "/usr/share/doc", "/etc/alternatives"]
+            .map(|place| Tree::of(Path::new(place)))
+    };
+    let (bare, before) = (Path::new("/usr/bin/hello"), all());
+    let installed = world.run(&["run", "--", "apt-get", "install", "-y", "-q", "hello"]);
+    assert!(installed.status.success(), "{}", said(&installed));
+    assert!(bare.exists());
+    let between = all();
+    let removed = world.run(&["run", "--", "apt-get", "remove", "-y", "-q", "hello"]);
+    assert!(removed.status.success(), "{}", said(&removed));
+    assert!(!bare.exists());
+    for (expected, is_there) in [(between, true), (before, false)] {
+        world.ok(&["undo", "--committed"]);
+        assert_eq!(bare.exists(), is_there);
+        for (now, then) in all().iter().zip(&expected) {
+            assert!(now == then, "{}", now.difference(then));
+        }
+    }
+    world.check_store();
 }
 
 /// What is watched must not be what watches.
