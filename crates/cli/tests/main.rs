@@ -23,6 +23,8 @@ mod history;
 mod json;
 #[path = "suite/output.rs"]
 mod output;
+#[path = "suite/run.rs"]
+mod run;
 #[path = "suite/tasks.rs"]
 mod tasks;
 #[path = "suite/trial.rs"]

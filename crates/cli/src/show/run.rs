@@ -21,9 +21,14 @@ pub(crate) fn finished(session: &mut Session, report: &RunReport) {
     if !std::io::stderr().is_terminal() {
         return;
     }
-    let undo = typed(&format!("undo {}", report.id.short()));
+    let undo = if is_nothing(report) {
+        String::new()
+    } else {
+        let command = typed(&format!("undo {}", report.id.short()));
+        format!(", undo with {command}")
+    };
     let how = format!(
-        "({}, {} capture, undo with {undo})",
+        "({}, {} capture{undo})",
         id(report.id),
         report.mode.as_str()
     );
@@ -38,6 +43,11 @@ pub(crate) fn taken_back(session: &mut Session, report: &RunReport) {
         report.id.short()
     );
     session.ui.aside(&text);
+}
+
+const fn is_nothing(report: &RunReport) -> bool {
+    let end = &report.end;
+    end.created + end.changed + end.deleted == 0
 }
 
 /// Says how many files changed.

@@ -142,7 +142,9 @@ fn a_doctor_checks_store_and_machine() {
             "stuck",
             "staging",
             "resolution",
-            "reflink"
+            "reflink",
+            "live",
+            "layers"
         ]
     );
 }

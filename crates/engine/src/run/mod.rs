@@ -155,13 +155,14 @@ impl Engine {
             Capture::Scan => CaptureMode::Scan,
             Capture::Auto => best_mode(),
         };
+        let roots = roots_of(&request, mode)?;
         let start = start_of(&request, mode)?;
         let mut armed = self.arm_command(summary_of(&request.words), start.clone(), limits)?;
         if let Some(ask) = request.ask.take() {
             armed.recorder = armed.recorder.with_ask(ask);
         }
         keep_opened(&mut armed.recorder);
-        self.scan(&mut armed, &request.roots, mode)?;
+        self.scan(&mut armed, &roots)?;
         let watching = match (mode, request.reads) {
             (CaptureMode::Live, false) => Watching::Writes,
             (CaptureMode::Live, true) => Watching::WritesAndReads,
@@ -210,37 +211,15 @@ impl Engine {
         Ok((report, watch, back))
     }
 
-    /// Keeps what is below some directories, if nothing else is seen or if somebody asked for it.
-    fn scan(
-        &self,
-        armed: &mut ArmedCommand,
-        roots: &[PathBuf],
-        mode: CaptureMode,
-    ) -> Result<(), EngineError> {
-        let here = || std::env::current_dir().map(|here| vec![here]);
-        let roots = match (roots, mode) {
-            ([], CaptureMode::Scan) => here().map_err(|source| EngineError::Io {
-                action: "find the current directory",
-                source,
-            })?,
-            ([], _) => return Ok(()),
-            (roots, _) => roots.to_vec(),
-        };
-        let mut paths = Vec::new();
-        for root in &roots {
-            let real = std::fs::canonicalize(root)
-                .and_then(|real| TargetPath::new(real).map_err(std::io::Error::other));
-            paths.push(real.map_err(|source| EngineError::Io {
-                action: "find a directory to be compared",
-                source,
-            })?);
+    /// Keeps what is below some directories before the command.
+    fn scan(&self, armed: &mut ArmedCommand, roots: &[TargetPath]) -> Result<(), EngineError> {
+        if roots.is_empty() {
+            return Ok(());
         }
-        let scanned = self.files.scan(
-            armed.id,
-            &mut armed.recorder,
-            &paths,
-            &self.store.scan_index(),
-        );
+        let index = self.store.scan_index();
+        let scanned = self
+            .files
+            .scan(armed.id, &mut armed.recorder, roots, &index);
         if let Err(error) = scanned {
             self.give_up(armed.id, &error.to_string());
             return Err(error.into());
@@ -508,9 +487,36 @@ fn drift_note(end: &CommandEnd, is_read_only: bool) -> Option<String> {
 fn summary_of(words: &[OsString]) -> String {
     let words: Vec<String> = words
         .iter()
-        .map(|word| word.to_string_lossy().into_owned())
+        .map(|word| quoted(&word.to_string_lossy()))
         .collect();
     format!("run {}", words.join(" "))
+}
+
+/// Says a word as one would type it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./=:@%+,~".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Finds the directories that are compared: those that were named, or this one where nothing else is seen.
+fn roots_of(request: &RunRequest, mode: CaptureMode) -> Result<Vec<TargetPath>, EngineError> {
+    let mut roots = request.roots.clone();
+    if roots.is_empty() && mode == CaptureMode::Scan {
+        roots.push(PathBuf::from("."));
+    }
+    let find = |root: &PathBuf| {
+        let real = std::fs::canonicalize(root)?;
+        TargetPath::new(real).map_err(std::io::Error::other)
+    };
+    let found: Result<Vec<TargetPath>, std::io::Error> = roots.iter().map(find).collect();
+    found.map_err(|source| EngineError::Io {
+        action: "find a directory to be compared",
+        source,
+    })
 }
 
 fn start_of(request: &RunRequest, mode: CaptureMode) -> Result<CommandStart, EngineError> {

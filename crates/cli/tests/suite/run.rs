@@ -1,0 +1,71 @@
+//! What people read of commands.
+
+use crate::world::World;
+
+#[test]
+fn a_command_speaks_for_itself() {
+    let world = World::new();
+    world.put("a", "1\n");
+    insta::assert_snapshot!(world.cli(["run", "--", "sh", "-c", "echo out; echo err >&2; rm a; echo 2 > b"]), @r"
+    out
+    err
+    ");
+    insta::assert_snapshot!(world.cli(["log"]), @"●  9e3779b9  just now  committed  run sh -c 'echo out; echo err >&2; rm a; echo 2 > b'");
+    insta::assert_snapshot!(world.cli(["undo"]), @r"
+    undid 9e3779b9  run sh -c 'echo out; echo err >&2; rm a; echo 2 > b'
+      a  restored
+      b  gone, as before
+    hint: take this back with `backout redo`
+    ");
+    assert_eq!(world.text("a"), "1\n");
+}
+
+#[test]
+fn on_a_terminal_it_is_said_what_happened() {
+    let world = World::new();
+    insta::assert_snapshot!(world.terminal(100, ["--color", "never", "run", "--", "touch", "x", "y"]), @"backout: 2 created  (9e3779b9, live capture, undo with `backout undo 9e3779b9`)");
+    insta::assert_snapshot!(world.terminal(100, ["--color", "never", "run", "--", "true"]), @"backout: nothing changed  (3c6ef372, live capture)");
+    insta::assert_snapshot!(world.terminal(100, ["--color", "never", "run", "--on-failure", "rollback", "--", "sh", "-c", "rm x; exit 4"]), @r"
+    backout: 1 deleted  (daa66d2c, live capture, undo with `backout undo daa66d2c`)
+    backout: it failed, and what it did was undone  (daa66d2c)
+    [exit code 4]
+    ");
+}
+
+#[test]
+fn what_cannot_be_started_is_told() {
+    let world = World::new();
+    world.put("text", "");
+    insta::assert_snapshot!(world.cli(["run", "--", "nosuchcommand"]), @r"
+    error: the command could not be started
+      why: No such file or directory (os error 2)
+      next: check its spelling and `PATH`; a shell line needs `sh -c '...'`
+    [exit code 127]
+    ");
+    insta::assert_snapshot!(world.cli(["run", "--", "./text"]), @r"
+    error: the command could not be started
+      why: Permission denied (os error 13)
+      next: check that it is a program and may be executed
+    [exit code 126]
+    ");
+    insta::assert_snapshot!(world.cli(["run", "--timeout", "soon", "--", "true"]), @r"
+    error: invalid value 'soon' for '--timeout <TIME>': a time is a number with s, m or h, like 30s or 1h30m
+
+    For more information, try '--help'.
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(world.cli(["run", "--roots", "nowhere", "--", "true"]), @r"
+    error: could not find a directory to be compared
+      why: No such file or directory (os error 2)
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.cli(["run"]), @r"
+    error: the following required arguments were not provided:
+      <COMMAND>...
+
+    Usage: backout run <COMMAND>...
+
+    For more information, try '--help'.
+    [exit code 2]
+    ");
+}
