@@ -51,7 +51,7 @@ impl Graph {
                     leaves.insert(from, index);
                     comes.insert(to, index);
                 }
-                Change::Retouch { .. } => {}
+                Change::Retouch { .. } | Change::Rewrite { .. } => {}
             }
         }
         let mut graph = Self {
@@ -127,6 +127,6 @@ fn made_and_taken(change: &Change) -> (Option<&TargetPath>, Option<&TargetPath>)
                 .then_some(path),
         ),
         Change::Move { from, to, .. } => (Some(to), Some(from)),
-        Change::Retouch { .. } => (None, None),
+        Change::Retouch { .. } | Change::Rewrite { .. } => (None, None),
     }
 }

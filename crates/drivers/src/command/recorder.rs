@@ -71,8 +71,8 @@ pub struct Recorder {
     own: HashSet<(u64, u64)>,
     /// File systems of the kernel itself, by device.
     kernel: HashMap<u64, bool>,
-    /// Inodes whose content is kept although another of their names was touched.
-    secured: HashSet<(u64, u64)>,
+    /// Inodes of several names, by device and number, with the name of before that what they were is noted under.
+    firsts: HashMap<(u64, u64), TargetPath>,
     notes: Vec<String>,
     notes_left_out: usize,
     /// What could not be written any more: nothing may go on then.
@@ -126,7 +126,7 @@ impl Recorder {
             shelf: Shelf::new(id, limits.copy_bytes_max),
             own: HashSet::new(),
             kernel: HashMap::new(),
-            secured: HashSet::new(),
+            firsts: HashMap::new(),
             notes: Vec::new(),
             notes_left_out: 0,
             failure: None,
@@ -278,7 +278,7 @@ impl Recorder {
         let Some(node) = node_of(place).filter(|node| node.kind == Kind::File) else {
             return Ok(());
         };
-        let Some(origin) = self.content_origin(place, &node)? else {
+        let Some(origin) = self.inode_origin(place, &node)? else {
             return Ok(());
         };
         let dressed = match self.ledger.known.get(&origin) {
@@ -287,32 +287,73 @@ impl Recorder {
             None if self.ledger.is_in_new_directory(&origin) => return Ok(()),
             None => None,
         };
-        if node.is_shared {
-            self.secured.insert((node.identity.dev, node.identity.ino));
-            self.note(format!(
-                "`{}` has other names; undoing gives it its content back as a file of its own",
-                place.path().display()
-            ));
-        }
         let (image, bytes) = self.content(place, &node, dressed)?;
+        let written = node.is_shared.then_some(node.identity.ino);
+        self.note_first(&node, &origin);
         self.learn(
             Note::Whole {
                 path: origin,
                 image,
+                written,
             },
             bytes,
         )
     }
 
-    /// Finds under which name of before the content of a file is to be kept.
-    fn content_origin(&mut self, place: &Place, node: &Node) -> Result<Option<TargetPath>, Stop> {
+    /// Remembers under which name an inode of several names is noted.
+    fn note_first(&mut self, node: &Node, origin: &TargetPath) {
+        if node.is_shared && node.kind == Kind::File {
+            let key = (node.identity.dev, node.identity.ino);
+            self.firsts.insert(key, origin.clone());
+        }
+    }
+
+    /// Finds under which name of before an inode that changes in place is noted: all its names show the change, one
+    /// is enough to take it back.
+    fn inode_origin(&mut self, place: &Place, node: &Node) -> Result<Option<TargetPath>, Stop> {
         let origin = self.origin(place)?;
-        if !node.is_shared || self.ledger.aliases.is_empty() {
+        if !node.is_shared || node.kind != Kind::File {
             return Ok(origin);
+        }
+        let (dev, ino) = (node.identity.dev, node.identity.ino);
+        let first = self.firsts.get(&(dev, ino));
+        if let Some(first) = first.filter(|first| self.is_noted(first, ino)) {
+            return Ok(Some(first.clone()));
         }
         let path = TargetPath::new(place.path()).ok();
         let alias = path.and_then(|path| self.ledger.aliases.get(&path).cloned());
         Ok(alias.or(origin))
+    }
+
+    fn is_noted(&self, first: &TargetPath, ino: u64) -> bool {
+        match self.ledger.known.get(first) {
+            Some(Known::Dressed { identity, .. }) => identity.ino == ino,
+            Some(Known::Whole(_)) => self.ledger.written.get(first) == Some(&ino),
+            Some(Known::Absent) | None => false,
+        }
+    }
+
+    /// A file of several names that was written in place is about to lose one: its inode is kept beside its bytes.
+    fn keep_written(&mut self, place: &Place, node: &Node) -> Result<(), Stop> {
+        let key = (node.identity.dev, node.identity.ino);
+        let Some(first) = self.firsts.get(&key).cloned() else {
+            return Ok(());
+        };
+        let is_written = self.ledger.written.get(&first) == Some(&node.identity.ino);
+        if !node.is_shared || !is_written || self.ledger.shelved.contains_key(&first) {
+            return Ok(());
+        }
+        let depots = Arc::clone(&self.depots);
+        if let Some(image) = self.shelf.slotted(&*depots, place, node, None)? {
+            let shelved = Note::Shelved {
+                path: first,
+                image: image.clone(),
+            };
+            self.learn(shelved, Vec::new())?;
+            // If it cannot be, the slot stays empty, and what was in the file comes back as a file of its own.
+            let _linked = self.shelf.link(place, &image);
+        }
+        Ok(())
     }
 
     fn content(&mut self, place: &Place, node: &Node, dressed: Option<Meta>) -> Result<Kept, Stop> {
@@ -332,7 +373,7 @@ impl Recorder {
         let Some(node) = node_of(place) else {
             return Ok(());
         };
-        let Some(origin) = self.origin(place)? else {
+        let Some(origin) = self.inode_origin(place, &node)? else {
             return Ok(());
         };
         if self.ledger.known.contains_key(&origin) || self.ledger.is_in_new_directory(&origin) {
@@ -352,6 +393,7 @@ impl Recorder {
             return Ok(());
         }
         let meta = meta_of(place, &node)?;
+        self.note_first(&node, &origin);
         let note = Note::Dressed {
             path: origin,
             node: node.kind,
@@ -378,6 +420,7 @@ impl Recorder {
                 Note::Whole {
                     path: origin,
                     image,
+                    written: None,
                 },
                 bytes,
             )?;
@@ -411,6 +454,7 @@ impl Recorder {
             return Ok(Answer::Continue);
         };
         let Some(origin) = self.to_keep(place)? else {
+            self.keep_written(place, &node)?;
             return Ok(Answer::Continue);
         };
         let is_inode = node.kind == Kind::File && node.identity.size > 0 || node.is_shared;
@@ -446,6 +490,7 @@ impl Recorder {
             Note::Whole {
                 path,
                 image: image.clone(),
+                written: None,
             },
             Vec::new(),
         )?;
@@ -489,6 +534,7 @@ impl Recorder {
             Note::Whole {
                 path: origin,
                 image,
+                written: None,
             },
             bytes,
         )
@@ -570,7 +616,7 @@ impl Recorder {
             return self.whole(place);
         }
         let Some(origin) = self.to_keep(place)? else {
-            return Ok(());
+            return self.keep_written(place, node);
         };
         let dressed = self.dressed_as(&origin);
         self.shelved_or_copied(place, node, origin, dressed)

@@ -1,6 +1,7 @@
 //! Commands: what they do under `run` is the same as without, and an undo takes all of it back.
 
 mod behaviour;
+mod links;
 mod programs;
 mod stories;
 

@@ -84,7 +84,8 @@ impl Run<'_> {
                 // The first name may itself still be a temporary one, or stand for the file until another takes it.
                 let known = identity.map(|identity| identity.ino);
                 let is_there = known.is_some() && number_at(to)? == known;
-                let own = self.steps.iter().position(|step| step.change.path() == to);
+                let mut steps = self.steps.iter();
+                let own = steps.position(|step| step.change.set_path() == Some(to));
                 let own = own.and_then(|index| self.stages.get(index));
                 let first = own.filter(|_| !is_there).unwrap_or(to);
                 names::link(&Dir::of(first)?, &place)?;

@@ -22,10 +22,13 @@ impl Run<'_> {
                 continue;
             };
             let current = Current::at(path)?;
-            if matches!(
-                after,
-                Image::File { .. } | Image::Symlink { .. } | Image::Kept { .. }
-            ) && let Some(why) = current.differs(&as_shared(&current, after)?, None)?
+            let is_compared = match after {
+                Image::File { .. } | Image::Symlink { .. } => true,
+                Image::Kept { identity, .. } => !self.rewritten.contains(&identity.ino),
+                _ => false,
+            };
+            if is_compared
+                && let Some(why) = current.differs(&as_shared(&current, after)?, None)?
                 && !self.gaps.iter().any(|(other, _)| other == path)
             {
                 return Err(FileError::Damaged {

@@ -43,6 +43,7 @@ impl Run<'_> {
             } => {
                 self.retouch(index, path, (before, after), step.seen)?;
             }
+            Change::Rewrite { path, after, .. } => self.rewrite(index, path, after, step.seen)?,
         }
         self.note_shared(step.seen);
         self.note_shared(step.seen_at_new);
@@ -162,7 +163,7 @@ impl Run<'_> {
     }
 
     /// Compares with what was captured.
-    fn check_seen(
+    pub(super) fn check_seen(
         &self,
         place: &Place,
         seen: Seen,
@@ -171,6 +172,10 @@ impl Run<'_> {
         let now = place.node()?;
         let is_same = match (seen, &now) {
             (Seen::Absent, None) => true,
+            // Of what our own steps wrote into, only the number is left to ask for.
+            (Seen::There(node), Some(now)) if self.rewritten.contains(&node.identity.ino) => {
+                now.identity.ino == node.identity.ino
+            }
             (Seen::There(node), Some(now)) => {
                 // Our own steps touch change times: of an inode that another of its names was taken from.
                 let is_touched = self.shared.contains(&node.identity.ino);
@@ -207,7 +212,8 @@ impl Run<'_> {
                 | Done::Exchanged(_)
                 | Done::Withdrawn(_)
                 | Done::Moved(..)
-                | Done::Retouched(_) => None,
+                | Done::Retouched(_)
+                | Done::Rewritten(_) => None,
             })
             .collect();
         let out: Vec<usize> = self
@@ -222,6 +228,7 @@ impl Run<'_> {
                 | Done::Placed(_)
                 | Done::Moved(_, false)
                 | Done::Retouched(_)
+                | Done::Rewritten(_)
                 | Done::Parked(_)
                 | Done::Dropped(_) => None,
             })
@@ -290,7 +297,7 @@ impl Run<'_> {
                 Ok(Some((stage, before)))
             }
             Change::Move { from, replaced, .. } => Ok(Some((Dir::of(from)?, replaced))),
-            Change::Retouch { .. } => Ok(None),
+            Change::Retouch { .. } | Change::Rewrite { .. } => Ok(None),
         }
     }
 
@@ -321,7 +328,7 @@ pub(crate) fn exchange(stage: &Place, place: &Place) -> Result<(), FileError> {
         .naming(&stage.path(), "name")
 }
 
-fn changed(path: &TargetPath) -> FileError {
+pub(super) fn changed(path: &TargetPath) -> FileError {
     FileError::Changed {
         path: path.to_string(),
     }

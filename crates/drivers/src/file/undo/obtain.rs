@@ -6,7 +6,7 @@ use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
 use crate::file::listing::listing;
-use crate::file::recipe::{Image, Kind};
+use crate::file::recipe::{Image, Kind, Numbers};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place};
 use crate::file::tools::Tools;
@@ -29,12 +29,13 @@ impl Obtained {
 }
 
 /// Checks that an image can be made. The inner error says why it cannot. With `anyway`, a kept inode that
-/// changed since is taken as it is.
+/// changed since is taken as it is; one of `rewritten` changes by the same effect, in place.
 pub(super) fn obtain(
     tools: &Tools,
     path: &TargetPath,
     image: &Image,
     anyway: bool,
+    rewritten: &Numbers,
 ) -> Result<Result<Obtained, String>, FileError> {
     match image {
         Image::Absent | Image::Symlink { .. } | Image::Directory { .. } | Image::Special { .. } => {
@@ -75,7 +76,7 @@ pub(super) fn obtain(
             )),
             Err(error) => Err(error.to_string()),
         }),
-        Image::Kept { .. } => obtain_kept(tools, path, image, anyway),
+        Image::Kept { .. } => obtain_kept(tools, path, image, anyway, rewritten),
     }
 }
 
@@ -84,6 +85,7 @@ fn obtain_kept(
     path: &TargetPath,
     image: &Image,
     anyway: bool,
+    rewritten: &Numbers,
 ) -> Result<Result<Obtained, String>, FileError> {
     let Image::Kept {
         slot,
@@ -105,6 +107,7 @@ fn obtain_kept(
     if let (Some(place), Some(node)) = (&place, node) {
         // A copy exists where other names could change the bytes: then stamps are not proof enough.
         let is_same = match copy {
+            _ if rewritten.contains(&node.identity.ino) => node.identity.ino == identity.ino,
             Some(digest) if node.kind == Kind::File => digest_of(place)?.0 == *digest,
             Some(_) | None => node.is_kept(*kind, identity),
         };
@@ -152,7 +155,7 @@ fn obtain_kept(
     };
     let said = format!("`{path}` comes back as a file of its own: {why}");
     Ok(
-        obtain(tools, path, &file, anyway)?.map(|obtained| Obtained {
+        obtain(tools, path, &file, anyway, rewritten)?.map(|obtained| Obtained {
             note: Some(said),
             ..obtained
         }),

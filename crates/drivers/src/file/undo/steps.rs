@@ -13,6 +13,7 @@ use crate::file::keep::meta_of;
 use crate::file::recipe::{Change, Image, Meta};
 use crate::file::stage::Material;
 use crate::file::sys::Dir;
+use crate::file::written::locate;
 
 impl Settling<'_> {
     /// Gives the steps that settle one change: none if it is settled, or the outcome if it cannot be.
@@ -67,6 +68,20 @@ impl Settling<'_> {
                 };
                 retouch_step(index, path, was, wanted).map(|step| step.map(|step| vec![step]))
             }
+            Change::Rewrite {
+                path,
+                ino,
+                before,
+                after,
+            } => {
+                let (was, wanted) = if aim == Aim::Before {
+                    (after, before)
+                } else {
+                    (before, after)
+                };
+                self.rewrite_step((index, path, *ino), was, wanted)
+                    .map(|step| step.map(|step| vec![step]))
+            }
         }
     }
 
@@ -77,7 +92,7 @@ impl Settling<'_> {
         now: &Image,
         wanted: &Image,
     ) -> Result<Result<Step, OutcomeKind>, FileError> {
-        let obtained = match obtain(self.tools, path, wanted, true)? {
+        let obtained = match obtain(self.tools, path, wanted, true, &self.recipe.rewritten())? {
             Ok(obtained) => obtained,
             Err(why) => return Ok(Err(OutcomeKind::Failed { why })),
         };
@@ -159,18 +174,20 @@ impl Settling<'_> {
         path: &TargetPath,
         replaced: &Image,
     ) -> Result<Result<Step, OutcomeKind>, FileError> {
-        Ok(match obtain(self.tools, path, replaced, true)? {
-            Ok(obtained) => {
-                let (before, after) = (Image::Absent, obtained.image);
-                let change = Change::Set {
-                    path: path.clone(),
-                    before,
-                    after,
-                };
-                Ok(Step::new(index, change, obtained.material))
-            }
-            Err(why) => Err(OutcomeKind::Failed { why }),
-        })
+        Ok(
+            match obtain(self.tools, path, replaced, true, &self.recipe.rewritten())? {
+                Ok(obtained) => {
+                    let (before, after) = (Image::Absent, obtained.image);
+                    let change = Change::Set {
+                        path: path.clone(),
+                        before,
+                        after,
+                    };
+                    Ok(Step::new(index, change, obtained.material))
+                }
+                Err(why) => Err(OutcomeKind::Failed { why }),
+            },
+        )
     }
 
     /// Tells whether a name is free only because a change of two steps was cut short between them: a
@@ -197,6 +214,13 @@ impl Settling<'_> {
                 let old = Current::at(from)?.node;
                 let is_there = old.is_some_and(|old| old.is_kept(*node, identity));
                 Ok(is_free && is_there && !replaced.is_absent())
+            }
+            // Writing is not one step: what is in the inode may be neither.
+            Change::Rewrite { path, ino, .. } => {
+                let at = locate(&self.recipe.changes, path, *ino)?;
+                let node = Current::at(&at)?.node;
+                let is_it = node.is_some_and(|node| node.identity.ino == *ino);
+                Ok(!self.has_completion && is_it)
             }
             Change::Retouch { .. } => Ok(false),
         }
