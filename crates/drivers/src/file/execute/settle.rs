@@ -95,7 +95,11 @@ impl Run<'_> {
             // A directory that this very operation removed or moved is in its parent's sync.
             match Dir::open(path) {
                 Ok(dir) => self.tools.syncs.dir(&dir, self.sync_name(false))?,
-                Err(FileError::NotFound { .. } | FileError::NotADirectory { .. }) => {}
+                Err(
+                    FileError::NotFound { .. }
+                    | FileError::NotADirectory { .. }
+                    | FileError::ThroughSymlink { .. },
+                ) => {}
                 Err(error) => return Err(error),
             }
             self.tools.reach("file.dir-synced")?;

@@ -248,7 +248,7 @@ fn put_back_times(
     }
 }
 
-/// Finds the files that an undo takes out of their slots.
+/// Finds the files that an undo takes out of their slots or writes into.
 fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
     let kept = recipe.changes.iter().filter_map(|change| match change {
         Change::Set {
@@ -256,10 +256,8 @@ fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
             before: Image::Kept { identity, node, .. },
             ..
         } if *node == Kind::File => Some((identity.ino, path.clone())),
-        Change::Set { .. }
-        | Change::Move { .. }
-        | Change::Retouch { .. }
-        | Change::Rewrite { .. } => None,
+        Change::Rewrite { path, ino, .. } => Some((*ino, path.clone())),
+        Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
     });
     kept.collect()
 }
