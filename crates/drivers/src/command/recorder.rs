@@ -9,7 +9,7 @@ use std::sync::Arc;
 use backout_capture::live::{Act, Answer, Observer, Place, Touch};
 use backout_model::ports::Depots;
 use backout_model::{OperationId, TargetPath};
-use rustix::fs::{RenameFlags, fstat, renameat_with};
+use rustix::fs::{Mode, OFlags, RenameFlags, fstat, openat, renameat_with};
 use rustix::io::Errno;
 
 use super::keep::{KeepError, Kept, Shelf, meta_of, with_meta};
@@ -214,6 +214,9 @@ impl Recorder {
             }
             (Act::Truncate, Some(place), _) => self.written(place).map(|()| Answer::Continue),
             (Act::Unlink, Some(place), _) => self.unlink(place, touch.has_our_rights),
+            (Act::Rmdir, Some(place), _) if self.is_moved_and_filled(place) => {
+                Ok(Answer::Refuse(ENOTEMPTY))
+            }
             (Act::Rmdir, Some(place), _) => self.whole(place).map(|()| Answer::Continue),
             (Act::Make, Some(place), _) => self.made(place).map(|()| Answer::Continue),
             (Act::Attributes | Act::Times, Some(place), _) => {
@@ -403,6 +406,19 @@ impl Recorder {
         self.learn(note, Vec::new())
     }
 
+    /// Tells whether a directory stands here that had another name before and is not empty. Taking it away fails, and
+    /// must: what is known of it is that it moved.
+    fn is_moved_and_filled(&self, place: &Place) -> bool {
+        let Ok(path) = TargetPath::new(place.path()) else {
+            return false;
+        };
+        let is_moved = self
+            .ledger
+            .origin(&path)
+            .is_some_and(|origin| origin != path);
+        is_moved && is_filled(place).unwrap_or(false)
+    }
+
     /// What stands at a name goes away or is replaced, and is no file.
     fn whole(&mut self, place: &Place) -> Result<(), Stop> {
         let Some(node) = node_of(place) else {
@@ -580,6 +596,9 @@ impl Recorder {
             Some(other) if other.identity.ino == node.identity.ino => return Ok(Answer::Continue),
             Some(_) if is_exchange => drop(self.origin(to)?),
             Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Ok(Answer::Continue),
+            Some(_) if node.kind == Kind::Directory && self.is_moved_and_filled(to) => {
+                return Ok(Answer::Refuse(ENOTEMPTY));
+            }
             Some(other) => self.replaced(to, &other)?,
         }
         let (Ok(source), Ok(target)) = (TargetPath::new(from.path()), TargetPath::new(to.path()))
@@ -835,12 +854,25 @@ const KERNEL_FILE_SYSTEMS: [i64; 12] = [
     0x6265_6570,
 ];
 
+const ENOTEMPTY: i32 = Errno::NOTEMPTY.raw_os_error();
 const EPERM: i32 = Errno::PERM.raw_os_error();
 const EIO: i32 = Errno::IO.raw_os_error();
 const EFBIG: i32 = Errno::FBIG.raw_os_error();
 
 fn node_of(place: &Place) -> Option<Node> {
     place.stat.as_ref().map(Node::of)
+}
+
+/// Tells whether a directory has entries.
+fn is_filled(place: &Place) -> Result<bool, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = openat(&place.dir, &place.name, flags, Mode::empty())?;
+    for entry in rustix::fs::Dir::read_from(dir)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn with_times(mut image: Image, times: Option<crate::file::recipe::Times>) -> Image {

@@ -98,3 +98,19 @@ fn holes_stay_holes() {
     );
     there_and_back(&world, "echo nothing else > a");
 }
+
+#[test]
+fn directories_that_move_onto_each_other() {
+    let world = World::in_memory();
+    for name in ["d/e/f", "g/a", "l/a"] {
+        std::fs::create_dir_all(world.path(name)).unwrap();
+    }
+    for line in [
+        "mv -T d/e g/a; echo 1 > d/e",
+        "mv -T l m; rmdir m; true",
+        "mkdir x; mv -T l m; mv -T x m; true",
+        "ln -s d s; mv -T l d/l; mv -T g s/l/a; true",
+    ] {
+        there_and_back(&world, line);
+    }
+}

@@ -34,6 +34,10 @@ impl Run<'_> {
                 from, to, replaced, ..
             } => {
                 self.rename(index, (from, to), replaced, (step.seen, step.seen_at_new))?;
+                // What was replaced has the old name now, and may have to make room there.
+                if !replaced.is_absent() && self.is_taken_later(index, from) {
+                    self.dispose(index)?;
+                }
             }
             Change::Retouch {
                 path,
@@ -299,6 +303,16 @@ impl Run<'_> {
             Change::Move { from, replaced, .. } => Ok(Some((Dir::of(from)?, replaced))),
             Change::Retouch { .. } | Change::Rewrite { .. } => Ok(None),
         }
+    }
+
+    /// Tells whether a later step puts something under a name.
+    fn is_taken_later(&self, index: usize, path: &TargetPath) -> bool {
+        let mut later = self.steps.iter().skip(index + 1);
+        later.any(|step| match &step.change {
+            Change::Set { path: other, .. } => other == path,
+            Change::Move { to, .. } => to == path,
+            Change::Retouch { .. } | Change::Rewrite { .. } => false,
+        })
     }
 
     /// Tells whether a later step takes away or moves a directory above this one.
