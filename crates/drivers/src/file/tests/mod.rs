@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod fidelity;
+mod rewriting;
 mod sequences;
 mod stories;
 mod suite;

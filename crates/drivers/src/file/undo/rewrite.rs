@@ -4,13 +4,14 @@ use backout_model::ports::OnConflict;
 use backout_model::{OutcomeKind, TargetPath};
 
 use super::prepare::Undo;
-use super::recover::Settling;
+use super::recover::{Aim, Settling};
 use crate::file::compare::Current;
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::recipe::{Change, Kind, Written};
 use crate::file::stage::Material;
+use crate::file::sys::Node;
 use crate::file::written::locate;
 
 impl Undo<'_> {
@@ -59,6 +60,32 @@ impl Undo<'_> {
 }
 
 impl Settling<'_> {
+    /// Gives the inode of a rewrite, if it is anywhere to be found.
+    pub(super) fn located(&self, path: &TargetPath, ino: u64) -> Result<Option<Node>, FileError> {
+        let node = Current::at(&locate(&self.recipe.changes, path, ino)?)?.node;
+        Ok(node.filter(|node| node.identity.ino == ino))
+    }
+
+    /// Tells whether an unfinished write left the right bytes with the time at which they were written.
+    pub(super) fn is_untimely(&self, change: &Change, aim: Aim) -> Result<bool, FileError> {
+        let Change::Rewrite {
+            path,
+            ino,
+            before,
+            after,
+        } = change
+        else {
+            return Ok(false);
+        };
+        let wanted = if aim == Aim::Before { before } else { after };
+        let node = self.located(path, *ino)?;
+        let is_other = node.is_some_and(|node| {
+            let times = wanted.meta.times;
+            times.is_some_and(|times| times.mtime != node.times.mtime)
+        });
+        Ok(is_other && !self.has_completion)
+    }
+
     pub(super) fn rewrite_step(
         &self,
         (index, path, ino): (usize, &TargetPath, u64),

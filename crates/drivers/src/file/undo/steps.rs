@@ -13,7 +13,6 @@ use crate::file::keep::meta_of;
 use crate::file::recipe::{Change, Image, Meta};
 use crate::file::stage::Material;
 use crate::file::sys::Dir;
-use crate::file::written::locate;
 
 impl Settling<'_> {
     /// Gives the steps that settle one change: none if it is settled, or the outcome if it cannot be.
@@ -25,7 +24,11 @@ impl Settling<'_> {
         aim: Aim,
     ) -> Result<Result<Vec<Step>, OutcomeKind>, FileError> {
         match (state, aim) {
-            (State::Before, Aim::Before) | (State::After, Aim::After) => return Ok(Ok(Vec::new())),
+            (State::Before, Aim::Before) | (State::After, Aim::After)
+                if !self.is_untimely(change, aim)? =>
+            {
+                return Ok(Ok(Vec::new()));
+            }
             (State::Other { why }, _) if !self.is_torn(change)? => {
                 return Ok(Err(OutcomeKind::Conflict { why: why.clone() }));
             }
@@ -217,10 +220,7 @@ impl Settling<'_> {
             }
             // Writing is not one step: what is in the inode may be neither.
             Change::Rewrite { path, ino, .. } => {
-                let at = locate(&self.recipe.changes, path, *ino)?;
-                let node = Current::at(&at)?.node;
-                let is_it = node.is_some_and(|node| node.identity.ino == *ino);
-                Ok(!self.has_completion && is_it)
+                Ok(!self.has_completion && self.located(path, *ino)?.is_some())
             }
             Change::Retouch { .. } => Ok(false),
         }
