@@ -217,7 +217,12 @@ impl Recorder {
             (Act::Rmdir, Some(place), _) if self.is_moved_and_filled(place) => {
                 Ok(Answer::Refuse(ENOTEMPTY))
             }
-            (Act::Rmdir, Some(place), _) => self.whole(place).map(|()| Answer::Continue),
+            (Act::Rmdir, Some(place), _) => {
+                if node_of(place).is_some_and(|node| node.kind == Kind::Directory) {
+                    self.whole(place)?;
+                }
+                Ok(Answer::Continue)
+            }
             (Act::Make, Some(place), _) => self.made(place).map(|()| Answer::Continue),
             (Act::Attributes | Act::Times, Some(place), _) => {
                 self.dressed(place, touch.act).map(|()| Answer::Continue)

@@ -202,7 +202,7 @@ impl Settling<'_> {
             && !names.keys().any(|path| path.is_below(now))
             && !self.known.contains_key(origin)
             && has_its_time
-            && (is_directory || self.node(origin)?.is_none());
+            && (is_directory || node.is_shared || self.node(origin)?.is_none());
         if is_simple {
             let to = Before::MovedTo(now.clone());
             self.before.insert(origin.clone(), to);
@@ -756,7 +756,9 @@ fn missing(path: &TargetPath) -> FileError {
 
 fn times_of(before: &Before) -> Option<Times> {
     match before {
-        Before::Image(Image::Directory { meta }) => meta.times,
+        Before::Image(Image::Directory { meta }) | Before::Dressed(Kind::Directory, meta, _) => {
+            meta.times
+        }
         _ => None,
     }
 }
