@@ -123,7 +123,7 @@ fn made_and_taken(change: &Change) -> (Option<&TargetPath>, Option<&TargetPath>)
             after,
         } => (
             (!after.is_absent()).then_some(path),
-            (!before.is_absent() && !(before.is_directory() && after.is_directory()))
+            (!(before.is_absent() || before.is_directory() && after.is_directory()))
                 .then_some(path),
         ),
         Change::Move { from, to, .. } => (Some(to), Some(from)),

@@ -402,13 +402,13 @@ impl Recorder {
         }
         let meta = meta_of(place, &node)?;
         self.note_first(&node, &origin);
-        let note = Note::Dressed {
+        let dressed = Note::Dressed {
             path: origin,
             node: node.kind,
             meta,
             identity: node.identity,
         };
-        self.learn(note, Vec::new())
+        self.learn(dressed, Vec::new())
     }
 
     /// Tells whether a directory stands here that had another name before and is not empty. Taking it away fails, and
@@ -429,7 +429,7 @@ impl Recorder {
         let Some(node) = node_of(place) else {
             return Ok(());
         };
-        let Some(origin) = self.to_keep(place)? else {
+        let Some(origin) = self.origin_to_keep(place)? else {
             return Ok(());
         };
         // The times of a directory whose entries went first are those it had before that.
@@ -450,7 +450,7 @@ impl Recorder {
     }
 
     /// Gives the name of before if what stands there must be kept whole.
-    fn to_keep(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
+    fn origin_to_keep(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
         let Some(origin) = self.origin(place)? else {
             return Ok(None);
         };
@@ -474,7 +474,7 @@ impl Recorder {
         let Some(node) = node_of(place).filter(|node| node.kind != Kind::Directory) else {
             return Ok(Answer::Continue);
         };
-        let Some(origin) = self.to_keep(place)? else {
+        let Some(origin) = self.origin_to_keep(place)? else {
             self.keep_written(place, &node)?;
             return Ok(Answer::Continue);
         };
@@ -521,13 +521,13 @@ impl Recorder {
         self.learn(Note::Forget(origin.clone()), Vec::new())?;
         if let (Some(Known::Dressed { node, identity, .. }), Some(meta)) = (was, before) {
             let path = origin.clone();
-            let note = Note::Dressed {
+            let again = Note::Dressed {
                 path,
                 node,
                 meta,
                 identity,
             };
-            self.learn(note, Vec::new())?;
+            self.learn(again, Vec::new())?;
         }
         Ok(false)
     }
@@ -639,7 +639,7 @@ impl Recorder {
         if node.kind == Kind::Directory || !is_inode {
             return self.whole(place);
         }
-        let Some(origin) = self.to_keep(place)? else {
+        let Some(origin) = self.origin_to_keep(place)? else {
             return self.keep_written(place, node);
         };
         let dressed = self.dressed_as(&origin);
@@ -666,7 +666,7 @@ impl Recorder {
         };
         *self.kernel.entry(stat.st_dev).or_insert_with(|| {
             rustix::fs::fstatfs(place.dir.as_fd())
-                .is_ok_and(|found| KERNEL_FILE_SYSTEMS.contains(&(found.f_type as i64)))
+                .is_ok_and(|found| KERNEL_FILE_SYSTEMS.contains(&found.f_type))
         })
     }
 

@@ -651,7 +651,11 @@ impl Settling<'_> {
         let first = self.node(&to)?;
         let is_it = first.is_some_and(|first| first.identity.ino == node.identity.ino);
         let identity = Some(node.identity);
-        Ok((is_it && !self.before.contains_key(&to)).then_some(Image::Linked { to, identity }))
+        let is_there = match self.before.get(&to) {
+            None | Some(Before::Dressed(..) | Before::Rewritten) => true,
+            Some(Before::Image(_) | Before::MovedTo(_)) => false,
+        };
+        Ok((is_it && is_there).then_some(Image::Linked { to, identity }))
     }
 
     /// Finds a name in its open directory. The last directory stays open: names come sorted.

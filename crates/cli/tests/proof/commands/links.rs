@@ -59,6 +59,8 @@ fn several_names_at_once() {
     both_ways("ln a 0; echo one >> a");
     both_ways("ln d/b z; echo one >> z; chmod 600 z");
     both_ways("echo one >> a; ln d/b d/e/new");
+    both_ways("ln other new; chmod 600 other");
+    both_ways("ln other d/new; setfattr -n user.n -v 1 d/new");
 }
 
 #[test]
@@ -83,6 +85,8 @@ fn names_that_move() {
     both_ways("echo one >> a; mv a d/e/a; echo two >> d/b; mv d/b b");
     both_ways("echo one >> a; mv a c; rm c");
     both_ways("echo one >> a; mv a c; mv other a");
+    both_ways("mv a c; echo new > a");
+    both_ways("rmdir a; mv a c");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::{Done, Run, SINGLE_SYNCS_MAX};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::digest_of;
-use crate::file::recipe::{Change, Image, Kind, Meta};
+use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place, ToSync, bytes, meta, names};
 
@@ -80,30 +80,9 @@ impl Run<'_> {
                 self.dress(&place, *node, meta)?;
                 Ok(None)
             }
-            Image::Linked { to, identity } => {
-                // The first name may itself still be a temporary one, or stand for the file until another takes it.
-                let known = identity.map(|identity| identity.ino);
-                let is_there = known.is_some() && number_at(to)? == known;
-                let mut steps = self.steps.iter();
-                let own = steps.position(|step| step.change.set_path() == Some(to));
-                let own = own.and_then(|index| self.stages.get(index));
-                let first = own.filter(|_| !is_there).unwrap_or(to);
-                names::link(&Dir::of(first)?, &place)?;
-                self.done.push(Done::Made(index));
-                self.shared
-                    .extend(place.node()?.map(|node| node.identity.ino));
-                let is_it = |ino: u64| {
-                    place
-                        .node()
-                        .map(|node| node.is_some_and(|n| n.identity.ino == ino))
-                };
-                match identity {
-                    Some(identity) if !is_it(identity.ino)? => Err(FileError::Changed {
-                        path: to.to_string(),
-                    }),
-                    Some(_) | None => Ok(None),
-                }
-            }
+            Image::Linked { to, identity } => self
+                .make_name(index, &place, to, identity.as_ref())
+                .map(|()| None),
             Image::Kept {
                 slot,
                 node,
@@ -130,6 +109,33 @@ impl Run<'_> {
                 .make_file(index, &place, material, digest, meta)
                 .map(Some),
         }
+    }
+
+    /// Gives a file another name, the temporary one.
+    fn make_name(
+        &mut self,
+        index: usize,
+        place: &Place,
+        to: &TargetPath,
+        identity: Option<&Identity>,
+    ) -> Result<(), FileError> {
+        // The first name may itself still be a temporary one, or stand for the file until another takes it.
+        let known = identity.map(|identity| identity.ino);
+        let is_there = known.is_some() && number_at(to)? == known;
+        let mut steps = self.steps.iter();
+        let own = steps.position(|step| step.change.set_path() == Some(to));
+        let own = own.and_then(|index| self.stages.get(index));
+        let first = own.filter(|_| !is_there).unwrap_or(to);
+        names::link(&Dir::of(first)?, place)?;
+        self.done.push(Done::Made(index));
+        let number = place.node()?.map(|node| node.identity.ino);
+        self.shared.extend(number);
+        if known.is_some() && number != known {
+            return Err(FileError::Changed {
+                path: to.to_string(),
+            });
+        }
+        Ok(())
     }
 
     fn make_file(

@@ -125,7 +125,7 @@ struct Run<'a> {
     purpose: Purpose,
     /// Inodes of several names that a step has touched by one of them.
     shared: HashSet<u64>,
-    /// Inodes whose bytes a step has changed in place.
+    /// Inodes that a step has changed in place, and that other steps may know by another name.
     rewritten: Numbers,
     gaps: Vec<(TargetPath, String)>,
 }

@@ -145,6 +145,9 @@ impl Run<'_> {
             .and_then(Result::ok);
         let handle = place.handle()?;
         self.done.push(Done::Retouched(index));
+        if node.is_shared {
+            self.rewritten.insert(node.identity.ino);
+        }
         let mut wanted = after.clone();
         // Times are only put back where the change itself is an undo of one that set them.
         if !before.changes_times_to(after) {

@@ -258,9 +258,12 @@ fn after_a_crash_it_is_finished_or_reverted() {
                     completion: None,
                 };
                 let driver = &story.world.driver;
-                let settle = || match finishes {
-                    true => driver.finish(&effect),
-                    false => driver.revert(&effect),
+                let settle = || {
+                    if finishes {
+                        driver.finish(&effect)
+                    } else {
+                        driver.revert(&effect)
+                    }
                 };
                 // The first try is cut short as well.
                 driver.fail_at_step(Some(at), true);

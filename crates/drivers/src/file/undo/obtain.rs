@@ -26,6 +26,11 @@ impl Obtained {
             note: None,
         }
     }
+
+    fn with_note(mut self, said: String) -> Self {
+        self.note = Some(said);
+        self
+    }
 }
 
 /// Checks that an image can be made. The inner error says why it cannot. With `anyway`, a kept inode that
@@ -104,17 +109,19 @@ fn obtain_kept(
         Err(error) => return Err(error),
     };
     let node = place.as_ref().map(Place::node).transpose()?.flatten();
+    let is_rewritten = rewritten.contains(&identity.ino);
     if let (Some(place), Some(node)) = (&place, node) {
         // A copy exists where other names could change the bytes: then stamps are not proof enough.
         let is_same = match copy {
-            _ if rewritten.contains(&node.identity.ino) => node.identity.ino == identity.ino,
+            _ if is_rewritten => node.identity.ino == identity.ino,
             Some(digest) if node.kind == Kind::File => digest_of(place)?.0 == *digest,
             Some(_) | None => node.is_kept(*kind, identity),
         };
         if is_same || (anyway && copy.is_none()) {
             let now = meta_of(place, &node)?;
             // By another of its names somebody may have given it another mode or owner, and that stands.
-            let is_dressed_anew = node.is_shared && differs_in_meta(&now, meta, *kind).is_some();
+            let is_dressed_anew =
+                node.is_shared && !is_rewritten && differs_in_meta(&now, meta, *kind).is_some();
             let said = said_of(path, is_same, is_dressed_anew);
             let image = Image::Kept {
                 slot: slot.clone(),
@@ -135,18 +142,17 @@ fn obtain_kept(
         }
     }
     let Some(digest) = copy else {
-        return Ok(Err(if node.is_some() {
-            "what was kept was changed since by a process that had it open".to_owned()
-        } else {
-            "what was kept is not in its depot any more".to_owned()
-        }));
+        let why = match node {
+            Some(_) => "what was kept was changed since by a process that had it open",
+            None => "what was kept is not in its depot any more",
+        };
+        return Ok(Err(why.to_owned()));
     };
-    let (digest, size, meta) = (*digest, identity.size, meta.clone());
     let file = Image::File {
-        digest,
-        size,
+        digest: *digest,
+        size: identity.size,
         stored: true,
-        meta,
+        meta: meta.clone(),
         without: None,
     };
     let why = match node {
@@ -154,12 +160,8 @@ fn obtain_kept(
         None => "the inode that was kept is gone",
     };
     let said = format!("`{path}` comes back as a file of its own: {why}");
-    Ok(
-        obtain(tools, path, &file, anyway, rewritten)?.map(|obtained| Obtained {
-            note: Some(said),
-            ..obtained
-        }),
-    )
+    let obtained = obtain(tools, path, &file, anyway, rewritten)?;
+    Ok(obtained.map(|obtained| obtained.with_note(said)))
 }
 
 /// Says how a kept inode is not quite what it was.
