@@ -42,6 +42,10 @@ pub(crate) struct Ledger {
     pub(crate) names: BTreeMap<TargetPath, Standing>,
     /// Second names that were given to files of before, by the names of now.
     pub(crate) aliases: HashMap<TargetPath, TargetPath>,
+    /// The inodes with several names that were written in place, by the names of before.
+    pub(crate) written: HashMap<TargetPath, u64>,
+    /// Those of them that lost that name.
+    pub(crate) shelved: HashMap<TargetPath, Image>,
     pub(crate) unkept: Vec<(TargetPath, String)>,
     pub(crate) reads: BTreeSet<TargetPath>,
     pub(crate) contents: Vec<NewContent>,
@@ -69,7 +73,15 @@ impl Ledger {
                 };
                 self.known.insert(path, dressed);
             }
-            Note::Whole { path, image } => {
+            Note::Whole {
+                path,
+                image,
+                written,
+            } => {
+                match written {
+                    Some(number) => drop(self.written.insert(path.clone(), number)),
+                    None => drop(self.written.remove(&path)),
+                }
                 // What does not stand in the log is in the store already.
                 let is_here =
                     matches!(&image, Image::File { size, .. } if *size == bytes.len() as u64);
@@ -78,6 +90,7 @@ impl Ledger {
                 }
                 self.known.insert(path, Known::Whole(image));
             }
+            Note::Shelved { path, image } => drop(self.shelved.insert(path, image)),
             Note::Forget(path) => drop(self.known.remove(&path)),
             Note::Parent { path, times } => {
                 self.parents.entry(path).or_insert(times);

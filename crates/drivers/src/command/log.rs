@@ -32,7 +32,15 @@ pub(crate) enum Note {
         identity: Identity,
     },
     /// All that a name stood for. The bytes follow if the image says that they are stored.
-    Whole { path: TargetPath, image: Image },
+    Whole {
+        path: TargetPath,
+        image: Image,
+        /// The inode, if it has several names and is written in place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        written: Option<u64>,
+    },
+    /// The inode of a file that was written in place is kept as well: its name goes, others stay.
+    Shelved { path: TargetPath, image: Image },
     /// What was to be kept was not kept after all.
     Forget(TargetPath),
     /// The times of a directory.

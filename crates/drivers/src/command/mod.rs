@@ -1,9 +1,8 @@
 //! Commands: whatever a process tree does to files can be taken back.
 //!
 //! What it can undo exactly: everything that the file driver can, for every name that the command changed. What it
-//! cannot: what happened outside of the file system (a sent mail, a killed process, a kernel setting), files above the
-//! limit that somebody let pass, and other names of a file that was written in place. What it relies on: being asked
-//! before each call ([`backout_capture::live`]).
+//! cannot: what happened outside of the file system (a sent mail, a killed process, a kernel setting), and files above
+//! the limit that somebody let pass. What it relies on: being asked before each call ([`backout_capture::live`]).
 //!
 //! ```text
 //! call ─► recorder ─► log (what the name was, before the call goes on)
@@ -24,6 +23,7 @@ mod log;
 mod moves;
 mod order;
 mod recorder;
+mod rewrites;
 mod scan;
 mod settle;
 

@@ -51,7 +51,7 @@ impl Graph {
                     leaves.insert(from, index);
                     comes.insert(to, index);
                 }
-                Change::Retouch { .. } => {}
+                Change::Retouch { .. } | Change::Rewrite { .. } => {}
             }
         }
         let mut graph = Self {
@@ -123,10 +123,10 @@ fn made_and_taken(change: &Change) -> (Option<&TargetPath>, Option<&TargetPath>)
             after,
         } => (
             (!after.is_absent()).then_some(path),
-            (!before.is_absent() && !(before.is_directory() && after.is_directory()))
+            (!(before.is_absent() || before.is_directory() && after.is_directory()))
                 .then_some(path),
         ),
         Change::Move { from, to, .. } => (Some(to), Some(from)),
-        Change::Retouch { .. } => (None, None),
+        Change::Retouch { .. } | Change::Rewrite { .. } => (None, None),
     }
 }

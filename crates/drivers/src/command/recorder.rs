@@ -10,7 +10,7 @@ use backout_capture::live::{Act, Answer, Observer, Place, Touch};
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Depots, WriteContents};
 use backout_model::{OperationId, TargetPath};
-use rustix::fs::{RenameFlags, fstat, renameat_with};
+use rustix::fs::{Mode, OFlags, RenameFlags, fstat, openat, renameat_with};
 use rustix::io::Errno;
 
 use super::keep::{KeepError, Kept, Shelf, meta_of, with_meta};
@@ -75,8 +75,8 @@ pub struct Recorder {
     depot_name: String,
     /// File systems of the kernel itself, by device.
     kernel: HashMap<u64, bool>,
-    /// Inodes whose content is kept although another of their names was touched.
-    secured: HashSet<(u64, u64)>,
+    /// Inodes of several names, by device and number, with the name of before that what they were is noted under.
+    firsts: HashMap<(u64, u64), TargetPath>,
     notes: Vec<String>,
     notes_left_out: usize,
     /// What could not be written any more: nothing may go on then.
@@ -133,7 +133,7 @@ impl Recorder {
             own_paths: Vec::new(),
             depot_name: format!(".backout-{}", rustix::process::geteuid().as_raw()),
             kernel: HashMap::new(),
-            secured: HashSet::new(),
+            firsts: HashMap::new(),
             notes: Vec::new(),
             notes_left_out: 0,
             failure: None,
@@ -232,7 +232,15 @@ impl Recorder {
             }
             (Act::Truncate, Some(place), _) => self.written(place).map(|()| Answer::Continue),
             (Act::Unlink, Some(place), _) => self.unlink(place, touch.has_our_rights),
-            (Act::Rmdir, Some(place), _) => self.whole(place).map(|()| Answer::Continue),
+            (Act::Rmdir, Some(place), _) if self.is_moved_and_filled(place) => {
+                Ok(Answer::Refuse(ENOTEMPTY))
+            }
+            (Act::Rmdir, Some(place), _) => {
+                if node_of(place).is_some_and(|node| node.kind == Kind::Directory) {
+                    self.whole(place)?;
+                }
+                Ok(Answer::Continue)
+            }
             (Act::Make, Some(place), _) => self.made(place).map(|()| Answer::Continue),
             (Act::Attributes | Act::Times, Some(place), _) => {
                 self.dressed(place, touch.act).map(|()| Answer::Continue)
@@ -296,7 +304,7 @@ impl Recorder {
         let Some(node) = node_of(place).filter(|node| node.kind == Kind::File) else {
             return Ok(());
         };
-        let Some(origin) = self.content_origin(place, &node)? else {
+        let Some(origin) = self.inode_origin(place, &node)? else {
             return Ok(());
         };
         let dressed = match self.ledger.known.get(&origin) {
@@ -305,32 +313,73 @@ impl Recorder {
             None if self.ledger.is_in_new_directory(&origin) => return Ok(()),
             None => None,
         };
-        if node.is_shared {
-            self.secured.insert((node.identity.dev, node.identity.ino));
-            self.note(format!(
-                "`{}` has other names; undoing gives it its content back as a file of its own",
-                place.path().display()
-            ));
-        }
         let (image, bytes) = self.content(place, &node, dressed)?;
+        let written = node.is_shared.then_some(node.identity.ino);
+        self.note_first(&node, &origin);
         self.learn(
             Note::Whole {
                 path: origin,
                 image,
+                written,
             },
             bytes,
         )
     }
 
-    /// Finds under which name of before the content of a file is to be kept.
-    fn content_origin(&mut self, place: &Place, node: &Node) -> Result<Option<TargetPath>, Stop> {
+    /// Remembers under which name an inode of several names is noted.
+    fn note_first(&mut self, node: &Node, origin: &TargetPath) {
+        if node.is_shared && node.kind == Kind::File {
+            let key = (node.identity.dev, node.identity.ino);
+            self.firsts.insert(key, origin.clone());
+        }
+    }
+
+    /// Finds under which name of before an inode that changes in place is noted: all its names show the change, one
+    /// is enough to take it back.
+    fn inode_origin(&mut self, place: &Place, node: &Node) -> Result<Option<TargetPath>, Stop> {
         let origin = self.origin(place)?;
-        if !node.is_shared || self.ledger.aliases.is_empty() {
+        if !node.is_shared || node.kind != Kind::File {
             return Ok(origin);
+        }
+        let (dev, ino) = (node.identity.dev, node.identity.ino);
+        let first = self.firsts.get(&(dev, ino));
+        if let Some(first) = first.filter(|first| self.is_noted(first, ino)) {
+            return Ok(Some(first.clone()));
         }
         let path = TargetPath::new(place.path()).ok();
         let alias = path.and_then(|path| self.ledger.aliases.get(&path).cloned());
         Ok(alias.or(origin))
+    }
+
+    fn is_noted(&self, first: &TargetPath, ino: u64) -> bool {
+        match self.ledger.known.get(first) {
+            Some(Known::Dressed { identity, .. }) => identity.ino == ino,
+            Some(Known::Whole(_)) => self.ledger.written.get(first) == Some(&ino),
+            Some(Known::Absent) | None => false,
+        }
+    }
+
+    /// A file of several names that was written in place is about to lose one: its inode is kept beside its bytes.
+    fn keep_written(&mut self, place: &Place, node: &Node) -> Result<(), Stop> {
+        let key = (node.identity.dev, node.identity.ino);
+        let Some(first) = self.firsts.get(&key).cloned() else {
+            return Ok(());
+        };
+        let is_written = self.ledger.written.get(&first) == Some(&node.identity.ino);
+        if !node.is_shared || !is_written || self.ledger.shelved.contains_key(&first) {
+            return Ok(());
+        }
+        let depots = Arc::clone(&self.depots);
+        if let Some(image) = self.shelf.slotted(&*depots, place, node, None)? {
+            let shelved = Note::Shelved {
+                path: first,
+                image: image.clone(),
+            };
+            self.learn(shelved, Vec::new())?;
+            // If it cannot be, the slot stays empty, and what was in the file comes back as a file of its own.
+            let _linked = self.shelf.link(place, &image);
+        }
+        Ok(())
     }
 
     fn content(&mut self, place: &Place, node: &Node, dressed: Option<Meta>) -> Result<Kept, Stop> {
@@ -356,7 +405,7 @@ impl Recorder {
         let Some(node) = node_of(place) else {
             return Ok(());
         };
-        let Some(origin) = self.origin(place)? else {
+        let Some(origin) = self.inode_origin(place, &node)? else {
             return Ok(());
         };
         if self.ledger.known.contains_key(&origin) || self.ledger.is_in_new_directory(&origin) {
@@ -376,13 +425,27 @@ impl Recorder {
             return Ok(());
         }
         let meta = meta_of(place, &node)?;
-        let note = Note::Dressed {
+        self.note_first(&node, &origin);
+        let dressed = Note::Dressed {
             path: origin,
             node: node.kind,
             meta,
             identity: node.identity,
         };
-        self.learn(note, Vec::new())
+        self.learn(dressed, Vec::new())
+    }
+
+    /// Tells whether a directory stands here that had another name before and is not empty. Taking it away fails, and
+    /// must: what is known of it is that it moved.
+    fn is_moved_and_filled(&self, place: &Place) -> bool {
+        let Ok(path) = TargetPath::new(place.path()) else {
+            return false;
+        };
+        let is_moved = self
+            .ledger
+            .origin(&path)
+            .is_some_and(|origin| origin != path);
+        is_moved && is_filled(place).unwrap_or(false)
     }
 
     /// What stands at a name goes away or is replaced, and is no file.
@@ -390,7 +453,7 @@ impl Recorder {
         let Some(node) = node_of(place) else {
             return Ok(());
         };
-        let Some(origin) = self.to_keep(place)? else {
+        let Some(origin) = self.origin_to_keep(place)? else {
             return Ok(());
         };
         // The times of a directory whose entries went first are those it had before that.
@@ -402,6 +465,7 @@ impl Recorder {
                 Note::Whole {
                     path: origin,
                     image,
+                    written: None,
                 },
                 bytes,
             )?;
@@ -410,7 +474,7 @@ impl Recorder {
     }
 
     /// Gives the name of before if what stands there must be kept whole.
-    fn to_keep(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
+    fn origin_to_keep(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
         let Some(origin) = self.origin(place)? else {
             return Ok(None);
         };
@@ -434,7 +498,8 @@ impl Recorder {
         let Some(node) = node_of(place).filter(|node| node.kind != Kind::Directory) else {
             return Ok(Answer::Continue);
         };
-        let Some(origin) = self.to_keep(place)? else {
+        let Some(origin) = self.origin_to_keep(place)? else {
+            self.keep_written(place, &node)?;
             return Ok(Answer::Continue);
         };
         let is_inode = node.kind == Kind::File && node.identity.size > 0 || node.is_shared;
@@ -470,6 +535,7 @@ impl Recorder {
             Note::Whole {
                 path,
                 image: image.clone(),
+                written: None,
             },
             Vec::new(),
         )?;
@@ -480,13 +546,13 @@ impl Recorder {
         self.learn(Note::Forget(origin.clone()), Vec::new())?;
         if let (Some(Known::Dressed { node, identity, .. }), Some(meta)) = (was, before) {
             let path = origin.clone();
-            let note = Note::Dressed {
+            let again = Note::Dressed {
                 path,
                 node,
                 meta,
                 identity,
             };
-            self.learn(note, Vec::new())?;
+            self.learn(again, Vec::new())?;
         }
         Ok(false)
     }
@@ -514,6 +580,7 @@ impl Recorder {
             Note::Whole {
                 path: origin,
                 image,
+                written: None,
             },
             bytes,
         )
@@ -559,6 +626,9 @@ impl Recorder {
             Some(other) if other.identity.ino == node.identity.ino => return Ok(Answer::Continue),
             Some(_) if is_exchange => drop(self.origin(to)?),
             Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Ok(Answer::Continue),
+            Some(_) if node.kind == Kind::Directory && self.is_moved_and_filled(to) => {
+                return Ok(Answer::Refuse(ENOTEMPTY));
+            }
             Some(other) => self.replaced(to, &other)?,
         }
         let (Ok(source), Ok(target)) = (TargetPath::new(from.path()), TargetPath::new(to.path()))
@@ -595,8 +665,8 @@ impl Recorder {
         if node.kind == Kind::Directory || !is_inode {
             return self.whole(place);
         }
-        let Some(origin) = self.to_keep(place)? else {
-            return Ok(());
+        let Some(origin) = self.origin_to_keep(place)? else {
+            return self.keep_written(place, node);
         };
         let dressed = self.dressed_as(&origin);
         self.shelved_or_copied(place, node, origin, dressed)
@@ -838,12 +908,25 @@ const KERNEL_FILE_SYSTEMS: [i64; 12] = [
     0x6265_6570,
 ];
 
+const ENOTEMPTY: i32 = Errno::NOTEMPTY.raw_os_error();
 const EPERM: i32 = Errno::PERM.raw_os_error();
 const EIO: i32 = Errno::IO.raw_os_error();
 const EFBIG: i32 = Errno::FBIG.raw_os_error();
 
 fn node_of(place: &Place) -> Option<Node> {
     place.stat.as_ref().map(Node::of)
+}
+
+/// Tells whether a directory has entries.
+fn is_filled(place: &Place) -> Result<bool, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = openat(&place.dir, &place.name, flags, Mode::empty())?;
+    for entry in rustix::fs::Dir::read_from(dir)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn with_times(mut image: Image, times: Option<crate::file::recipe::Times>) -> Image {

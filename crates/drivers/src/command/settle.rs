@@ -17,6 +17,7 @@ use super::keep::with_meta;
 use super::ledger::{Known, Ledger, Standing};
 use super::log::read_log;
 use super::order::in_order;
+use super::rewrites::Rewriting;
 use crate::file::compare::differs_in_meta;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{digest_of, link_target, meta_of};
@@ -61,12 +62,14 @@ pub struct Settled {
 
 /// What was at a name.
 #[derive(Debug, Clone)]
-enum Before {
+pub(super) enum Before {
     Image(Image),
     /// Something that is still there, with this metadata.
     Dressed(Kind, Meta, Identity),
     /// Something that has another name now, untouched.
     MovedTo(TargetPath),
+    /// The same inode, with other bytes: that is told by itself.
+    Rewritten,
 }
 
 /// Settles what a log tells.
@@ -95,6 +98,7 @@ pub(crate) fn settle(
         id,
         before: BTreeMap::new(),
         look_at: BTreeSet::new(),
+        rewrites: BTreeMap::new(),
         contents: std::mem::take(&mut ledger.contents),
         firsts: HashMap::new(),
         last: None,
@@ -122,17 +126,19 @@ fn decide_pending(ledger: &mut Ledger) -> Result<(), FileError> {
     Ok(())
 }
 
-struct Settling<'t> {
+pub(super) struct Settling<'t> {
     tools: &'t Tools,
     id: OperationId,
-    known: HashMap<TargetPath, Known>,
-    ledger: Ledger,
-    before: BTreeMap<TargetPath, Before>,
+    pub(super) known: HashMap<TargetPath, Known>,
+    pub(super) ledger: Ledger,
+    pub(super) before: BTreeMap<TargetPath, Before>,
     /// Names of now that may stand for something new.
-    look_at: BTreeSet<TargetPath>,
+    pub(super) look_at: BTreeSet<TargetPath>,
+    /// Files with several names that were written in place, by the names of before.
+    pub(super) rewrites: BTreeMap<TargetPath, Rewriting>,
     contents: Vec<NewContent>,
     /// The first name of each inode that has several.
-    firsts: HashMap<(u64, u64), TargetPath>,
+    pub(super) firsts: HashMap<(u64, u64), TargetPath>,
     last: Option<Arc<Dir>>,
     copies: usize,
 }
@@ -199,7 +205,7 @@ impl Settling<'_> {
         for (origin, now) in moved {
             self.moved(&origin, &now, &names)?;
         }
-        Ok(())
+        self.find_rewritten()
     }
 
     /// Something of before has another name now.
@@ -230,7 +236,7 @@ impl Settling<'_> {
             && !names.keys().any(|path| path.is_below(now))
             && !self.known.contains_key(origin)
             && has_its_time
-            && (is_directory || self.node(origin)?.is_none());
+            && (is_directory || node.is_shared || self.node(origin)?.is_none());
         if is_simple {
             let to = Before::MovedTo(now.clone());
             self.before.insert(origin.clone(), to);
@@ -377,7 +383,7 @@ impl Settling<'_> {
             let (sorted, circular) = in_order(changes);
             let moves = circular.iter().filter_map(|change| match change {
                 Change::Move { from, to, .. } => Some((from.clone(), to.clone())),
-                Change::Set { .. } | Change::Retouch { .. } => None,
+                Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
             });
             let moves: Vec<_> = moves.collect();
             if moves.is_empty() {
@@ -392,7 +398,10 @@ impl Settling<'_> {
 
     /// Keeps the content of something that moved, instead of its move.
     fn keep_in_place(&mut self, from: &TargetPath, to: &TargetPath) -> Result<(), FileError> {
-        let image = self.kept_now(to, None)?;
+        let image = match self.rewrites.remove(from) {
+            Some(rewriting) => rewriting.image,
+            None => self.kept_now(to, None)?,
+        };
         let is_directory = image.is_directory();
         self.before.insert(from.clone(), Before::Image(image));
         self.look_at.insert(to.clone());
@@ -410,7 +419,9 @@ impl Settling<'_> {
     )]
     fn changes(&mut self) -> Result<(Vec<Change>, BTreeMap<TargetPath, Times>, Counts), FileError> {
         let mut counts = Counts::default();
-        let mut changes = Vec::new();
+        self.firsts.clear();
+        let mut changes = self.rewritten()?;
+        counts.changed += changes.len() as u64;
         let before = self.before.clone();
         let mut arrived: BTreeSet<TargetPath> = BTreeSet::new();
         for (path, what) in &before {
@@ -423,7 +434,6 @@ impl Settling<'_> {
         let mut look_at = self.look_at.clone();
         look_at.extend(before.keys().cloned());
         let mut parents = self.ledger.parents.clone();
-        self.firsts.clear();
         for path in look_at.into_iter().filter(|path| !arrived.contains(path)) {
             let was = before.get(&path);
             let found = self.compare(&path, was)?;
@@ -482,6 +492,7 @@ impl Settling<'_> {
             Some(Before::Dressed(kind, meta, identity)) => {
                 return self.retouched(path, *kind, meta, identity);
             }
+            Some(Before::Rewritten) => return Ok(None),
             Some(Before::MovedTo(_)) | None => Image::Absent,
         };
         if self.is_where_it_was(path, &before)? || self.is_as_scanned(path)? {
@@ -566,11 +577,14 @@ impl Settling<'_> {
             path: path.to_string(),
         };
         let node = place.node()?.ok_or_else(missing)?;
-        let is_dressed = (node.mode, node.uid, node.gid) == (wanted.mode, wanted.uid, wanted.gid)
-            && wanted
-                .times
-                .is_none_or(|times| times.mtime == node.times.mtime)
-            && differs_in_meta(&meta_of(&place, &node)?, &wanted, kind).is_none();
+        // What was written in place has another name, and is dressed with its bytes.
+        let is_written = self.is_written(node.identity.ino);
+        let is_dressed = is_written
+            || (node.mode, node.uid, node.gid) == (wanted.mode, wanted.uid, wanted.gid)
+                && wanted
+                    .times
+                    .is_none_or(|times| times.mtime == node.times.mtime)
+                && differs_in_meta(&meta_of(&place, &node)?, &wanted, kind).is_none();
         if !is_dressed {
             meta::write(place.handle()?, kind, &wanted, &path)?;
         }
@@ -671,11 +685,15 @@ impl Settling<'_> {
         let first = self.node(&to)?;
         let is_it = first.is_some_and(|first| first.identity.ino == node.identity.ino);
         let identity = Some(node.identity);
-        Ok((is_it && !self.before.contains_key(&to)).then_some(Image::Linked { to, identity }))
+        let is_there = match self.before.get(&to) {
+            None | Some(Before::Dressed(..) | Before::Rewritten) => true,
+            Some(Before::Image(_) | Before::MovedTo(_)) => false,
+        };
+        Ok((is_it && is_there).then_some(Image::Linked { to, identity }))
     }
 
     /// Finds a name in its open directory. The last directory stays open: names come sorted.
-    fn place(&mut self, path: &TargetPath) -> Result<Option<Place>, FileError> {
+    pub(super) fn place(&mut self, path: &TargetPath) -> Result<Option<Place>, FileError> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(None);
         };
@@ -697,7 +715,7 @@ impl Settling<'_> {
         Ok(Some(dir.place(name)))
     }
 
-    fn node(&mut self, path: &TargetPath) -> Result<Option<Node>, FileError> {
+    pub(super) fn node(&mut self, path: &TargetPath) -> Result<Option<Node>, FileError> {
         match self.place(path)? {
             Some(place) => place.node(),
             None => Ok(None),
@@ -740,11 +758,7 @@ impl Settling<'_> {
             let path = change.path().clone();
             identities.push(self.node(&path)?.map(|node| node.identity));
         }
-        let needed: BTreeSet<_> = changes
-            .iter()
-            .flat_map(Change::images)
-            .filter_map(Image::stored)
-            .collect();
+        let needed: BTreeSet<_> = changes.iter().flat_map(Change::stored).collect();
         let mut contents = self.contents;
         contents.retain(|content| needed.contains(&content.digest));
         contents.sort_by_key(|content| content.digest);
@@ -780,7 +794,9 @@ fn missing(path: &TargetPath) -> FileError {
 
 fn times_of(before: &Before) -> Option<Times> {
     match before {
-        Before::Image(Image::Directory { meta }) => meta.times,
+        Before::Image(Image::Directory { meta }) | Before::Dressed(Kind::Directory, meta, _) => {
+            meta.times
+        }
         _ => None,
     }
 }
@@ -793,12 +809,14 @@ fn count(change: Option<&Change>, counts: &mut Counts) {
             (_, true) => counts.deleted += 1,
             _ => counts.changed += 1,
         },
-        Some(Change::Move { .. } | Change::Retouch { .. }) => counts.changed += 1,
+        Some(Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. }) => {
+            counts.changed += 1;
+        }
     }
 }
 
 /// Says how metadata changed.
-fn redressed(path: &TargetPath, kind: Kind, was: &Meta, is: &Meta) -> Option<Change> {
+pub(super) fn redressed(path: &TargetPath, kind: Kind, was: &Meta, is: &Meta) -> Option<Change> {
     let (mut before, mut after) = (was.clone(), is.clone());
     // The times of a directory speak of its entries.
     let mtime = |meta: &Meta| meta.times.map(|times| times.mtime);

@@ -6,7 +6,8 @@ use backout_model::TargetPath;
 
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::error::FileError;
-use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta};
+use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
+use super::written::locate;
 
 /// How what is there relates to an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +29,14 @@ pub(crate) fn judge_all(
     completion: &FileCompletion,
 ) -> Result<Vec<State>, FileError> {
     let changes = &recipe.changes;
-    let set: HashSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
+    let rewritten = recipe.rewritten();
     let moves: HashMap<&TargetPath, &Change> = changes
         .iter()
         .filter(|change| matches!(change, Change::Move { .. }))
         .map(|change| (change.path(), change))
         .collect();
+    let set = changes.iter().filter_map(Change::set_path);
+    let set: HashSet<&TargetPath> = set.chain(moves.keys().copied()).collect();
     let mut not_yet: HashSet<TargetPath> = HashSet::new();
     let mut states = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
@@ -53,15 +56,26 @@ pub(crate) fn judge_all(
                 path,
                 after: Image::Absent,
                 ..
-            } if is_moved_onto(&moves, path, &set)? => State::After,
+            } if is_moved_onto(&moves, path, &set, &rewritten)? => State::After,
+            // It may not be where it belongs yet, or not any more.
+            Change::Rewrite {
+                path,
+                ino,
+                before,
+                after,
+            } => {
+                let current = Current::at(&locate(changes, path, *ino)?)?;
+                let left = completion.identity(index);
+                state(&current, &before.image(), &after.image(), left)?
+            }
             Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => {
-                judge(change, completion.identity(index), &set)?
+                judge(change, completion.identity(index), &set, &rewritten)?
             }
         };
         // A move that was cut short has what it replaced still under its old name.
         if let (State::After, Change::Move { from, replaced, .. }) = (&state, change)
             && !replaced.is_absent()
-            && Current::at(from)?.differs(replaced, None)?.is_none()
+            && is_at(&Current::at(from)?, replaced, &rewritten)?
         {
             not_yet.insert(from.clone());
         }
@@ -73,7 +87,7 @@ pub(crate) fn judge_all(
                     not_yet.insert(path.clone());
                 }
                 Change::Move { from, .. } => drop(not_yet.insert(from.clone())),
-                Change::Set { .. } | Change::Retouch { .. } => {}
+                Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => {}
             }
         }
         states.push(state);
@@ -86,9 +100,10 @@ fn is_moved_onto(
     moves: &HashMap<&TargetPath, &Change>,
     path: &TargetPath,
     set: &HashSet<&TargetPath>,
+    rewritten: &Numbers,
 ) -> Result<bool, FileError> {
     match moves.get(path) {
-        Some(change) => Ok(judge(change, None, set)? == State::After),
+        Some(change) => Ok(judge(change, None, set, rewritten)? == State::After),
         None => Ok(false),
     }
 }
@@ -103,20 +118,42 @@ fn judge(
     change: &Change,
     left: Option<&Identity>,
     set: &HashSet<&TargetPath>,
+    rewritten: &Numbers,
 ) -> Result<State, FileError> {
     match change {
         Change::Set {
             path,
             before,
             after,
-        } => state(&Current::at(path)?, before, after, left),
+        } => {
+            let current = Current::at(path)?;
+            match by_number(&current, (before, after), rewritten) {
+                Some(state) => Ok(state),
+                None => state(&current, before, after, left),
+            }
+        }
         Change::Move {
             from,
             to,
             node,
             identity,
             replaced,
-        } => judge_move((from, to), (*node, identity), replaced, set.contains(from)),
+        } => {
+            let is_reused = set.contains(from);
+            judge_move(
+                (from, to),
+                (*node, identity),
+                replaced,
+                rewritten,
+                is_reused,
+            )
+        }
+        Change::Rewrite {
+            path,
+            before,
+            after,
+            ..
+        } => state(&Current::at(path)?, &before.image(), &after.image(), left),
         Change::Retouch {
             path,
             before,
@@ -144,11 +181,37 @@ fn judge(
     }
 }
 
+/// Tells which side of a change is there, if one is a kept inode that the same recipe changes in place: that it is the
+/// one is all that can be asked of it.
+fn by_number(
+    current: &Current,
+    (before, after): (&Image, &Image),
+    rewritten: &Numbers,
+) -> Option<State> {
+    let number = current.node?.identity.ino;
+    let is_it = |image: &Image| match image {
+        Image::Kept { identity, .. } => identity.ino == number && rewritten.contains(&number),
+        _ => false,
+    };
+    match (is_it(before), is_it(after)) {
+        (true, _) => Some(State::Before),
+        (_, true) => Some(State::After),
+        (false, false) => None,
+    }
+}
+
+/// Tells whether an image is what is there.
+fn is_at(current: &Current, image: &Image, rewritten: &Numbers) -> Result<bool, FileError> {
+    let is_it = by_number(current, (image, &Image::Absent), rewritten).is_some();
+    Ok(is_it || current.differs(image, None)?.is_none())
+}
+
 /// `is_reused` says that the same recipe puts something else under the old name.
 fn judge_move(
     (from, to): (&TargetPath, &TargetPath),
     (kind, identity): (Kind, &Identity),
     replaced: &Image,
+    rewritten: &Numbers,
     is_reused: bool,
 ) -> Result<State, FileError> {
     let (old, new) = (Current::at(from)?, Current::at(to)?);
@@ -159,14 +222,15 @@ fn judge_move(
             .is_some_and(|node| node.identity.ino == identity.ino)
     };
     let by_number = has_number(&old) || has_number(&new);
+    let is_rewritten = rewritten.contains(&identity.ino);
     let is_it = |current: &Current| {
-        is_there(current, kind, identity) && (!by_number || has_number(current))
+        let is_there = is_rewritten || is_there(current, kind, identity);
+        is_there && (!by_number && !is_rewritten || has_number(current))
     };
     if is_it(&new) {
         // An exchange that was cut short leaves the replaced file under the old name.
         let is_free = old.node.is_none() || is_reused;
-        let is_exchanged =
-            !is_free && !replaced.is_absent() && old.differs(replaced, None)?.is_none();
+        let is_exchanged = !is_free && !replaced.is_absent() && is_at(&old, replaced, rewritten)?;
         if is_free || is_exchanged {
             return Ok(State::After);
         }
@@ -174,7 +238,7 @@ fn judge_move(
             why: format!("`{from}` exists again"),
         });
     }
-    if is_it(&old) && new.differs(replaced, None)?.is_none() {
+    if is_it(&old) && is_at(&new, replaced, rewritten)? {
         return Ok(State::Before);
     }
     let why = match &new.node {

@@ -13,7 +13,7 @@
 //! durable, needs no sync before that, and works for files that may not be linked.
 
 use std::collections::HashMap;
-use std::io::Read as _;
+use std::io::{Read as _, Seek as _};
 
 use backout_model::ports::NewContent;
 use backout_model::{Digest, OperationId, Slot, TargetPath};
@@ -21,7 +21,7 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 
 use super::any_bytes::AnyBytes;
 use super::error::{FileError, Naming as _};
-use super::recipe::{Image, Kind, Meta};
+use super::recipe::{Image, Kind, Meta, Written};
 use super::sys::{Dir, Node, Place, bytes, flags, meta};
 use super::tools::Tools;
 
@@ -134,11 +134,7 @@ impl<'t> Keeper<'t> {
                 path: place.path().to_string(),
             });
         }
-        let slot = Slot {
-            depot,
-            name: format!("{}-{}", self.id, self.slots),
-        };
-        self.slots += 1;
+        let slot = self.next_slot(depot);
         Ok(Some(Image::Kept {
             slot,
             node: node.kind,
@@ -238,6 +234,48 @@ impl<'t> Keeper<'t> {
         }
     }
 
+    /// Keeps what is in a file that is about to be written into, by value: the inode itself stays where it is.
+    pub(crate) fn keep_written(&mut self, place: &Place) -> Result<(Written, Node), FileError> {
+        let path = place.path();
+        for _ in 0..TRIES_MAX {
+            let missing = || FileError::NotFound {
+                path: path.to_string(),
+            };
+            let node = place.node()?.ok_or_else(missing)?;
+            let size = node.identity.size;
+            let has_holes = bytes::has_holes(&place.read()?, size);
+            let depot = self.depot_of(&place.dir)?.filter(|_| has_holes);
+            let meta = meta_of(place, &node)?;
+            let (digest, slot) = match depot {
+                Some(depot) => {
+                    let slot = self.next_slot(depot);
+                    (copy_into(self.tools, &slot, place, &meta)?, Some(slot))
+                }
+                None => (self.copy(place, &node)?, None),
+            };
+            if place.node()?.is_some_and(|now| now.is_still(&node, true)) {
+                let stored = slot.is_none();
+                let written = Written {
+                    digest,
+                    size,
+                    stored,
+                    slot,
+                    meta,
+                };
+                return Ok((written, node));
+            }
+        }
+        Err(FileError::Changed {
+            path: path.to_string(),
+        })
+    }
+
+    fn next_slot(&mut self, depot: TargetPath) -> Slot {
+        let name = format!("{}-{}", self.id, self.slots);
+        self.slots += 1;
+        Slot { depot, name }
+    }
+
     fn keep_bytes(
         &mut self,
         place: &Place,
@@ -332,6 +370,27 @@ impl<'t> Keeper<'t> {
         self.depots.insert(dir.path().clone(), usable.clone());
         Ok(usable)
     }
+}
+
+/// Makes a durable copy of a file in a slot, dressed alike, and tells which bytes it has.
+fn copy_into(
+    tools: &Tools,
+    slot: &Slot,
+    place: &Place,
+    wanted: &Meta,
+) -> Result<Digest, FileError> {
+    use rustix::fs::{Mode, OFlags, openat};
+    let (path, to) = (slot.path(), Dir::of(&slot.path())?);
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let made = openat(&to.dir, &to.name, flags, Mode::from_raw_mode(0o600));
+    let mut made = std::fs::File::from(made.naming(&path, "make")?);
+    bytes::clone_file(&place.read()?, &made).naming(&path, "write")?;
+    made.rewind().naming(&path, "read")?;
+    let (digest, _) = bytes::digest(&mut made).naming(&path, "read")?;
+    meta::write(&made, Kind::File, wanted, &path)?;
+    tools.syncs.file(&made, &path, "keep.file")?;
+    tools.syncs.dir(&to.dir, "depot.link")?;
+    Ok(digest)
 }
 
 /// What a file has that this process could not give to a new one.

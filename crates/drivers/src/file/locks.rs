@@ -28,7 +28,9 @@ impl Locks {
                 self.refuse_name(from, true)?;
                 self.refuse_name(to, true)
             }
-            Change::Retouch { path, .. } => self.refuse_name(path, false),
+            Change::Retouch { path, .. } | Change::Rewrite { path, .. } => {
+                self.refuse_name(path, false)
+            }
         }
     }
 

@@ -7,7 +7,8 @@
 //! large files are copied), `/proc`, and that nobody writes below its temporary names.
 //!
 //! A write never changes a file in place. The new state is staged beside the target, the old one is
-//! captured, and only an armed operation swaps the two, one name at a time, each in one step. Read `keep.rs`
+//! captured, and only an armed operation swaps the two, one name at a time, each in one step. The one exception
+//! is the way back of a command that wrote into a file with several names (`written.rs`). Read `keep.rs`
 //! for how the old state is kept, `execute/` for the swap, `undo/` for the way back, `recipe.rs` for the data.
 
 pub(crate) mod any_bytes;
@@ -31,6 +32,7 @@ pub(crate) mod sys;
 pub(crate) mod tools;
 mod undo;
 mod view;
+pub(crate) mod written;
 
 #[cfg(test)]
 mod tests;

@@ -13,9 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use super::any_bytes::AnyBytes;
 use super::error::FileError;
+pub(crate) use super::written::Written;
 
 /// The newest version of the body that this program writes and reads.
 pub(crate) const VERSION: u16 = 1;
+
+/// Numbers of inodes.
+pub(crate) type Numbers = std::collections::HashSet<u64>;
 
 /// The body of a file recipe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,13 +83,26 @@ pub(crate) enum Change {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<Kind>,
     },
+    /// The bytes of a file with several names change in place, and all its names show that.
+    Rewrite {
+        /// One of its names.
+        path: TargetPath,
+        /// Which inode it is.
+        ino: u64,
+        /// What was in it.
+        before: Written,
+        /// What comes to be in it.
+        after: Written,
+    },
 }
 
 impl Change {
     /// Gives the name that the change is about; for a move, the new one.
     pub(crate) const fn path(&self) -> &TargetPath {
         match self {
-            Self::Set { path, .. } | Self::Retouch { path, .. } => path,
+            Self::Set { path, .. } | Self::Retouch { path, .. } | Self::Rewrite { path, .. } => {
+                path
+            }
             Self::Move { to, .. } => to,
         }
     }
@@ -94,7 +111,7 @@ impl Change {
     pub(crate) const fn set_path(&self) -> Option<&TargetPath> {
         match self {
             Self::Set { path, .. } => Some(path),
-            Self::Move { .. } | Self::Retouch { .. } => None,
+            Self::Move { .. } | Self::Retouch { .. } | Self::Rewrite { .. } => None,
         }
     }
 
@@ -103,8 +120,23 @@ impl Change {
         match self {
             Self::Set { before, after, .. } => vec![before, after],
             Self::Move { replaced, .. } => vec![replaced],
-            Self::Retouch { .. } => Vec::new(),
+            Self::Retouch { .. } | Self::Rewrite { .. } => Vec::new(),
         }
+    }
+
+    /// Lists what was and comes to be in an inode that changes in place.
+    pub(crate) fn writings(&self) -> Vec<&Written> {
+        match self {
+            Self::Rewrite { before, after, .. } => vec![before, after],
+            Self::Set { .. } | Self::Move { .. } | Self::Retouch { .. } => Vec::new(),
+        }
+    }
+
+    /// Names the contents that the store must hold for it.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = Digest> {
+        let images = self.images().into_iter().filter_map(Image::stored);
+        let writings = self.writings().into_iter().filter(|written| written.stored);
+        images.chain(writings.map(|written| written.digest))
     }
 
     /// Tells whether the change puts a new directory where none was, whose entries arrive with it.
@@ -115,7 +147,9 @@ impl Change {
                 after: Image::Directory { .. },
                 ..
             } => !matches!(before, Image::Directory { .. }),
-            Self::Set { .. } | Self::Move { .. } | Self::Retouch { .. } => false,
+            Self::Set { .. } | Self::Move { .. } | Self::Retouch { .. } | Self::Rewrite { .. } => {
+                false
+            }
         }
     }
 }
@@ -215,6 +249,19 @@ impl Image {
             | Self::Special { meta, .. }
             | Self::Kept { meta, .. } => Some(meta),
             Self::Absent | Self::Linked { .. } => None,
+        }
+    }
+
+    /// Gives the slot that it is kept in.
+    pub(crate) const fn slot(&self) -> Option<&Slot> {
+        match self {
+            Self::Kept { slot, .. } => Some(slot),
+            Self::Absent
+            | Self::File { .. }
+            | Self::Symlink { .. }
+            | Self::Directory { .. }
+            | Self::Special { .. }
+            | Self::Linked { .. } => None,
         }
     }
 
@@ -337,20 +384,15 @@ pub(crate) struct FileCompletion {
 impl FileRecipe {
     /// Wraps the body, with the lists of contents and slots that the store needs.
     pub(crate) fn encode(&self) -> Result<Recipe, FileError> {
-        let images = || self.changes.iter().flat_map(Change::images);
-        let mut contents: Vec<_> = images().filter_map(Image::stored).collect();
+        let mut contents: Vec<_> = self.changes.iter().flat_map(Change::stored).collect();
         contents.sort_unstable();
         contents.dedup();
-        let mut slots: Vec<_> = images()
-            .filter_map(|image| match image {
-                Image::Kept { slot, .. } => Some(slot.clone()),
-                Image::Absent
-                | Image::File { .. }
-                | Image::Symlink { .. }
-                | Image::Directory { .. }
-                | Image::Special { .. }
-                | Image::Linked { .. } => None,
-            })
+        let images = self.changes.iter().flat_map(Change::images);
+        let writings = self.changes.iter().flat_map(Change::writings);
+        let mut slots: Vec<_> = images
+            .filter_map(Image::slot)
+            .chain(writings.filter_map(|written| written.slot.as_ref()))
+            .cloned()
             .collect();
         slots.sort_unstable();
         slots.dedup();
@@ -362,6 +404,15 @@ impl FileRecipe {
             slots,
             body,
         })
+    }
+
+    /// Gives the numbers of the inodes that change in place. Whatever else speaks of them knows them by that alone.
+    pub(crate) fn rewritten(&self) -> Numbers {
+        let numbers = self.changes.iter().filter_map(|change| match change {
+            Change::Rewrite { ino, .. } => Some(*ino),
+            Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
+        });
+        numbers.collect()
     }
 
     /// Reads a body of any version up to ours.

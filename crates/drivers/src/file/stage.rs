@@ -231,7 +231,10 @@ impl Staged {
                 material: &step.material,
                 staged: self,
             }),
-            Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
+            Change::Set { .. }
+            | Change::Move { .. }
+            | Change::Retouch { .. }
+            | Change::Rewrite { .. } => None,
         })
     }
 }

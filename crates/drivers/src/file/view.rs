@@ -10,7 +10,7 @@ use super::error::{FileError, Naming as _};
 use super::judge::{State, judge_all};
 use super::locks::Locks;
 use super::plan::targets_of;
-use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Meta};
+use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Meta, Written};
 use super::sys::{Dir, Place};
 use super::tools::Tools;
 use super::undo::without_directory;
@@ -118,7 +118,7 @@ fn brings(change: &Change) -> Option<&TargetPath> {
     match change {
         Change::Set { path, .. } => Some(path),
         Change::Move { from, .. } => Some(from),
-        Change::Retouch { .. } => None,
+        Change::Retouch { .. } | Change::Rewrite { .. } => None,
     }
 }
 
@@ -127,7 +127,7 @@ fn homeless(change: &Change, brought: &HashSet<&TargetPath>) -> Result<Option<St
     let (path, comes_back) = match change {
         Change::Set { path, before, .. } => (path, !before.is_absent()),
         Change::Move { from, .. } => (from, true),
-        Change::Retouch { .. } => return Ok(None),
+        Change::Retouch { .. } | Change::Rewrite { .. } => return Ok(None),
     };
     let is_there = || Ok::<_, FileError>(Current::at(path)?.place.is_some());
     let is_homeless = comes_back && !path.ancestors().any(|above| brought.contains(&above));
@@ -179,6 +179,16 @@ pub(crate) fn versions(tools: &Tools, effect: &Effect) -> Result<Vec<FileVersion
                 before: Version::Described(described(before)),
                 after: Version::Described(described(after)),
             }),
+            Change::Rewrite {
+                path,
+                before,
+                after,
+                ..
+            } => all.push(FileVersions {
+                path: path.clone(),
+                before: version_of(tools, path, before)?,
+                after: version_of(tools, path, after)?,
+            }),
         }
     }
     Ok(all)
@@ -186,6 +196,12 @@ pub(crate) fn versions(tools: &Tools, effect: &Effect) -> Result<Vec<FileVersion
 
 fn described(meta: &Meta) -> String {
     format!("mode {:04o}, owner {}:{}", meta.mode, meta.uid, meta.gid)
+}
+
+/// Shows what was or came to be in a file, from its copy if it has one.
+fn version_of(tools: &Tools, path: &TargetPath, written: &Written) -> Result<Version, FileError> {
+    let slot = written.slot.as_ref().map(backout_model::Slot::path);
+    version(tools, slot.as_ref().unwrap_or(path), &written.image())
 }
 
 fn version(tools: &Tools, path: &TargetPath, image: &Image) -> Result<Version, FileError> {

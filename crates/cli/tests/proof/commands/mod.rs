@@ -2,6 +2,7 @@
 
 mod bad_days;
 mod behaviour;
+mod links;
 mod programs;
 mod scan;
 mod stories;

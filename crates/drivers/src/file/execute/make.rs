@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::{Done, Run, SINGLE_SYNCS_MAX, Step};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::digest_of;
-use crate::file::recipe::{Change, Image, Kind, Meta};
+use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place, ToSync, bytes, meta, names};
 
@@ -80,28 +80,9 @@ impl Run<'_> {
                 self.dress(&place, *node, meta)?;
                 Ok(None)
             }
-            Image::Linked { to, identity } => {
-                // The first name may itself still be a temporary one, or stand for the file until another takes it.
-                let known = identity.map(|identity| identity.ino);
-                let is_there = known.is_some() && number_at(to)? == known;
-                let own = self.staged(to).filter(|_| !is_there);
-                let first = own.unwrap_or_else(|| to.clone());
-                names::link(&Dir::of(&first)?, &place)?;
-                self.done.push(Done::Made(index));
-                self.shared
-                    .extend(place.node()?.map(|node| node.identity.ino));
-                let is_it = |ino: u64| {
-                    place
-                        .node()
-                        .map(|node| node.is_some_and(|n| n.identity.ino == ino))
-                };
-                match identity {
-                    Some(identity) if !is_it(identity.ino)? => Err(FileError::Changed {
-                        path: to.to_string(),
-                    }),
-                    Some(_) | None => Ok(None),
-                }
-            }
+            Image::Linked { to, identity } => self
+                .make_name(index, &place, to, identity.as_ref())
+                .map(|()| None),
             Image::Kept {
                 slot,
                 node,
@@ -135,7 +116,7 @@ impl Run<'_> {
         let own = self
             .steps
             .iter()
-            .position(|step| step.change.path() == path);
+            .position(|step| step.change.set_path() == Some(path));
         if let Some(own) = own {
             return self.stages.get(own).cloned();
         }
@@ -143,11 +124,36 @@ impl Run<'_> {
             Change::Set {
                 path: tree, after, ..
             } => after.is_directory() && path.is_below(tree),
-            Change::Move { .. } | Change::Retouch { .. } => false,
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
         };
         let tree = self.steps.iter().rposition(is_brought)?;
         let (from, to) = (self.steps.get(tree)?.change.path(), self.stages.get(tree)?);
         path.rebase(from, to)
+    }
+
+    /// Gives a file another name, the temporary one.
+    fn make_name(
+        &mut self,
+        index: usize,
+        place: &Place,
+        to: &TargetPath,
+        identity: Option<&Identity>,
+    ) -> Result<(), FileError> {
+        // The first name may itself still be a temporary one, or stand for the file until another takes it.
+        let known = identity.map(|identity| identity.ino);
+        let is_there = known.is_some() && number_at(to)? == known;
+        let own = self.staged(to).filter(|_| !is_there);
+        let first = own.unwrap_or_else(|| to.clone());
+        names::link(&Dir::of(&first)?, place)?;
+        self.done.push(Done::Made(index));
+        let number = place.node()?.map(|node| node.identity.ino);
+        self.shared.extend(number);
+        if known.is_some() && number != known {
+            return Err(FileError::Changed {
+                path: to.to_string(),
+            });
+        }
+        Ok(())
     }
 
     fn make_file(
@@ -293,7 +299,11 @@ impl Run<'_> {
             // A directory that was removed by now has nothing left to sync.
             match Dir::open(&path) {
                 Ok(dir) => drop(dirs.insert(dir.node()?.identity.dev, dir)),
-                Err(FileError::NotFound { .. }) => {}
+                Err(
+                    FileError::NotFound { .. }
+                    | FileError::NotADirectory { .. }
+                    | FileError::ThroughSymlink { .. },
+                ) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -3,7 +3,8 @@
 //! ```text
 //! A  make     everything new stands under a temporary name beside its target, complete and synced
 //! B  swap     names change, each in one step: a free name is taken, a taken one exchanged for the new;
-//!             what is exchanged out is checked to be what was captured, else it goes straight back
+//!             what is exchanged out is checked to be what was captured, else it goes straight back;
+//!             a file with several names that a command wrote into is written into (`rewrite.rs`)
 //! C  check    an undo reads back what it put in place
 //! D  dispose  what was exchanged out moves into its slot or goes away
 //! E  settle   times of directories, then one sync per touched directory
@@ -15,6 +16,7 @@
 
 mod make;
 mod reverse;
+mod rewrite;
 mod secure;
 mod settle;
 mod swap;
@@ -26,7 +28,7 @@ use std::ffi::OsString;
 use backout_model::{OperationId, TargetPath};
 
 use super::error::FileError;
-use super::recipe::{Change, FileCompletion, Image, ParentTimes};
+use super::recipe::{Change, FileCompletion, Image, Numbers, ParentTimes};
 use super::stage::Material;
 use super::sys::Node;
 use super::tools::Tools;
@@ -99,6 +101,8 @@ enum Done {
     Moved(usize, bool),
     /// Metadata was changed in place.
     Retouched(usize),
+    /// Bytes were changed in place, or some of them.
+    Rewritten(usize),
     /// What was exchanged out moved into its slot.
     Parked(usize),
     /// What was exchanged out is gone; its image is in the store.
@@ -121,6 +125,8 @@ struct Run<'a> {
     purpose: Purpose,
     /// Inodes of several names that a step has touched by one of them.
     shared: HashSet<u64>,
+    /// Inodes that a step has changed in place, and that other steps may know by another name.
+    rewritten: Numbers,
     gaps: Vec<(TargetPath, String)>,
 }
 
@@ -144,6 +150,7 @@ pub(crate) fn run(
         depots: BTreeSet::new(),
         purpose,
         shared: HashSet::new(),
+        rewritten: Numbers::new(),
         gaps: Vec::new(),
     };
     // An undo has told how much there is when it began to judge.
@@ -200,7 +207,7 @@ fn taken_away(steps: &[Step]) -> HashMap<TargetPath, usize> {
     let paths = numbered.filter_map(|(index, step)| match &step.change {
         Change::Set { path, before, .. } => before.is_directory().then(|| (path.clone(), index)),
         Change::Move { from, .. } => Some((from.clone(), index)),
-        Change::Retouch { .. } => None,
+        Change::Retouch { .. } | Change::Rewrite { .. } => None,
     });
     paths.collect()
 }

@@ -114,6 +114,9 @@ impl Run<'_> {
                 };
                 meta::write(place.handle()?, node.kind, before, path).map(drop)
             }
+            (Done::Rewritten(_), Change::Rewrite { path, before, .. }) => {
+                self.put_back_written(path, before)
+            }
             (Done::Parked(index), _) => {
                 let Some((old, Image::Kept { slot, .. })) = self.exchanged_out(*index)? else {
                     return Ok(());
@@ -130,7 +133,7 @@ impl Run<'_> {
         let (image, at) = match change {
             Change::Set { before, .. } => (before, None),
             Change::Move { from, replaced, .. } => (replaced, Some(from.clone())),
-            Change::Retouch { .. } => return Ok(()),
+            Change::Retouch { .. } | Change::Rewrite { .. } => return Ok(()),
         };
         let stage = self.stages.get_mut(index);
         let previous = match (stage, at) {
@@ -182,6 +185,7 @@ impl Done {
             | Self::Withdrawn(index)
             | Self::Moved(index, _)
             | Self::Retouched(index)
+            | Self::Rewritten(index)
             | Self::Parked(index)
             | Self::Dropped(index) => *index,
         }

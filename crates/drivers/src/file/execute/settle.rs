@@ -22,10 +22,13 @@ impl Run<'_> {
                 continue;
             };
             let current = Current::at(path)?;
-            if matches!(
-                after,
-                Image::File { .. } | Image::Symlink { .. } | Image::Kept { .. }
-            ) && let Some(why) = current.differs(&as_shared(&current, after)?, None)?
+            let is_compared = match after {
+                Image::File { .. } | Image::Symlink { .. } => true,
+                Image::Kept { identity, .. } => !self.rewritten.contains(&identity.ino),
+                _ => false,
+            };
+            if is_compared
+                && let Some(why) = current.differs(&as_shared(&current, after)?, None)?
                 && !self.gaps.iter().any(|(other, _)| other == path)
             {
                 return Err(FileError::Damaged {
@@ -92,7 +95,11 @@ impl Run<'_> {
             // A directory that this very operation removed or moved is in its parent's sync.
             match Dir::open(path) {
                 Ok(dir) => self.tools.syncs.dir(&dir, self.sync_name(false))?,
-                Err(FileError::NotFound { .. } | FileError::NotADirectory { .. }) => {}
+                Err(
+                    FileError::NotFound { .. }
+                    | FileError::NotADirectory { .. }
+                    | FileError::ThroughSymlink { .. },
+                ) => {}
                 Err(error) => return Err(error),
             }
             self.tools.reach("file.dir-synced")?;

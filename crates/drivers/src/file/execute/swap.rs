@@ -34,6 +34,10 @@ impl Run<'_> {
                 from, to, replaced, ..
             } => {
                 self.rename(index, (from, to), replaced, (step.seen, step.seen_at_new))?;
+                // What was replaced has the old name now, and may have to make room there.
+                if !replaced.is_absent() && self.is_taken_later(index, from) {
+                    self.dispose(index)?;
+                }
             }
             Change::Retouch {
                 path,
@@ -43,6 +47,7 @@ impl Run<'_> {
             } => {
                 self.retouch(index, path, (before, after), step.seen)?;
             }
+            Change::Rewrite { path, after, .. } => self.rewrite(index, path, after, step.seen)?,
         }
         self.note_shared(step.seen);
         self.note_shared(step.seen_at_new);
@@ -140,6 +145,9 @@ impl Run<'_> {
             .and_then(Result::ok);
         let handle = place.handle()?;
         self.done.push(Done::Retouched(index));
+        if node.is_shared {
+            self.rewritten.insert(node.identity.ino);
+        }
         let mut wanted = after.clone();
         // Times are only put back where the change itself is an undo of one that set them.
         if !before.changes_times_to(after) {
@@ -162,7 +170,7 @@ impl Run<'_> {
     }
 
     /// Compares with what was captured.
-    fn check_seen(
+    pub(super) fn check_seen(
         &self,
         place: &Place,
         seen: Seen,
@@ -171,6 +179,10 @@ impl Run<'_> {
         let now = place.node()?;
         let is_same = match (seen, &now) {
             (Seen::Absent, None) => true,
+            // Of what our own steps wrote into, only the number is left to ask for.
+            (Seen::There(node), Some(now)) if self.rewritten.contains(&node.identity.ino) => {
+                now.identity.ino == node.identity.ino
+            }
             (Seen::There(node), Some(now)) => {
                 // Our own steps touch change times: of an inode that another of its names was taken from.
                 let is_touched = self.shared.contains(&node.identity.ino);
@@ -207,7 +219,8 @@ impl Run<'_> {
                 | Done::Exchanged(_)
                 | Done::Withdrawn(_)
                 | Done::Moved(..)
-                | Done::Retouched(_) => None,
+                | Done::Retouched(_)
+                | Done::Rewritten(_) => None,
             })
             .collect();
         let out: Vec<usize> = self
@@ -222,6 +235,7 @@ impl Run<'_> {
                 | Done::Placed(_)
                 | Done::Moved(_, false)
                 | Done::Retouched(_)
+                | Done::Rewritten(_)
                 | Done::Parked(_)
                 | Done::Dropped(_) => None,
             })
@@ -290,8 +304,18 @@ impl Run<'_> {
                 Ok(Some((stage, before)))
             }
             Change::Move { from, replaced, .. } => Ok(Some((Dir::of(from)?, replaced))),
-            Change::Retouch { .. } => Ok(None),
+            Change::Retouch { .. } | Change::Rewrite { .. } => Ok(None),
         }
+    }
+
+    /// Tells whether a later step puts something under a name.
+    fn is_taken_later(&self, index: usize, path: &TargetPath) -> bool {
+        let mut later = self.steps.iter().skip(index + 1);
+        later.any(|step| match &step.change {
+            Change::Set { path: other, .. } => other == path,
+            Change::Move { to, .. } => to == path,
+            Change::Retouch { .. } | Change::Rewrite { .. } => false,
+        })
     }
 
     /// Tells whether a later step takes away or moves a directory above this one.
@@ -321,7 +345,7 @@ pub(crate) fn exchange(stage: &Place, place: &Place) -> Result<(), FileError> {
         .naming(&stage.path(), "name")
 }
 
-fn changed(path: &TargetPath) -> FileError {
+pub(super) fn changed(path: &TargetPath) -> FileError {
     FileError::Changed {
         path: path.to_string(),
     }

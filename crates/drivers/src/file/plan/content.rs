@@ -138,9 +138,8 @@ impl Planner<'_> {
                         .and_then(|index| self.steps.get(*index));
                     match retouched.map(|step| &step.change) {
                         Some(Change::Retouch { after, .. }) => Ok(Some(after.clone())),
-                        Some(Change::Set { .. } | Change::Move { .. }) | None => {
-                            meta_of(&place, &node).map(Some)
-                        }
+                        Some(Change::Set { .. } | Change::Move { .. } | Change::Rewrite { .. })
+                        | None => meta_of(&place, &node).map(Some),
                     }
                 }
                 Kind::Directory => Err(FileError::IsADirectory { path: shown() }),

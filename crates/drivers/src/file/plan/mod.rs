@@ -189,7 +189,7 @@ impl<'t> Planner<'t> {
     fn untangle(&mut self, path: &TargetPath) -> Result<(), FileError> {
         let is_it = |step: &Step| match &step.change {
             Change::Move { to, node, .. } => to == path && *node == Kind::File,
-            Change::Set { .. } | Change::Retouch { .. } => false,
+            Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
         };
         let Some(index) = self.steps.iter().position(is_it) else {
             return Ok(());
@@ -288,7 +288,10 @@ impl<'t> Planner<'t> {
                 before: Image::Directory { .. },
                 ..
             } => other == path,
-            Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => false,
+            Change::Set { .. }
+            | Change::Move { .. }
+            | Change::Retouch { .. }
+            | Change::Rewrite { .. } => false,
         };
         let Some(index) = self.steps.iter().position(is_it) else {
             return false;
@@ -343,16 +346,18 @@ impl<'t> Planner<'t> {
     fn after(&self, index: usize) -> Option<&Image> {
         match self.steps.get(index).map(|step| &step.change) {
             Some(Change::Set { after, .. }) => Some(after),
-            Some(Change::Move { .. } | Change::Retouch { .. }) | None => None,
+            Some(Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. }) | None => {
+                None
+            }
         }
     }
 
     /// Forgets the planned steps about names below `path`.
     fn drop_below(&mut self, path: &TargetPath) -> Result<(), FileError> {
         let is_below = |step: &Step| match &step.change {
-            Change::Set { path: other, .. } | Change::Retouch { path: other, .. } => {
-                Ok(other.is_below(path))
-            }
+            Change::Set { path: other, .. }
+            | Change::Retouch { path: other, .. }
+            | Change::Rewrite { path: other, .. } => Ok(other.is_below(path)),
             Change::Move { from, to, .. } if from.is_below(path) || to.is_below(path) => {
                 Err(FileError::Entangled {
                     path: path.to_string(),
@@ -389,6 +394,7 @@ impl<'t> Planner<'t> {
                 Change::Set { path, .. } => drop(self.sets.insert(path.clone(), index)),
                 Change::Retouch { path, .. } => drop(self.retouches.insert(path.clone(), index)),
                 Change::Move { from, to, .. } => self.moves.push((from.clone(), to.clone())),
+                Change::Rewrite { .. } => {}
             }
         }
     }
@@ -419,7 +425,7 @@ impl<'t> Planner<'t> {
         self.steps.retain(|step| match &step.change {
             Change::Set { before, after, .. } => !(before.is_absent() && after.is_absent()),
             Change::Retouch { before, after, .. } => before != after,
-            Change::Move { .. } => true,
+            Change::Move { .. } | Change::Rewrite { .. } => true,
         });
         for (number, step) in self.steps.iter_mut().enumerate() {
             step.number = number;

@@ -29,12 +29,7 @@ pub(crate) fn prepared(
         changes,
         parents: parents.clone(),
     };
-    let needed: BTreeSet<_> = recipe
-        .changes
-        .iter()
-        .flat_map(Change::images)
-        .filter_map(Image::stored)
-        .collect();
+    let needed: BTreeSet<_> = recipe.changes.iter().flat_map(Change::stored).collect();
     let mut contents = keeper.contents;
     contents.retain(|content| needed.contains(&content.digest));
     contents.sort_by_key(|content| content.digest);
@@ -82,7 +77,9 @@ pub(crate) fn targets_of(change: &Change) -> Vec<Target> {
             let is_tree = *node == Kind::Directory;
             vec![target(from, is_tree), target(to, is_tree)]
         }
-        Change::Retouch { path, .. } => vec![target(path, false)],
+        Change::Retouch { path, .. } | Change::Rewrite { path, .. } => {
+            vec![target(path, false)]
+        }
     }
 }
 
@@ -106,7 +103,7 @@ pub(crate) fn parents_of<'c>(
                 paths.extend(from.parent());
                 paths.extend(to.parent());
             }
-            Change::Retouch { .. } => {}
+            Change::Retouch { .. } | Change::Rewrite { .. } => {}
         }
     }
     let mut parents = Vec::new();

@@ -3,6 +3,7 @@
 mod behaviour;
 mod fidelity;
 mod layer;
+mod rewriting;
 mod sequences;
 mod stories;
 mod suite;

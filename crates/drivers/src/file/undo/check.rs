@@ -25,18 +25,25 @@ pub(crate) fn check_kept(
     let Some((path, image)) = recipe.changes.iter().find_map(|change: &Change| {
         Some((change.path(), change.images().into_iter().find(is_it)?))
     }) else {
-        return Ok(None);
+        let writings = recipe.changes.iter().flat_map(Change::writings);
+        let found = writings
+            .into_iter()
+            .find(|it| it.slot.as_ref() == Some(slot));
+        let why = found.map(|written| written.lacks(tools)).transpose()?;
+        return Ok(why.flatten().map(|why| format!("cannot be used: {why}")));
     };
-    Ok(match obtain(tools, path, image, false)? {
-        Err(why) => Some(format!("cannot be used: {why}")),
-        Ok(obtained) => match obtained.image {
-            Image::Kept {
-                node: Kind::Directory,
-                ..
-            } => changed_below(slot.path().as_path()),
-            _ => None,
+    Ok(
+        match obtain(tools, path, image, false, &recipe.rewritten())? {
+            Err(why) => Some(format!("cannot be used: {why}")),
+            Ok(obtained) => match obtained.image {
+                Image::Kept {
+                    node: Kind::Directory,
+                    ..
+                } => changed_below(slot.path().as_path()),
+                _ => None,
+            },
         },
-    })
+    )
 }
 
 fn changed_below(top: &Path) -> Option<String> {

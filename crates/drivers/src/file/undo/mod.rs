@@ -11,6 +11,7 @@ mod obtain;
 mod prepare;
 pub(crate) mod recover;
 mod restore;
+mod rewrite;
 mod steps;
 
 use backout_model::{OutcomeKind, Target, TargetOutcome};

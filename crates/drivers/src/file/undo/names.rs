@@ -86,7 +86,7 @@ impl Undo<'_> {
                 why: format!("`{to}` is gone or something else"),
             });
         };
-        let obtained = match obtain(self.tools, to, replaced, false)? {
+        let obtained = match obtain(self.tools, to, replaced, false, &self.rewritten)? {
             Ok(obtained) => obtained,
             Err(why) => return Ok(OutcomeKind::Failed { why }),
         };
@@ -130,7 +130,7 @@ impl Undo<'_> {
                 path: other, after, ..
             } => other == path && after.is_absent(),
             Change::Move { from, .. } => from == path,
-            Change::Retouch { .. } => false,
+            Change::Retouch { .. } | Change::Rewrite { .. } => false,
         })
     }
 
@@ -143,13 +143,13 @@ impl Undo<'_> {
                 after,
                 before,
             } => other == path && after.is_absent() && !before.is_directory(),
-            Change::Move { .. } | Change::Retouch { .. } => false,
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
         };
         let index = self.steps.iter().position(makes_room)?;
         let step = self.steps.remove(index);
         match step.change {
             Change::Set { before, .. } => Some((before, step.seen)),
-            Change::Move { .. } | Change::Retouch { .. } => None,
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
 use crate::file::listing::listing;
-use crate::file::recipe::{Image, Kind};
+use crate::file::recipe::{Image, Kind, Numbers};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place};
 use crate::file::tools::Tools;
@@ -26,15 +26,21 @@ impl Obtained {
             note: None,
         }
     }
+
+    fn with_note(mut self, said: String) -> Self {
+        self.note = Some(said);
+        self
+    }
 }
 
 /// Checks that an image can be made. The inner error says why it cannot. With `anyway`, a kept inode that
-/// changed since is taken as it is.
+/// changed since is taken as it is; one of `rewritten` changes by the same effect, in place.
 pub(super) fn obtain(
     tools: &Tools,
     path: &TargetPath,
     image: &Image,
     anyway: bool,
+    rewritten: &Numbers,
 ) -> Result<Result<Obtained, String>, FileError> {
     match image {
         Image::Absent | Image::Symlink { .. } | Image::Directory { .. } | Image::Special { .. } => {
@@ -75,7 +81,7 @@ pub(super) fn obtain(
             )),
             Err(error) => Err(error.to_string()),
         }),
-        Image::Kept { .. } => obtain_kept(tools, path, image, anyway),
+        Image::Kept { .. } => obtain_kept(tools, path, image, anyway, rewritten),
     }
 }
 
@@ -84,6 +90,7 @@ fn obtain_kept(
     path: &TargetPath,
     image: &Image,
     anyway: bool,
+    rewritten: &Numbers,
 ) -> Result<Result<Obtained, String>, FileError> {
     let Image::Kept {
         slot,
@@ -102,16 +109,19 @@ fn obtain_kept(
         Err(error) => return Err(error),
     };
     let node = place.as_ref().map(Place::node).transpose()?.flatten();
+    let is_rewritten = rewritten.contains(&identity.ino);
     if let (Some(place), Some(node)) = (&place, node) {
         // A copy exists where other names could change the bytes: then stamps are not proof enough.
         let is_same = match copy {
+            _ if is_rewritten => node.identity.ino == identity.ino,
             Some(digest) if node.kind == Kind::File => digest_of(place)?.0 == *digest,
             Some(_) | None => node.is_kept(*kind, identity),
         };
         if is_same || (anyway && copy.is_none()) {
             let now = meta_of(place, &node)?;
             // By another of its names somebody may have given it another mode or owner, and that stands.
-            let is_dressed_anew = node.is_shared && differs_in_meta(&now, meta, *kind).is_some();
+            let is_dressed_anew =
+                node.is_shared && !is_rewritten && differs_in_meta(&now, meta, *kind).is_some();
             let said = said_of(path, is_same, is_dressed_anew);
             let image = Image::Kept {
                 slot: slot.clone(),
@@ -132,18 +142,17 @@ fn obtain_kept(
         }
     }
     let Some(digest) = copy else {
-        return Ok(Err(if node.is_some() {
-            "what was kept was changed since by a process that had it open".to_owned()
-        } else {
-            "what was kept is not in its depot any more".to_owned()
-        }));
+        let why = match node {
+            Some(_) => "what was kept was changed since by a process that had it open",
+            None => "what was kept is not in its depot any more",
+        };
+        return Ok(Err(why.to_owned()));
     };
-    let (digest, size, meta) = (*digest, identity.size, meta.clone());
     let file = Image::File {
-        digest,
-        size,
+        digest: *digest,
+        size: identity.size,
         stored: true,
-        meta,
+        meta: meta.clone(),
         without: None,
     };
     let why = match node {
@@ -151,12 +160,8 @@ fn obtain_kept(
         None => "the inode that was kept is gone",
     };
     let said = format!("`{path}` comes back as a file of its own: {why}");
-    Ok(
-        obtain(tools, path, &file, anyway)?.map(|obtained| Obtained {
-            note: Some(said),
-            ..obtained
-        }),
-    )
+    let obtained = obtain(tools, path, &file, anyway, rewritten)?;
+    Ok(obtained.map(|obtained| obtained.with_note(said)))
 }
 
 /// Says how a kept inode is not quite what it was.

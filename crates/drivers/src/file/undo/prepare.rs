@@ -13,7 +13,7 @@ use crate::file::judge::{State, judge_all};
 use crate::file::keep::Keeper;
 use crate::file::locks::Locks;
 use crate::file::plan::{parents_of, prepared};
-use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, ParentTimes};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers, ParentTimes};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
 use crate::file::tools::Tools;
@@ -42,6 +42,8 @@ pub(crate) fn prepare_undo(
             .iter()
             .map(|change| change.path().clone())
             .collect(),
+        rewritten: recipe.rewritten(),
+        changes: &recipe.changes,
     };
     undo.forget_trees_without_depot()?;
     let mut outcomes = Vec::new();
@@ -71,6 +73,10 @@ pub(super) struct Undo<'t> {
     pub(super) returning: HashMap<u64, TargetPath>,
     /// Every name that the effect changed.
     pub(super) listed: HashSet<TargetPath>,
+    /// The inodes that the effect changed in place.
+    pub(super) rewritten: Numbers,
+    /// All that the effect did.
+    pub(super) changes: &'t [Change],
 }
 
 impl Undo<'_> {
@@ -97,6 +103,9 @@ impl Undo<'_> {
                 after,
                 ..
             } => self.take_back_retouch(path, before, after, state),
+            Change::Rewrite {
+                path, ino, before, ..
+            } => self.take_back_rewrite((path, *ino), before, state),
         }
     }
 
@@ -123,7 +132,7 @@ impl Undo<'_> {
                 Some(path) == parent.as_ref() && after.is_directory()
             }
             Change::Move { to, .. } => Some(to) == parent.as_ref(),
-            Change::Retouch { .. } => false,
+            Change::Retouch { .. } | Change::Rewrite { .. } => false,
         };
         current.place.is_some() || self.steps.iter().any(is_parent)
     }
@@ -155,7 +164,7 @@ impl Undo<'_> {
                 let path = outcome.target.path();
                 let from = match &step.change {
                     Change::Move { from, .. } => Some(from),
-                    Change::Set { .. } | Change::Retouch { .. } => None,
+                    Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
                 };
                 path == step.change.path() || Some(path) == from
             };
@@ -239,7 +248,7 @@ fn put_back_times(
     }
 }
 
-/// Finds the files that an undo takes out of their slots.
+/// Finds the files that an undo takes out of their slots or writes into.
 fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
     let kept = recipe.changes.iter().filter_map(|change| match change {
         Change::Set {
@@ -247,6 +256,7 @@ fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
             before: Image::Kept { identity, node, .. },
             ..
         } if *node == Kind::File => Some((identity.ino, path.clone())),
+        Change::Rewrite { path, ino, .. } => Some((*ino, path.clone())),
         Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
     });
     kept.collect()
@@ -272,7 +282,9 @@ fn whole_trees(recipe: &FileRecipe) -> HashMap<TargetPath, bool> {
                 },
             ) if !to.is_below(&root) => drop(roots.remove(&root)),
             (Some(root), Change::Set { .. }) => drop(filled.insert(root)),
-            (Some(root), Change::Move { .. } | Change::Retouch { .. }) => drop(roots.remove(&root)),
+            (Some(root), Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. }) => {
+                roots.remove(&root);
+            }
             (None, change) if change.is_new_directory() => drop(roots.insert(path.clone(), true)),
             (None, _) => {}
         }

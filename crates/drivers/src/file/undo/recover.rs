@@ -36,7 +36,7 @@ pub(super) enum Aim {
 /// An effect being settled.
 pub(super) struct Settling<'t> {
     pub(super) tools: &'t Tools,
-    recipe: FileRecipe,
+    pub(super) recipe: FileRecipe,
     completion: FileCompletion,
     pub(super) has_completion: bool,
 }

@@ -69,7 +69,13 @@ impl Undo<'_> {
             });
         }
         let is_forced = self.on_conflict == OnConflict::Force;
-        let obtained = match obtain(self.tools, &current.path, before, is_forced)? {
+        let obtained = match obtain(
+            self.tools,
+            &current.path,
+            before,
+            is_forced,
+            &self.rewritten,
+        )? {
             Ok(obtained) => obtained,
             Err(why) => return Ok(OutcomeKind::Failed { why }),
         };
@@ -184,7 +190,10 @@ impl Undo<'_> {
                 meta,
                 copy,
                 entries,
-            } if node.is_kept(*kind, identity) || current.differs(after, None)?.is_none() => {
+            } if node.is_kept(*kind, identity)
+                || self.is_rewritten(node, identity)
+                || current.differs(after, None)?.is_none() =>
+            {
                 let is_free = Dir::of(&slot.path())?.node()?.is_none();
                 if is_free {
                     let image = Image::Kept {
@@ -231,6 +240,12 @@ impl Undo<'_> {
         }
         let (image, node) = self.keeper.keep(place)?;
         Ok(Ok((image, Seen::There(node))))
+    }
+
+    /// Tells whether it is the kept inode, changed in place by this very effect.
+    fn is_rewritten(&self, node: &Node, kept: &Identity) -> bool {
+        let number = node.identity.ino;
+        number == kept.ino && self.rewritten.contains(&number)
     }
 
     /// Tells whether a tree that this undo brings back holds the first name of an inode.
@@ -290,7 +305,7 @@ impl Undo<'_> {
             !self.steps.iter().any(|step| match &step.change {
                 Change::Set { path, after, .. } => *path == entry && after.is_absent(),
                 Change::Move { from, .. } => *from == entry,
-                Change::Retouch { .. } => false,
+                Change::Retouch { .. } | Change::Rewrite { .. } => false,
             })
         });
         Ok(names)

@@ -24,7 +24,11 @@ impl Settling<'_> {
         aim: Aim,
     ) -> Result<Result<Vec<Step>, OutcomeKind>, FileError> {
         match (state, aim) {
-            (State::Before, Aim::Before) | (State::After, Aim::After) => return Ok(Ok(Vec::new())),
+            (State::Before, Aim::Before) | (State::After, Aim::After)
+                if !self.is_untimely(change, aim)? =>
+            {
+                return Ok(Ok(Vec::new()));
+            }
             (State::Other { why }, _) if !self.is_torn(change)? => {
                 return Ok(Err(OutcomeKind::Conflict { why: why.clone() }));
             }
@@ -67,6 +71,20 @@ impl Settling<'_> {
                 };
                 retouch_step(index, path, was, wanted).map(|step| step.map(|step| vec![step]))
             }
+            Change::Rewrite {
+                path,
+                ino,
+                before,
+                after,
+            } => {
+                let (was, wanted) = if aim == Aim::Before {
+                    (after, before)
+                } else {
+                    (before, after)
+                };
+                self.rewrite_step((index, path, *ino), was, wanted)
+                    .map(|step| step.map(|step| vec![step]))
+            }
         }
     }
 
@@ -77,7 +95,7 @@ impl Settling<'_> {
         now: &Image,
         wanted: &Image,
     ) -> Result<Result<Step, OutcomeKind>, FileError> {
-        let obtained = match obtain(self.tools, path, wanted, true)? {
+        let obtained = match obtain(self.tools, path, wanted, true, &self.recipe.rewritten())? {
             Ok(obtained) => obtained,
             Err(why) => return Ok(Err(OutcomeKind::Failed { why })),
         };
@@ -159,18 +177,20 @@ impl Settling<'_> {
         path: &TargetPath,
         replaced: &Image,
     ) -> Result<Result<Step, OutcomeKind>, FileError> {
-        Ok(match obtain(self.tools, path, replaced, true)? {
-            Ok(obtained) => {
-                let (before, after) = (Image::Absent, obtained.image);
-                let change = Change::Set {
-                    path: path.clone(),
-                    before,
-                    after,
-                };
-                Ok(Step::new(index, change, obtained.material))
-            }
-            Err(why) => Err(OutcomeKind::Failed { why }),
-        })
+        Ok(
+            match obtain(self.tools, path, replaced, true, &self.recipe.rewritten())? {
+                Ok(obtained) => {
+                    let (before, after) = (Image::Absent, obtained.image);
+                    let change = Change::Set {
+                        path: path.clone(),
+                        before,
+                        after,
+                    };
+                    Ok(Step::new(index, change, obtained.material))
+                }
+                Err(why) => Err(OutcomeKind::Failed { why }),
+            },
+        )
     }
 
     /// Tells whether a name is free only because a change of two steps was cut short between them: a
@@ -197,6 +217,10 @@ impl Settling<'_> {
                 let old = Current::at(from)?.node;
                 let is_there = old.is_some_and(|old| old.is_kept(*node, identity));
                 Ok(is_free && is_there && !replaced.is_absent())
+            }
+            // Writing is not one step: what is in the inode may be neither.
+            Change::Rewrite { path, ino, .. } => {
+                Ok(!self.has_completion && self.located(path, *ino)?.is_some())
             }
             Change::Retouch { .. } => Ok(false),
         }

@@ -1,0 +1,120 @@
+//! Files with several names: what a command writes into one of them is undone in all, and they stay one file.
+
+use std::os::unix::fs::MetadataExt as _;
+
+use super::there_and_back;
+use crate::world::World;
+
+/// Two names of one file in different directories, with some bytes in it.
+fn linked(bytes: usize) -> World {
+    let world = World::in_memory();
+    std::fs::create_dir_all(world.path("d/e")).unwrap();
+    let content: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+    std::fs::write(world.path("a"), content).unwrap();
+    std::fs::hard_link(world.path("a"), world.path("d/b")).unwrap();
+    std::fs::write(world.path("other"), "other\n").unwrap();
+    world
+}
+
+fn number(world: &World, name: &str) -> u64 {
+    world.path(name).metadata().unwrap().ino()
+}
+
+/// Does it there and back for small and large files; both names must be the same inode as before in the end.
+fn both_ways(line: &str) {
+    for bytes in [0, 10, 5_000, 300_000] {
+        let world = linked(bytes);
+        let before = number(&world, "a");
+        there_and_back(&world, line);
+        let after = (number(&world, "a"), number(&world, "d/b"));
+        assert_eq!(after, (before, before), "{line}: {bytes} bytes");
+    }
+}
+
+#[test]
+fn writing_in_place() {
+    both_ways("echo more >> a");
+    both_ways("echo other > d/b");
+    both_ways("truncate -s 3 a; echo >> a");
+    both_ways("truncate -s 400000 d/b");
+    both_ways("printf xyz | dd of=a bs=1 seek=2 conv=notrunc status=none");
+    both_ways("printf xyz | dd of=a bs=1 seek=900000 conv=notrunc status=none");
+    both_ways(
+        "python3 -c 'f = open(\"d/b\", \"r+b\"); f.write(b\"new\"); f.seek(0, 2); f.write(b\"end\")'",
+    );
+}
+
+#[test]
+fn metadata_of_one_name() {
+    both_ways("touch -d 2020-01-02 a");
+    both_ways("chmod 600 d/b; touch a");
+    both_ways("setfattr -n user.x -v 1 a; echo x >> d/b; chmod 640 d/b");
+    both_ways("chmod 400 a; echo x >> d/b; touch -d 2001-01-01 a");
+}
+
+#[test]
+fn several_names_at_once() {
+    both_ways("echo one >> a; echo two >> d/b");
+    both_ways("echo one >> a; ln a d/c; echo two >> d/c; rm d/c");
+    both_ways("ln a 0; echo one >> a");
+    both_ways("ln d/b z; echo one >> z; chmod 600 z");
+    both_ways("echo one >> a; ln d/b d/e/new");
+    both_ways("ln other new; chmod 600 other");
+    both_ways("ln other d/new; setfattr -n user.n -v 1 d/new");
+}
+
+#[test]
+fn names_that_go_away() {
+    both_ways("echo one >> a; rm a");
+    both_ways("echo one >> a; rm d/b");
+    both_ways("rm a; echo one >> d/b");
+    both_ways("echo one >> a; rm a d/b");
+    both_ways("echo one >> a; mv other a");
+    both_ways("echo one >> a; rm a; echo two > a");
+    both_ways("echo one >> d/b; rm -r d");
+    both_ways("sed -i 1iline a; echo two >> d/b");
+}
+
+#[test]
+fn names_that_move() {
+    both_ways("echo one >> a; mv a c");
+    both_ways("mv a c; echo one >> c");
+    both_ways("echo one >> a; mv a other");
+    both_ways("echo one >> d/b; mv d f");
+    both_ways("mv d f; echo one >> f/b");
+    both_ways("echo one >> a; mv a d/e/a; echo two >> d/b; mv d/b b");
+    both_ways("echo one >> a; mv a c; rm c");
+    both_ways("echo one >> a; mv a c; mv other a");
+    both_ways("mv a c; echo new > a");
+    both_ways("rmdir a; mv a c");
+}
+
+#[test]
+fn holes_stay_holes() {
+    let world = linked(0);
+    let file = std::fs::File::create(world.path("a")).unwrap();
+    file.set_len(4 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"middle", 2 << 20).unwrap();
+    drop(file);
+    there_and_back(
+        &world,
+        "echo end >> d/b; printf start | dd of=a conv=notrunc status=none",
+    );
+    there_and_back(&world, "echo nothing else > a");
+}
+
+#[test]
+fn directories_that_move_onto_each_other() {
+    let world = World::in_memory();
+    for name in ["d/e/f", "g/a", "l/a"] {
+        std::fs::create_dir_all(world.path(name)).unwrap();
+    }
+    for line in [
+        "mv -T d/e g/a; echo 1 > d/e",
+        "mv -T l m; rmdir m; true",
+        "mkdir x; mv -T l m; mv -T x m; true",
+        "ln -s d s; mv -T l d/l; mv -T g s/l/a; true",
+    ] {
+        there_and_back(&world, line);
+    }
+}
