@@ -126,6 +126,18 @@ struct Unsettled {
     log: PathBuf,
 }
 
+/// Which part of a command's life is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The command itself.
+    Command {
+        /// Whether its words say that it writes nothing.
+        is_read_only: bool,
+    },
+    /// What it left running.
+    Background,
+}
+
 /// A command that is armed and not settled.
 #[derive(Debug)]
 struct ArmedCommand {
@@ -205,7 +217,14 @@ impl Engine {
             survivors: survivors.clone(),
             ..CommandEnd::default()
         };
-        let report = self.finish_command(armed, end, request.is_read_only)?;
+        let part = Part::Command {
+            is_read_only: request.is_read_only,
+        };
+        let report = self.finish_command(armed, end, part)?;
+        let report = report.ok_or_else(|| EngineError::Io {
+            action: "record the command",
+            source: std::io::Error::other("it has no record"),
+        })?;
         let back = watch.take_back();
         let watch = (!survivors.is_empty()).then_some(watch);
         Ok((report, watch, back))
@@ -229,7 +248,8 @@ impl Engine {
     }
 
     /// Watches what a command left running, until it ends. What it does is an operation of its own.
-    pub fn watch_on(&self, mut watch: Watch) -> Result<RunReport, EngineError> {
+    /// None if it changed nothing: then there is nothing to take back either.
+    pub fn watch_on(&self, mut watch: Watch) -> Result<Option<RunReport>, EngineError> {
         let start = watch.start.clone();
         let names = watch.survivors().join(", ");
         let summary = format!("left running by {}: {names}", start.words.join(" "));
@@ -244,7 +264,7 @@ impl Engine {
             duration_ms: millis(armed.began),
             ..CommandEnd::default()
         };
-        self.finish_command(armed, end, false)
+        self.finish_command(armed, end, Part::Background)
     }
 
     /// Makes the place of the log durable, before anything can happen that it would tell of.
@@ -313,8 +333,8 @@ impl Engine {
         &self,
         mut armed: ArmedCommand,
         mut end: CommandEnd,
-        is_read_only: bool,
-    ) -> Result<RunReport, EngineError> {
+        part: Part,
+    ) -> Result<Option<RunReport>, EngineError> {
         let id = armed.id;
         let mut notes = armed.recorder.notes();
         armed.recorder.sync().map_err(|source| EngineError::Io {
@@ -324,13 +344,17 @@ impl Engine {
         crash_point("run.ended");
         let settled = self.files.settle(id, armed.recorder)?;
         crash_point("run.settled");
+        if settled.is_nothing && part == Part::Background {
+            self.give_up(id, "it changed nothing");
+            return Ok(None);
+        }
         (end.created, end.changed, end.deleted) = (
             settled.counts.created,
             settled.counts.changed,
             settled.counts.deleted,
         );
         notes.extend(background_note(&end));
-        notes.extend(drift_note(&end, is_read_only));
+        notes.extend(drift_note(&end, part));
         let durability = if settled.is_nothing {
             Durability::Process
         } else {
@@ -348,14 +372,14 @@ impl Engine {
         self.store.append(&Entry { events, contents }, durability)?;
         crash_point("run.committed");
         self.forget_log(id);
-        Ok(RunReport {
+        Ok(Some(RunReport {
             id,
             summary: armed.summary,
             status,
             mode: armed.mode,
             end,
             notes,
-        })
+        }))
     }
 
     /// Says what a command did, as a record.
@@ -477,9 +501,10 @@ fn background_note(end: &CommandEnd) -> Option<String> {
 }
 
 /// What was read as harmless and was not.
-fn drift_note(end: &CommandEnd, is_read_only: bool) -> Option<String> {
+fn drift_note(end: &CommandEnd, part: Part) -> Option<String> {
     let changed = end.created + end.changed + end.deleted;
-    (is_read_only && changed > 0).then(|| {
+    let is_surprise = part == Part::Command { is_read_only: true } && changed > 0;
+    is_surprise.then(|| {
         format!("drift: by its words it only reads, but it changed {changed} names; see `backout classify`")
     })
 }

@@ -16,23 +16,35 @@ pub(crate) fn there_and_back(world: &World, line: &str) -> Tree {
     let before = world.tree();
     let output = world.run(&["run", "--", "bash", "-c", line]);
     assert!(output.status.success(), "{line}: {}", said(&output));
+    // Some programs leave a process behind that tidies up.
+    behaviour::wait_for(|| world.json(&["status"])["unfinished"] == serde_json::json!([]));
+    let id = newest_command(world);
     let after = world.tree();
     assert!(before != after, "{line}: it changed nothing");
     for _ in 0..2 {
-        undone(world, line, &before);
+        undone(world, line, &id, &before);
         let output = world.run(&["redo"]);
         assert!(output.status.success(), "{line}: {}", said(&output));
         let (now, after) = (world.tree().without_directory_times(), after.clone());
         let after = after.without_directory_times();
         assert!(now == after, "{line}: redo\n{}", now.difference(&after));
     }
-    undone(world, line, &before);
+    undone(world, line, &id, &before);
     world.check_store();
     after
 }
 
-fn undone(world: &World, line: &str, before: &Tree) {
-    let output = world.run(&["undo"]);
+/// The id of the newest command, not of what it left running.
+fn newest_command(world: &World) -> String {
+    let log = world.json(&["log", "-n", "20"]);
+    let operations = log["operations"].as_array().unwrap();
+    let is_it = |op: &&serde_json::Value| op["summary"].as_str().unwrap().starts_with("run ");
+    let found = operations.iter().find(is_it).unwrap();
+    found["id"].as_str().unwrap().to_owned()
+}
+
+fn undone(world: &World, line: &str, id: &str, before: &Tree) {
+    let output = world.run(&["undo", id, "--committed"]);
     assert!(output.status.success(), "{line}: {}", said(&output));
     let now = world.tree();
     assert!(now == *before, "{line}: undo\n{}", now.difference(before));
