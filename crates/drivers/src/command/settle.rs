@@ -171,6 +171,7 @@ impl Settling<'_> {
         for (origin, now) in moved {
             self.moved(&origin, &now, &names)?;
         }
+        self.find_renamed()?;
         self.find_rewritten()
     }
 

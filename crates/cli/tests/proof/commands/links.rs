@@ -87,6 +87,8 @@ fn names_that_move() {
     both_ways("echo one >> a; mv a c; mv other a");
     both_ways("mv a c; echo new > a");
     both_ways("rmdir a; mv a c");
+    both_ways("ln other c; rm other");
+    both_ways("ln a c; rm a; ln c d/e/c; rm c; mv d/e/c c");
 }
 
 #[test]
