@@ -10,7 +10,9 @@ use backout_capture::live::{Act, Answer, Observer, Place, Touch};
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Depots, WriteContents};
 use backout_model::{OperationId, TargetPath};
-use rustix::fs::{Mode, OFlags, RenameFlags, fstat, openat, renameat_with};
+use rustix::fs::{
+    Access, AtFlags, Mode, OFlags, RenameFlags, accessat, fstat, openat, renameat_with,
+};
 use rustix::io::Errno;
 
 use super::keep::{KeepError, Kept, Shelf, meta_of, with_meta};
@@ -232,15 +234,7 @@ impl Recorder {
             }
             (Act::Truncate, Some(place), _) => self.written(place).map(|()| Answer::Continue),
             (Act::Unlink, Some(place), _) => self.unlink(place, touch.has_our_rights),
-            (Act::Rmdir, Some(place), _) if self.is_moved_and_filled(place) => {
-                Ok(Answer::Refuse(ENOTEMPTY))
-            }
-            (Act::Rmdir, Some(place), _) => {
-                if node_of(place).is_some_and(|node| node.kind == Kind::Directory) {
-                    self.whole(place)?;
-                }
-                Ok(Answer::Continue)
-            }
+            (Act::Rmdir, Some(place), _) => self.rmdir(place),
             (Act::Make, Some(place), _) => self.made(place).map(|()| Answer::Continue),
             (Act::Attributes | Act::Times, Some(place), _) => {
                 self.dressed(place, touch.act).map(|()| Answer::Continue)
@@ -411,18 +405,14 @@ impl Recorder {
         if self.ledger.known.contains_key(&origin) || self.ledger.is_in_new_directory(&origin) {
             return Ok(());
         }
-        if node.kind == Kind::Directory && act == Act::Times {
+        if node.kind == Kind::Directory {
             if !self.ledger.parents.contains_key(&origin) {
-                let times = node.times;
-                self.learn(
-                    Note::Parent {
-                        path: origin,
-                        times,
-                    },
-                    Vec::new(),
-                )?;
+                let (path, times) = (origin.clone(), node.times);
+                self.learn(Note::Parent { path, times }, Vec::new())?;
             }
-            return Ok(());
+            if act == Act::Times {
+                return Ok(());
+            }
         }
         let meta = meta_of(place, &node)?;
         self.note_first(&node, &origin);
@@ -435,17 +425,15 @@ impl Recorder {
         self.learn(dressed, Vec::new())
     }
 
-    /// Tells whether a directory stands here that had another name before and is not empty. Taking it away fails, and
-    /// must: what is known of it is that it moved.
-    fn is_moved_and_filled(&self, place: &Place) -> bool {
-        let Ok(path) = TargetPath::new(place.path()) else {
-            return false;
-        };
-        let is_moved = self
-            .ledger
-            .origin(&path)
-            .is_some_and(|origin| origin != path);
-        is_moved && is_filled(place).unwrap_or(false)
+    /// A directory goes away, if it is empty. One that is not stays: it must not count as known when it moves later.
+    fn rmdir(&mut self, place: &Place) -> Result<Answer, Stop> {
+        if node_of(place).is_none_or(|node| node.kind != Kind::Directory) {
+            return Ok(Answer::Continue);
+        }
+        if is_filled(place) {
+            return Ok(Answer::Refuse(ENOTEMPTY));
+        }
+        self.whole(place).map(|()| Answer::Continue)
     }
 
     /// What stands at a name goes away or is replaced, and is no file.
@@ -626,7 +614,12 @@ impl Recorder {
             Some(other) if other.identity.ino == node.identity.ino => return Ok(Answer::Continue),
             Some(_) if is_exchange => drop(self.origin(to)?),
             Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Ok(Answer::Continue),
-            Some(_) if node.kind == Kind::Directory && self.is_moved_and_filled(to) => {
+            // Into itself: the kernel says no.
+            Some(_) if to.path().starts_with(from.path()) => return Ok(Answer::Continue),
+            Some(other) if other.kind == Kind::Directory && node.kind != Kind::Directory => {
+                return Ok(Answer::Refuse(EISDIR));
+            }
+            Some(other) if other.kind == Kind::Directory && is_filled(to) => {
                 return Ok(Answer::Refuse(ENOTEMPTY));
             }
             Some(other) => self.replaced(to, &other)?,
@@ -908,6 +901,7 @@ const KERNEL_FILE_SYSTEMS: [i64; 12] = [
     0x6265_6570,
 ];
 
+const EISDIR: i32 = Errno::ISDIR.raw_os_error();
 const ENOTEMPTY: i32 = Errno::NOTEMPTY.raw_os_error();
 const EPERM: i32 = Errno::PERM.raw_os_error();
 const EIO: i32 = Errno::IO.raw_os_error();
@@ -917,16 +911,18 @@ fn node_of(place: &Place) -> Option<Node> {
     place.stat.as_ref().map(Node::of)
 }
 
-/// Tells whether a directory has entries.
-fn is_filled(place: &Place) -> Result<bool, Errno> {
+/// Tells whether a directory has entries that this process may see, in a directory that it may write to: else the
+/// system itself says why it cannot go.
+fn is_filled(place: &Place) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let dir = openat(&place.dir, &place.name, flags, Mode::empty())?;
-    for entry in rustix::fs::Dir::read_from(dir)? {
-        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let may_write = accessat(&place.dir, ".", Access::WRITE_OK, AtFlags::EACCESS).is_ok();
+    let opened = openat(&place.dir, &place.name, flags, Mode::empty());
+    let Some(entries) = opened.and_then(rustix::fs::Dir::new).ok() else {
+        return false;
+    };
+    let is_entry = |name: &[u8]| name != b"." && name != b"..";
+    let mut names = entries.flatten();
+    may_write && names.any(|entry| is_entry(entry.file_name().to_bytes()))
 }
 
 fn with_times(mut image: Image, times: Option<crate::file::recipe::Times>) -> Image {

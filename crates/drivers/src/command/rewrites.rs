@@ -11,7 +11,7 @@ use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
 use crate::file::recipe::{Change, Image, Kind, Written};
-use crate::file::sys::Dir;
+use crate::file::sys::{Dir, Node, names};
 
 /// A file that was written in place.
 #[derive(Debug, Clone)]
@@ -46,6 +46,44 @@ impl Settling<'_> {
         Ok(())
     }
 
+    /// A file that got another name and lost the old one has moved: it need not be kept.
+    pub(super) fn find_renamed(&mut self) -> Result<(), FileError> {
+        for (name, origin) in self.ledger.aliases.clone() {
+            let Some(Known::Whole(image)) = self.known.get(&origin) else {
+                continue;
+            };
+            let Image::Kept {
+                slot,
+                node: kind,
+                identity,
+                meta,
+                ..
+            } = image.clone()
+            else {
+                continue;
+            };
+            let (kept, there) = (Dir::of(&slot.path())?, self.place(&name)?);
+            let (Some(kept_node), Some(place)) = (kept.node()?, there) else {
+                continue;
+            };
+            let is_it = place.node()?.is_some_and(|node| {
+                node.identity.ino == identity.ino && kept_node.identity.ino == identity.ino
+            });
+            let is_as_it_was = kept_node.is_kept(kind, &identity)
+                && differs_in_meta(&meta_of(&kept, &kept_node)?, &meta, kind).is_none();
+            let is_home = self
+                .node(&origin)?
+                .is_some_and(|node| node.identity.ino == identity.ino);
+            if is_it && is_as_it_was && !is_home && !self.is_arrived(&name) {
+                names::unlink(&kept)?;
+                self.look_at.insert(name.clone());
+                self.known.remove(&origin);
+                self.before.insert(origin, Before::MovedTo(name));
+            }
+        }
+        Ok(())
+    }
+
     /// Finds where an inode is that was written by a name of before, and what became of that name.
     fn find(
         &mut self,
@@ -55,7 +93,7 @@ impl Settling<'_> {
         let shelved = self.shelved(origin, ino)?;
         if let Some(node) = self.node(origin)?.filter(|node| node.identity.ino == ino) {
             if let Some(slot) = shelved.as_ref().and_then(Image::slot) {
-                crate::file::sys::names::unlink(&Dir::of(&slot.path())?)?;
+                names::unlink(&Dir::of(&slot.path())?)?;
             }
             let is_shared = node.is_shared || shelved.is_some();
             return Ok(is_shared.then(|| (origin.clone(), Before::Rewritten)));
@@ -64,10 +102,10 @@ impl Settling<'_> {
             let at = image.slot().map(backout_model::Slot::path);
             return Ok(at.map(|at| (at, Before::Image(image))));
         }
-        let mut names = self.look_at.clone();
-        names.extend(self.before.keys().cloned());
-        for name in names {
-            let is_it = |node: crate::file::sys::Node| node.identity.ino == ino && node.is_shared;
+        let mut all = self.look_at.clone();
+        all.extend(self.before.keys().cloned());
+        for name in all {
+            let is_it = |node: Node| node.identity.ino == ino && node.is_shared;
             if self.node(&name)?.is_some_and(is_it) && !self.is_arrived(&name) {
                 return Ok(Some((name.clone(), Before::MovedTo(name))));
             }

@@ -205,6 +205,7 @@ impl Settling<'_> {
         for (origin, now) in moved {
             self.moved(&origin, &now, &names)?;
         }
+        self.find_renamed()?;
         self.find_rewritten()
     }
 
@@ -220,7 +221,7 @@ impl Settling<'_> {
             self.known.get(origin),
             Some(Known::Absent | Known::Whole(_))
         ) {
-            return Ok(()); // all of it is known
+            return self.walk_new(now, names); // all of it is known
         }
         let Some(node) = self.node(now)? else {
             return Ok(());
@@ -794,9 +795,7 @@ fn missing(path: &TargetPath) -> FileError {
 
 fn times_of(before: &Before) -> Option<Times> {
     match before {
-        Before::Image(Image::Directory { meta }) | Before::Dressed(Kind::Directory, meta, _) => {
-            meta.times
-        }
+        Before::Image(Image::Directory { meta }) => meta.times,
         _ => None,
     }
 }

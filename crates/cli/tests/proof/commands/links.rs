@@ -87,6 +87,8 @@ fn names_that_move() {
     both_ways("echo one >> a; mv a c; mv other a");
     both_ways("mv a c; echo new > a");
     both_ways("rmdir a; mv a c");
+    both_ways("ln other c; rm other");
+    both_ways("ln a c; rm a; ln c d/e/c; rm c; mv d/e/c c");
 }
 
 #[test]
@@ -114,6 +116,10 @@ fn directories_that_move_onto_each_other() {
         "mv -T l m; rmdir m; true",
         "mkdir x; mv -T l m; mv -T x m; true",
         "ln -s d s; mv -T l d/l; mv -T g s/l/a; true",
+        "rmdir d; mv d k",
+        "rmdir d; touch d/new; chmod 700 d; mv d l/k; mv -T l g; true",
+        "setfattr -n user.n -v 1 g; touch g; chmod 700 g/a",
+        "mkdir -p n/m; mv -T n/m g/a; mv -T d g; mv -T d d/e/f; rm -r d; true",
     ] {
         there_and_back(&world, line);
     }

@@ -248,7 +248,7 @@ fn put_back_times(
     }
 }
 
-/// Finds the files that an undo takes out of their slots or writes into.
+/// Finds the files that an undo takes out of their slots, moves back or writes into.
 fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
     let kept = recipe.changes.iter().filter_map(|change| match change {
         Change::Set {
@@ -257,6 +257,12 @@ fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
             ..
         } if *node == Kind::File => Some((identity.ino, path.clone())),
         Change::Rewrite { path, ino, .. } => Some((*ino, path.clone())),
+        Change::Move {
+            from,
+            identity,
+            node,
+            ..
+        } if *node != Kind::Directory => Some((identity.ino, from.clone())),
         Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
     });
     kept.collect()
