@@ -84,6 +84,50 @@ impl Settling<'_> {
         Ok(())
     }
 
+    /// A file in a slot that has other names still must not be dressed there: they would show it. Its way back is.
+    pub(super) fn find_redressed(&mut self) -> Result<(), FileError> {
+        let mut kept: Vec<_> = self.before.clone().into_iter().collect();
+        kept.retain(|(_, before)| {
+            matches!(before, Before::Image(Image::Kept { node, .. }) if *node == Kind::File)
+        });
+        for (origin, before) in kept {
+            let Before::Image(Image::Kept {
+                slot,
+                identity,
+                meta,
+                ..
+            }) = before
+            else {
+                continue;
+            };
+            let place = Dir::of(&slot.path())?;
+            let number = identity.ino;
+            let shared = place.node()?.filter(|node| node.is_shared);
+            let Some(node) = shared.filter(|_| !self.is_written(number)) else {
+                continue;
+            };
+            let home = self.node(&origin)?.map(|node| node.identity.ino);
+            let times = meta.times.map(|times| times.mtime);
+            let is_dressed = times == Some(node.times.mtime)
+                && differs_in_meta(&meta_of(&place, &node)?, &meta, Kind::File).is_none();
+            if node.identity.ino != number || home == Some(number) || is_dressed {
+                continue;
+            }
+            let (digest, size) = digest_of(&place)?;
+            let image = Image::File {
+                digest,
+                size,
+                stored: false,
+                meta,
+                without: None,
+            };
+            self.ledger.written.insert(origin.clone(), number);
+            let (ino, at) = (number, slot.path());
+            self.rewrites.insert(origin, Rewriting { ino, image, at });
+        }
+        Ok(())
+    }
+
     /// Finds where an inode is that was written by a name of before, and what became of that name.
     fn find(
         &mut self,
@@ -126,6 +170,13 @@ impl Settling<'_> {
         Ok(is_it.then(|| image.clone()))
     }
 
+    /// Tells whether an inode is in a slot, by another of its names.
+    fn is_kept(&self, ino: u64) -> bool {
+        self.before.values().any(|before| {
+            matches!(before, Before::Image(Image::Kept { identity, .. }) if identity.ino == ino)
+        })
+    }
+
     /// Tells whether something else of before has this name now.
     fn is_arrived(&self, name: &TargetPath) -> bool {
         let is_it = |before: &Before| matches!(before, Before::MovedTo(to) if to == name);
@@ -162,7 +213,8 @@ impl Settling<'_> {
             let is_same = before.digest == after.digest;
             let is_alike = mtime(&before) == mtime(&after)
                 && differs_in_meta(&after.meta, &before.meta, Kind::File).is_none();
-            match (is_same, is_home) {
+            // A slot that holds it too knows it by its number, if the change is told as one of the inode.
+            match (is_same, is_home && !self.is_kept(rewriting.ino)) {
                 (true, true) => {
                     changes.extend(redressed(&path, Kind::File, &before.meta, &after.meta));
                 }

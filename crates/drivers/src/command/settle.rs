@@ -206,7 +206,8 @@ impl Settling<'_> {
             self.moved(&origin, &now, &names)?;
         }
         self.find_renamed()?;
-        self.find_rewritten()
+        self.find_rewritten()?;
+        self.find_redressed()
     }
 
     /// Something of before has another name now.

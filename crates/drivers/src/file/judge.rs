@@ -7,7 +7,7 @@ use backout_model::TargetPath;
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
-use super::written::locate;
+use super::written::{Written, locate};
 
 /// How what is there relates to an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,11 @@ pub(crate) fn judge_all(
             } => {
                 let current = Current::at(&locate(changes, path, *ino)?)?;
                 let left = completion.identity(index);
-                state(&current, &before.image(), &after.image(), left)?
+                match state(&current, &before.image(), &after.image(), left)? {
+                    // The same bytes at another time.
+                    State::After if is_of_before(&current, before, after) => State::Before,
+                    state => state,
+                }
             }
             Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => {
                 judge(change, completion.identity(index), &set, &rewritten)?
@@ -179,6 +183,15 @@ fn judge(
             }
         }
     }
+}
+
+/// Tells whether only the time of a file changed, and has changed back.
+fn is_of_before(current: &Current, before: &Written, after: &Written) -> bool {
+    let mtime = |written: &Written| written.meta.times.map(|times| times.mtime);
+    let now = current.node.map(|node| node.times.mtime);
+    let is_alike = before.digest == after.digest
+        && differs_in_meta(&before.meta, &after.meta, Kind::File).is_none();
+    is_alike && mtime(before) == now && mtime(after) != now
 }
 
 /// Tells which side of a change is there, if one is a kept inode that the same recipe changes in place: that it is the

@@ -52,6 +52,13 @@ impl Written {
         }
     }
 
+    /// Tells whether these are the bytes of a file already.
+    pub(crate) fn is_in(&self, place: &Place) -> Result<bool, FileError> {
+        let path = place.path();
+        let (digest, _) = bytes::digest(&mut place.read()?).naming(&path, "read")?;
+        Ok(digest == self.digest)
+    }
+
     /// Says why it cannot be written again, if it cannot.
     pub(crate) fn lacks(&self, tools: &Tools) -> Result<Option<String>, FileError> {
         if let Some(slot) = &self.slot {
@@ -61,8 +68,7 @@ impl Written {
                     "what was kept is not in its depot any more".to_owned(),
                 ));
             };
-            let (digest, _) = bytes::digest(&mut place.read()?).naming(&slot.path(), "read")?;
-            let is_same = digest == self.digest;
+            let is_same = self.is_in(place)?;
             return Ok((!is_same).then(|| "what was kept was changed since".to_owned()));
         }
         if !self.stored {

@@ -88,6 +88,11 @@ fn names_that_move() {
     both_ways("mv a c; echo new > a");
     both_ways("rmdir a; mv a c");
     both_ways("ln other c; rm other");
+    both_ways("ln other c; rm other; echo new > other; chmod 600 c");
+    both_ways("ln other c; ln other z; chmod 600 other; rm other");
+    both_ways("chmod 600 a; rm a");
+    both_ways("touch d/b; mv other a; rm d/b");
+    both_ways("rm a; touch d/b");
     both_ways("ln a c; rm a; ln c d/e/c; rm c; mv d/e/c c");
 }
 

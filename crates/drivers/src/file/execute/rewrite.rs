@@ -28,9 +28,12 @@ impl Run<'_> {
         self.rewritten.insert(node.identity.ino);
         let file = open_to_write(&place, &node)?;
         self.tools.reach("file.rewrite")?;
-        after.pour(self.tools, &file, path, &|| {
-            self.tools.reach("file.rewriting")
-        })?;
+        // Only what is around the bytes may have changed.
+        if !after.is_in(&place)? {
+            after.pour(self.tools, &file, path, &|| {
+                self.tools.reach("file.rewriting")
+            })?;
+        }
         self.tools.reach("file.rewritten")?;
         let gaps = meta::write(&file, Kind::File, &after.meta, path)?;
         if !gaps.is_empty() {
@@ -59,7 +62,9 @@ impl Run<'_> {
         let place = Dir::of(path)?;
         let node = place.node()?.ok_or_else(|| changed(path))?;
         let file = open_to_write(&place, &node)?;
-        before.pour(self.tools, &file, path, &|| Ok(()))?;
+        if !before.is_in(&place)? {
+            before.pour(self.tools, &file, path, &|| Ok(()))?;
+        }
         meta::write(&file, Kind::File, &before.meta, path)?;
         self.tools.syncs.file(&file, path, self.sync_name(true))
     }

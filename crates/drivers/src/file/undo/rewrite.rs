@@ -35,7 +35,9 @@ impl Undo<'_> {
                 why: "it is gone, or no file any more".to_owned(),
             });
         };
-        if let Some(why) = before.lacks(self.tools)? {
+        if !before.is_in(place)?
+            && let Some(why) = before.lacks(self.tools)?
+        {
             return Ok(OutcomeKind::Failed { why });
         }
         let (now, node) = self.keeper.keep_written(place)?;
@@ -93,10 +95,13 @@ impl Settling<'_> {
         wanted: &Written,
     ) -> Result<Result<Step, OutcomeKind>, FileError> {
         let failed = |why: String| Ok(Err(OutcomeKind::Failed { why }));
-        let Some(node) = Current::at(&locate(&self.recipe.changes, path, ino)?)?.node else {
+        let current = Current::at(&locate(&self.recipe.changes, path, ino)?)?;
+        let (Some(place), Some(node)) = (&current.place, current.node) else {
             return failed("it is gone".to_owned());
         };
-        if let Some(why) = wanted.lacks(self.tools)? {
+        if !wanted.is_in(place)?
+            && let Some(why) = wanted.lacks(self.tools)?
+        {
             return failed(why);
         }
         let change = Change::Rewrite {
