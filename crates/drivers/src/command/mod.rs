@@ -17,12 +17,16 @@
 //! - A command that is over is an operation on files like any other: undo, redo, diff, conflicts, garbage collection are
 //!   the file driver's.
 
+mod acts;
+mod guard;
 mod keep;
 mod ledger;
 mod log;
+mod look;
 mod moves;
 mod order;
 mod recorder;
+mod renames;
 mod rewrites;
 mod scan;
 mod settle;

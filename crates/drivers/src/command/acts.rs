@@ -1,0 +1,295 @@
+//! What is kept before each kind of call: names that come to be, contents that are written, metadata that changes.
+
+use std::sync::Arc;
+
+use backout_capture::live::{Act, Answer, Place, Touch};
+use backout_model::TargetPath;
+use rustix::fs::fstat;
+
+use super::keep::{KeepError, Kept, meta_of, with_meta};
+use super::ledger::Known;
+use super::log::Note;
+use super::recorder::{ENOTEMPTY, Recorder, Stop, is_filled, node_of, with_times};
+use crate::file::recipe::{Kind, Meta};
+use crate::file::sys::Node;
+
+impl Recorder {
+    pub(super) fn act(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
+        let (first, second) = (touch.first.as_ref(), touch.second.as_ref());
+        match (touch.act, first, second) {
+            (Act::Open { creates, writes }, Some(place), _) => {
+                match node_of(place) {
+                    None if creates => self.made(place)?,
+                    Some(_) if writes => self.written(place)?,
+                    _ => {}
+                }
+                Ok(Answer::Continue)
+            }
+            (Act::Truncate, Some(place), _) => self.written(place).map(|()| Answer::Continue),
+            (Act::Unlink, Some(place), _) => self.unlink(place, touch.has_our_rights),
+            (Act::Rmdir, Some(place), _) => self.rmdir(place),
+            (Act::Make, Some(place), _) => self.made(place).map(|()| Answer::Continue),
+            (Act::Attributes | Act::Times, Some(place), _) => {
+                self.dressed(place, touch.act).map(|()| Answer::Continue)
+            }
+            (Act::Link, Some(old), Some(new)) => self.link(old, new),
+            (Act::Rename { flags }, Some(from), Some(to)) => {
+                self.rename(from, to, flags, touch.has_our_rights)
+            }
+            (Act::Read, Some(place), _) => self.read(place),
+            _ => Ok(Answer::Continue),
+        }
+    }
+
+    /// Gives the name of before, if it is worth learning something about it.
+    pub(super) fn origin(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
+        let Ok(path) = TargetPath::new(place.path()) else {
+            return Ok(None);
+        };
+        let origin = self.ledger.origin(&path);
+        let parent = path.parent().and_then(|parent| self.ledger.origin(&parent));
+        if let Some(parent) = parent {
+            self.parent(place, parent)?;
+        }
+        Ok(origin)
+    }
+
+    /// Notes the times of a directory before its entries change for the first time.
+    pub(super) fn parent(&mut self, place: &Place, origin: TargetPath) -> Result<(), Stop> {
+        let is_new = self.ledger.known.get(&origin) == Some(&Known::Absent);
+        if is_new || self.ledger.parents.contains_key(&origin) {
+            return Ok(());
+        }
+        if let Ok(stat) = fstat(&place.dir) {
+            let times = Node::of(&stat).times;
+            self.learn(
+                Note::Parent {
+                    path: origin,
+                    times,
+                },
+                Vec::new(),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A name comes to be where nothing was.
+    pub(super) fn made(&mut self, place: &Place) -> Result<(), Stop> {
+        if place.stat.is_some() {
+            return Ok(()); // it will be refused
+        }
+        if let Some(origin) = self.origin(place)?
+            && !self.ledger.known.contains_key(&origin)
+        {
+            self.learn(Note::Absent(origin), Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// A file is about to be written in place.
+    pub(super) fn written(&mut self, place: &Place) -> Result<(), Stop> {
+        let Some(node) = node_of(place).filter(|node| node.kind == Kind::File) else {
+            return Ok(());
+        };
+        let Some(origin) = self.inode_origin(place, &node)? else {
+            return Ok(());
+        };
+        let dressed = match self.ledger.known.get(&origin) {
+            Some(Known::Absent | Known::Whole(_)) => return Ok(()),
+            Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
+            None if self.ledger.is_in_new_directory(&origin) => return Ok(()),
+            None => None,
+        };
+        let (image, bytes) = self.content(place, &node, dressed)?;
+        let written = node.is_shared.then_some(node.identity.ino);
+        self.note_first(&node, &origin);
+        self.learn(
+            Note::Whole {
+                path: origin,
+                image,
+                written,
+            },
+            bytes,
+        )
+    }
+
+    /// Remembers under which name an inode of several names is noted.
+    pub(super) fn note_first(&mut self, node: &Node, origin: &TargetPath) {
+        if node.is_shared && node.kind == Kind::File {
+            let key = (node.identity.dev, node.identity.ino);
+            self.firsts.insert(key, origin.clone());
+        }
+    }
+
+    /// Finds under which name of before an inode that changes in place is noted: all its names show the change, one
+    /// is enough to take it back.
+    pub(super) fn inode_origin(
+        &mut self,
+        place: &Place,
+        node: &Node,
+    ) -> Result<Option<TargetPath>, Stop> {
+        let origin = self.origin(place)?;
+        if !node.is_shared || node.kind != Kind::File {
+            return Ok(origin);
+        }
+        let (dev, ino) = (node.identity.dev, node.identity.ino);
+        let first = self.firsts.get(&(dev, ino));
+        if let Some(first) = first.filter(|first| self.is_noted(first, ino)) {
+            return Ok(Some(first.clone()));
+        }
+        let path = TargetPath::new(place.path()).ok();
+        let alias = path.and_then(|path| self.ledger.aliases.get(&path).cloned());
+        Ok(alias.or(origin))
+    }
+
+    pub(super) fn is_noted(&self, first: &TargetPath, ino: u64) -> bool {
+        match self.ledger.known.get(first) {
+            Some(Known::Dressed { identity, .. }) => identity.ino == ino,
+            Some(Known::Whole(_)) => self.ledger.written.get(first) == Some(&ino),
+            Some(Known::Absent) | None => false,
+        }
+    }
+
+    /// A file of several names that was written in place is about to lose one: its inode is kept beside its bytes.
+    pub(super) fn keep_written(&mut self, place: &Place, node: &Node) -> Result<(), Stop> {
+        let key = (node.identity.dev, node.identity.ino);
+        let Some(first) = self.firsts.get(&key).cloned() else {
+            return Ok(());
+        };
+        let is_written = self.ledger.written.get(&first) == Some(&node.identity.ino);
+        if !node.is_shared || !is_written || self.ledger.shelved.contains_key(&first) {
+            return Ok(());
+        }
+        let depots = Arc::clone(&self.depots);
+        if let Some(image) = self.shelf.slotted(&*depots, place, node, None)? {
+            let shelved = Note::Shelved {
+                path: first,
+                image: image.clone(),
+            };
+            self.learn(shelved, Vec::new())?;
+            // If it cannot be, the slot stays empty, and what was in the file comes back as a file of its own.
+            let _linked = self.shelf.link(place, &image);
+        }
+        Ok(())
+    }
+
+    pub(super) fn content(
+        &mut self,
+        place: &Place,
+        node: &Node,
+        dressed: Option<Meta>,
+    ) -> Result<Kept, Stop> {
+        match self.shelf.by_value(place, node) {
+            Ok(Some((image, bytes))) => return Ok((with_meta(image, dressed), bytes)),
+            Ok(None) | Err(KeepError::Changing) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let depots = Arc::clone(&self.depots);
+        let syncs = self.limits.syncs;
+        let copied = self
+            .shelf
+            .copied(&*depots, place, node, dressed.clone(), syncs);
+        let image = match copied {
+            Err(KeepError::NoDepot) => self.shelf.stashed(&*self.stash, place, node, dressed)?,
+            other => other?,
+        };
+        Ok((image, Vec::new()))
+    }
+
+    /// Mode, owner, attributes or times are about to change.
+    pub(super) fn dressed(&mut self, place: &Place, act: Act) -> Result<(), Stop> {
+        let Some(node) = node_of(place) else {
+            return Ok(());
+        };
+        let Some(origin) = self.inode_origin(place, &node)? else {
+            return Ok(());
+        };
+        if self.ledger.known.contains_key(&origin) || self.ledger.is_in_new_directory(&origin) {
+            return Ok(());
+        }
+        if node.kind == Kind::Directory {
+            if !self.ledger.parents.contains_key(&origin) {
+                let (path, times) = (origin.clone(), node.times);
+                self.learn(Note::Parent { path, times }, Vec::new())?;
+            }
+            if act == Act::Times {
+                return Ok(());
+            }
+        }
+        let meta = meta_of(place, &node)?;
+        self.note_first(&node, &origin);
+        let dressed = Note::Dressed {
+            path: origin,
+            node: node.kind,
+            meta,
+            identity: node.identity,
+        };
+        self.learn(dressed, Vec::new())
+    }
+
+    /// A directory goes away, if it is empty. One that is not stays: it must not count as known when it moves later.
+    pub(super) fn rmdir(&mut self, place: &Place) -> Result<Answer, Stop> {
+        if node_of(place).is_none_or(|node| node.kind != Kind::Directory) {
+            return Ok(Answer::Continue);
+        }
+        if is_filled(place) {
+            return Ok(Answer::Refuse(ENOTEMPTY));
+        }
+        self.whole(place).map(|()| Answer::Continue)
+    }
+
+    /// What stands at a name goes away or is replaced, and is no file.
+    pub(super) fn whole(&mut self, place: &Place) -> Result<(), Stop> {
+        let Some(node) = node_of(place) else {
+            return Ok(());
+        };
+        let Some(origin) = self.origin_to_keep(place)? else {
+            return Ok(());
+        };
+        // The times of a directory whose entries went first are those it had before that.
+        let dressed = self.dressed_as(&origin);
+        let times = self.ledger.parents.get(&origin).copied();
+        if let Some((image, bytes)) = self.shelf.by_value(place, &node)? {
+            let image = with_times(with_meta(image, dressed), times);
+            self.learn(
+                Note::Whole {
+                    path: origin,
+                    image,
+                    written: None,
+                },
+                bytes,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Gives the name of before if what stands there must be kept whole.
+    pub(super) fn origin_to_keep(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
+        let Some(origin) = self.origin(place)? else {
+            return Ok(None);
+        };
+        let is_kept = matches!(
+            self.ledger.known.get(&origin),
+            Some(Known::Absent | Known::Whole(_))
+        );
+        let is_needless = is_kept || self.ledger.is_in_new_directory(&origin);
+        Ok((!is_needless).then_some(origin))
+    }
+
+    pub(super) fn dressed_as(&self, origin: &TargetPath) -> Option<Meta> {
+        match self.ledger.known.get(origin) {
+            Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn read(&mut self, place: &Place) -> Result<Answer, Stop> {
+        if let (Some(node), Ok(path)) = (node_of(place), TargetPath::new(place.path()))
+            && node.kind == Kind::File
+            && !self.ledger.reads.contains(&path)
+        {
+            self.learn(Note::Read(path), Vec::new())?;
+        }
+        Ok(Answer::Continue)
+    }
+}

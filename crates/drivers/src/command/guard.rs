@@ -1,0 +1,150 @@
+//! What may not be written, what cannot be kept, and what is said then.
+
+use std::os::fd::AsFd as _;
+
+use backout_capture::live::{Answer, Place, Touch};
+use backout_model::TargetPath;
+use rustix::fs::fstat;
+use rustix::io::Errno;
+
+use super::keep::KeepError;
+use super::log::Note;
+use super::recorder::{EFBIG, EIO, OverLimit, Recorder, Stop, node_of};
+use crate::file::recipe::Kind;
+
+/// `/proc`, `/sys`, control groups, terminals and their like.
+const KERNEL_FILE_SYSTEMS: [i64; 12] = [
+    0x9fa0,
+    0x6265_6572,
+    0x0027_e0eb,
+    0x6367_7270,
+    0x1cd1,
+    0x6462_6720,
+    0x7363_6673,
+    0x7472_6163,
+    0xcafe_4a11,
+    0x6573_5543,
+    0x1980_0202,
+    0x6265_6570,
+];
+
+impl Recorder {
+    /// Tells whether a place is in our own state, which nothing may write.
+    pub(super) fn is_ours(&self, place: &Place, directory: Option<(u64, u64)>) -> bool {
+        let itself = place.stat.as_ref().map(|stat| (stat.st_dev, stat.st_ino));
+        directory.is_some_and(|number| self.own.contains(&number))
+            || itself.is_some_and(|number| self.own.contains(&number))
+            || self
+                .own_paths
+                .iter()
+                .any(|own| place.dir_path.starts_with(own))
+            || self.is_in_depot(place)
+    }
+
+    /// Tells whether a place is in a depot of another file system.
+    pub(super) fn is_in_depot(&self, place: &Place) -> bool {
+        let mut parts = place
+            .dir_path
+            .components()
+            .map(std::path::Component::as_os_str);
+        *place.name == *self.depot_name || parts.any(|part| *part == *self.depot_name)
+    }
+
+    /// Tells whether our own state is below a place: with another name above it, nobody would find it.
+    pub(super) fn holds_ours(&self, place: &Place) -> bool {
+        let path = place.path();
+        self.own_paths.iter().any(|own| own.starts_with(&path))
+    }
+
+    /// Tells whether a place is in a file system that the kernel makes up: nothing of it can be kept.
+    pub(super) fn is_kernels(&mut self, place: &Place, directory: Option<(u64, u64)>) -> bool {
+        let Some((device, _)) = directory else {
+            return false;
+        };
+        *self.kernel.entry(device).or_insert_with(|| {
+            rustix::fs::fstatfs(place.dir.as_fd())
+                .is_ok_and(|found| KERNEL_FILE_SYSTEMS.contains(&found.f_type))
+        })
+    }
+
+    /// Tells whether a path is the same place for us as for the process.
+    pub(super) fn is_seen(place: &Place) -> bool {
+        let here = rustix::fs::stat(&place.dir_path);
+        let there = fstat(&place.dir);
+        matches!((here, there), (Ok(here), Ok(there))
+            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino))
+    }
+
+    pub(super) fn too_large(&mut self, place: &Place, size: u64) -> Answer {
+        let Ok(path) = TargetPath::new(place.path()) else {
+            return Answer::Refuse(EFBIG);
+        };
+        let is_allowed = match (&mut self.ask, self.limits.over_limit) {
+            (_, OverLimit::Mark) => true,
+            (Some(ask), OverLimit::Refuse) => ask(&path, size),
+            (None, OverLimit::Refuse) => false,
+        };
+        if !is_allowed {
+            self.note(format!(
+                "writing `{path}` was refused: it is {size} bytes, more than may be copied first"
+            ));
+            return Answer::Refuse(EFBIG);
+        }
+        let why = format!("it was {size} bytes, more than may be copied first");
+        self.note(format!("`{path}` cannot be brought back: {why}"));
+        let origin = self.ledger.origin(&path).unwrap_or(path);
+        match self.learn(Note::Unkept { path: origin, why }, Vec::new()) {
+            Ok(()) => Answer::Continue,
+            Err(stop) => self.stop(place, stop),
+        }
+    }
+
+    pub(super) fn stop(&mut self, place: &Place, stop: Stop) -> Answer {
+        match stop {
+            Stop::Keep(KeepError::TooLarge { size }) => self.too_large(place, size),
+            Stop::Keep(KeepError::System {
+                errno: Errno::NOENT,
+                ..
+            }) => Answer::Continue,
+            Stop::Keep(KeepError::System { action, errno }) => {
+                let path = place.path();
+                self.note(format!(
+                    "writing `{}` was refused: could not {action} it: {errno}",
+                    path.display()
+                ));
+                Answer::Refuse(errno.raw_os_error())
+            }
+            Stop::Keep(error) => {
+                self.note(format!(
+                    "writing `{}` was refused: {error}",
+                    place.path().display()
+                ));
+                Answer::Refuse(EIO)
+            }
+            Stop::Log(error) => {
+                let why = format!("the capture log could not be written: {error}");
+                self.note(format!("writing was refused: {why}"));
+                self.failure = Some(why);
+                Answer::Refuse(error.raw_os_error().unwrap_or(EIO))
+            }
+        }
+    }
+
+    /// Explains why a program that would gain rights does not.
+    pub(super) fn executed(&mut self, touch: &Touch) {
+        let Some(place) = &touch.first else {
+            return;
+        };
+        let Some(node) = node_of(place) else {
+            return;
+        };
+        let own = rustix::process::geteuid().as_raw();
+        let gains = node.mode & 0o4000 != 0 && node.uid != own;
+        if node.kind == Kind::File && gains {
+            self.note(format!(
+                "`{}` gained no rights here: a watched command keeps those it has; run `backout run` itself with them",
+                place.path().display()
+            ));
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! What is at a name now, against what was there.
+
+use std::sync::Arc;
+
+use backout_model::{Slot, TargetPath};
+use rustix::fs::{Mode, OFlags, openat};
+
+use super::keep::with_meta;
+use super::ledger::Known;
+use super::settle::{Before, Settling, missing, redressed};
+use crate::file::compare::differs_in_meta;
+use crate::file::error::{FileError, Naming as _};
+use crate::file::keep::{digest_of, link_target, meta_of};
+use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
+use crate::file::sys::{Dir, Node, Place, bytes, meta};
+
+impl Settling<'_> {
+    /// Keeps what is at a name now, as it was before its metadata changed.
+    pub(super) fn kept_now(
+        &mut self,
+        path: &TargetPath,
+        dressed: Option<Known>,
+    ) -> Result<Image, FileError> {
+        let image = self.image(path)?;
+        let image = match image {
+            Image::File { meta, .. } => self.copied(path, meta)?,
+            // Another name of the same file tells of its content.
+            Image::Linked { .. } => {
+                let place = Dir::of(path)?;
+                let node = place.node()?.ok_or_else(|| missing(path))?;
+                self.copied(path, meta_of(&place, &node)?)?
+            }
+            other => other,
+        };
+        Ok(match dressed {
+            Some(Known::Dressed { meta, .. }) => with_meta(image, Some(meta)),
+            _ => image,
+        })
+    }
+
+    /// Copies a file into the depot, or into the store where there is none.
+    pub(super) fn copied(&mut self, path: &TargetPath, meta: Meta) -> Result<Image, FileError> {
+        let place = Dir::of(path)?;
+        let mut file = place.read()?;
+        let Some(depot) = self.tools.depots.depot_for(place.dir.path()) else {
+            let (digest, size) = self.tools.stash.stash(self.id, &mut file)?;
+            return Ok(Image::File {
+                digest,
+                size,
+                stored: true,
+                meta,
+                without: None,
+            });
+        };
+        let slot = Slot {
+            depot,
+            name: format!("{}-settled-{}", self.id, self.copies),
+        };
+        self.copies += 1;
+        let to = Dir::of(&slot.path())?;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let made = openat(&to.dir, &to.name, flags, Mode::from_raw_mode(0o600));
+        let made = std::fs::File::from(made.naming(&slot.path(), "make")?);
+        bytes::clone_file(&file, &made).naming(path, "copy")?;
+        meta::write(&made, Kind::File, &meta, path)?;
+        made.sync_all().naming(&slot.path(), "sync")?;
+        let node = to.node()?.ok_or_else(|| missing(path))?;
+        Ok(Image::Kept {
+            slot,
+            node: Kind::File,
+            identity: node.identity,
+            meta,
+            copy: None,
+            entries: None,
+        })
+    }
+
+    /// Says how a name changed; nothing if it did not.
+    pub(super) fn compare(
+        &mut self,
+        path: &TargetPath,
+        was: Option<&Before>,
+    ) -> Result<Option<Change>, FileError> {
+        let before = match was {
+            Some(Before::Image(image)) => image.clone(),
+            Some(Before::Dressed(kind, meta, identity)) => {
+                return self.retouched(path, *kind, meta, identity);
+            }
+            Some(Before::Rewritten) => return Ok(None),
+            Some(Before::MovedTo(_)) | None => Image::Absent,
+        };
+        if self.is_where_it_was(path, &before)? || self.is_as_scanned(path)? {
+            return Ok(None);
+        }
+        let before = self.dress(before)?;
+        let after = self.image(path)?;
+        let is_same = match (&before, &after) {
+            (Image::Absent, Image::Absent) => true,
+            (Image::Directory { meta: was }, Image::Directory { meta: is }) => {
+                return Ok(redressed(path, Kind::Directory, was, is));
+            }
+            (
+                Image::File {
+                    digest: was,
+                    meta: old,
+                    ..
+                },
+                Image::File {
+                    digest: is,
+                    meta: new,
+                    ..
+                },
+            ) => {
+                if was == is {
+                    return Ok(redressed(path, Kind::File, old, new));
+                }
+                false
+            }
+            (Image::Symlink { to: was, meta: old }, Image::Symlink { to: is, meta: new }) => {
+                was == is
+                    && old.times.map(|times| times.mtime) == new.times.map(|times| times.mtime)
+                    && differs_in_meta(new, old, Kind::Symlink).is_none()
+            }
+            _ => false,
+        };
+        Ok((!is_same).then(|| Change::Set {
+            path: path.clone(),
+            before,
+            after,
+        }))
+    }
+
+    /// Tells whether a file that was to be kept still has its name: the call never happened. Its second name goes.
+    pub(super) fn is_where_it_was(
+        &mut self,
+        path: &TargetPath,
+        before: &Image,
+    ) -> Result<bool, FileError> {
+        let Image::Kept { slot, identity, .. } = before else {
+            return Ok(false);
+        };
+        let (slot, ino) = (slot.path(), identity.ino);
+        let Some(node) = self.node(path)? else {
+            return Ok(false);
+        };
+        let is_it = node.identity.ino == ino;
+        if is_it
+            && Dir::of(&slot)?
+                .node()?
+                .is_some_and(|kept| kept.identity.ino == ino)
+        {
+            let place = Dir::of(&slot)?;
+            rustix::fs::unlinkat(&place.dir, &place.name, rustix::fs::AtFlags::empty())
+                .naming(&slot, "take back")?;
+        }
+        Ok(is_it)
+    }
+
+    /// Gives a kept inode the metadata that it had before the command.
+    pub(super) fn dress(&self, image: Image) -> Result<Image, FileError> {
+        let Image::Kept {
+            slot,
+            node: kind,
+            meta: wanted,
+            copy,
+            entries,
+            ..
+        } = image
+        else {
+            return Ok(image);
+        };
+        let path = slot.path();
+        let place = Dir::of(&path)?;
+        let missing = || FileError::NotFound {
+            path: path.to_string(),
+        };
+        let node = place.node()?.ok_or_else(missing)?;
+        // What was written in place has another name, and is dressed with its bytes.
+        let is_written = self.is_written(node.identity.ino);
+        let is_dressed = is_written
+            || (node.mode, node.uid, node.gid) == (wanted.mode, wanted.uid, wanted.gid)
+                && wanted
+                    .times
+                    .is_none_or(|times| times.mtime == node.times.mtime)
+                && differs_in_meta(&meta_of(&place, &node)?, &wanted, kind).is_none();
+        if !is_dressed {
+            meta::write(place.handle()?, kind, &wanted, &path)?;
+        }
+        let identity = place.node()?.ok_or_else(missing)?.identity;
+        Ok(Image::Kept {
+            slot,
+            node: kind,
+            identity,
+            meta: wanted,
+            copy,
+            entries,
+        })
+    }
+
+    pub(super) fn retouched(
+        &mut self,
+        path: &TargetPath,
+        kind: Kind,
+        was: &Meta,
+        identity: &Identity,
+    ) -> Result<Option<Change>, FileError> {
+        let Some(place) = self.place(path)? else {
+            return Ok(None);
+        };
+        let Some(node) = place
+            .node()?
+            .filter(|node| node.kind == kind && node.identity.ino == identity.ino)
+        else {
+            return Ok(None);
+        };
+        let is = meta_of(&place, &node)?;
+        Ok(redressed(path, kind, was, &is))
+    }
+
+    /// Describes what is at a name now. Bytes are only named.
+    pub(super) fn image(&mut self, path: &TargetPath) -> Result<Image, FileError> {
+        let Some(place) = self.place(path)? else {
+            return Ok(Image::Absent);
+        };
+        let Some(node) = place.node()? else {
+            return Ok(Image::Absent);
+        };
+        if node.is_shared {
+            let key = (node.identity.dev, node.identity.ino);
+            match self.firsts.get(&key) {
+                Some(first) if first != path => {
+                    return Ok(Image::Linked {
+                        to: first.clone(),
+                        identity: None,
+                    });
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(first) = self.alias(path, &node)? {
+                        return Ok(first);
+                    }
+                    self.firsts.insert(key, path.clone());
+                }
+            }
+        }
+        let meta = meta_of(&place, &node)?;
+        Ok(match node.kind {
+            Kind::File => {
+                let (digest, size) = digest_of(&place)?;
+                Image::File {
+                    digest,
+                    size,
+                    stored: false,
+                    meta,
+                    without: None,
+                }
+            }
+            Kind::Symlink => Image::Symlink {
+                to: link_target(&place)?,
+                meta,
+            },
+            Kind::Directory => Image::Directory { meta },
+            Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
+                Image::Special {
+                    node: node.kind,
+                    device: node.device,
+                    meta,
+                }
+            }
+        })
+    }
+
+    /// Says that a name is a second one of a file that the command gave it to.
+    pub(super) fn alias(
+        &mut self,
+        path: &TargetPath,
+        node: &Node,
+    ) -> Result<Option<Image>, FileError> {
+        let Some(to) = self
+            .ledger
+            .aliases
+            .get(path)
+            .map(|of| self.ledger.now_of(of))
+        else {
+            return Ok(None);
+        };
+        let first = self.node(&to)?;
+        let is_it = first.is_some_and(|first| first.identity.ino == node.identity.ino);
+        let identity = Some(node.identity);
+        let is_there = match self.before.get(&to) {
+            None | Some(Before::Dressed(..) | Before::Rewritten) => true,
+            Some(Before::Image(_) | Before::MovedTo(_)) => false,
+        };
+        Ok((is_it && is_there).then_some(Image::Linked { to, identity }))
+    }
+
+    /// Finds a name in its open directory. The last directory stays open: names come sorted.
+    pub(super) fn place(&mut self, path: &TargetPath) -> Result<Option<Place>, FileError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(None);
+        };
+        let dir = match &self.last {
+            Some(dir) if *dir.path() == parent => Arc::clone(dir),
+            _ => match Dir::open(&parent) {
+                Ok(dir) => {
+                    self.last = Some(Arc::clone(&dir));
+                    dir
+                }
+                Err(
+                    FileError::NotFound { .. }
+                    | FileError::NotADirectory { .. }
+                    | FileError::ThroughSymlink { .. },
+                ) => return Ok(None),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Some(dir.place(name)))
+    }
+
+    pub(super) fn node(&mut self, path: &TargetPath) -> Result<Option<Node>, FileError> {
+        match self.place(path)? {
+            Some(place) => place.node(),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn names_in(
+        &mut self,
+        path: &TargetPath,
+    ) -> Result<Vec<std::ffi::OsString>, FileError> {
+        match self.place(path)? {
+            Some(place) => place.enter()?.names(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Tells whether a name is as a scan saw it: then its bytes need not be read.
+    pub(super) fn is_as_scanned(&mut self, path: &TargetPath) -> Result<bool, FileError> {
+        let Some(seen) = self.ledger.scanned.get(path).copied() else {
+            return Ok(false);
+        };
+        let node = self.node(path)?;
+        Ok(node.is_some_and(|node| node.identity == seen && node.kind != Kind::Directory))
+    }
+}

@@ -1,0 +1,193 @@
+//! Names that go away, move, or are taken by something else. The recorder carries these out itself where it may: so their
+//! result is known.
+
+use std::sync::Arc;
+
+use backout_capture::live::{Answer, Place};
+use backout_crashpoint::crash_point;
+use backout_model::TargetPath;
+use rustix::fs::{RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use super::keep::{KeepError, Shelf, with_meta};
+use super::ledger::Known;
+use super::log::{Move, Note};
+use super::recorder::{EISDIR, ENOTEMPTY, Recorder, Stop, is_filled, node_of};
+use crate::file::recipe::{Image, Kind, Meta};
+use crate::file::sys::Node;
+
+impl Recorder {
+    /// A name goes away: the inode moves into the depot, and that is the removal.
+    pub(super) fn unlink(&mut self, place: &Place, may_act: bool) -> Result<Answer, Stop> {
+        let Some(node) = node_of(place).filter(|node| node.kind != Kind::Directory) else {
+            return Ok(Answer::Continue);
+        };
+        let Some(origin) = self.origin_to_keep(place)? else {
+            self.keep_written(place, &node)?;
+            return Ok(Answer::Continue);
+        };
+        let is_inode = node.kind == Kind::File && node.identity.size > 0 || node.is_shared;
+        if !is_inode {
+            self.whole(place)?;
+            return Ok(Answer::Continue);
+        }
+        let dressed = self.dressed_as(&origin);
+        if may_act && self.shelved(place, &node, &origin, dressed.clone(), Shelf::shelve)? {
+            return Ok(Answer::Done);
+        }
+        self.shelved_or_copied(place, &node, origin, dressed)?;
+        Ok(Answer::Continue)
+    }
+
+    /// Puts an inode into a slot. The note comes first: after a crash the slot tells whether it happened.
+    pub(super) fn shelved(
+        &mut self,
+        place: &Place,
+        node: &Node,
+        origin: &TargetPath,
+        dressed: Option<Meta>,
+        put: fn(&Shelf, &Place, &Image) -> Result<(), Errno>,
+    ) -> Result<bool, Stop> {
+        let depots = Arc::clone(&self.depots);
+        let before = dressed.clone();
+        let Some(image) = self.shelf.slotted(&*depots, place, node, dressed)? else {
+            return Ok(false);
+        };
+        let path = origin.clone();
+        let was = self.ledger.known.get(origin).cloned();
+        self.learn(
+            Note::Whole {
+                path,
+                image: image.clone(),
+                written: None,
+            },
+            Vec::new(),
+        )?;
+        if put(&self.shelf, place, &image).is_ok() {
+            crash_point("command.kept");
+            return Ok(true);
+        }
+        self.learn(Note::Forget(origin.clone()), Vec::new())?;
+        if let (Some(Known::Dressed { node, identity, .. }), Some(meta)) = (was, before) {
+            let path = origin.clone();
+            let again = Note::Dressed {
+                path,
+                node,
+                meta,
+                identity,
+            };
+            self.learn(again, Vec::new())?;
+        }
+        Ok(false)
+    }
+
+    /// Keeps an inode that the kernel will take the name from.
+    pub(super) fn shelved_or_copied(
+        &mut self,
+        place: &Place,
+        node: &Node,
+        origin: TargetPath,
+        dressed: Option<Meta>,
+    ) -> Result<(), Stop> {
+        let is_linkable = node.kind == Kind::File || node.is_shared;
+        if is_linkable && self.shelved(place, node, &origin, dressed.clone(), Shelf::link)? {
+            return Ok(());
+        }
+        let (image, bytes) = if node.kind == Kind::File {
+            self.content(place, node, dressed)?
+        } else {
+            let kept = self.shelf.by_value(place, node)?;
+            let (image, bytes) = kept.ok_or(KeepError::Changing)?;
+            (with_meta(image, dressed), bytes)
+        };
+        self.learn(
+            Note::Whole {
+                path: origin,
+                image,
+                written: None,
+            },
+            bytes,
+        )
+    }
+
+    pub(super) fn link(&mut self, old: &Place, new: &Place) -> Result<Answer, Stop> {
+        self.made(new)?;
+        let (Ok(of), Ok(name)) = (TargetPath::new(old.path()), TargetPath::new(new.path())) else {
+            return Ok(Answer::Continue);
+        };
+        if let Some(of) = self.ledger.is_untouched(&of) {
+            self.learn(Note::Alias { name, of }, Vec::new())?;
+        }
+        Ok(Answer::Continue)
+    }
+
+    pub(super) fn rename(
+        &mut self,
+        from: &Place,
+        to: &Place,
+        flags: u32,
+        may_act: bool,
+    ) -> Result<Answer, Stop> {
+        let Some(node) = node_of(from) else {
+            return Ok(Answer::Continue);
+        };
+        let flags = RenameFlags::from_bits_retain(flags);
+        let is_exchange = flags.contains(RenameFlags::EXCHANGE);
+        self.origin(from)?;
+        match node_of(to) {
+            None => self.made(to)?,
+            // Two names of one file: the kernel does nothing.
+            Some(other) if other.identity.ino == node.identity.ino => return Ok(Answer::Continue),
+            Some(_) if is_exchange => drop(self.origin(to)?),
+            Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Ok(Answer::Continue),
+            // Into itself: the kernel says no.
+            Some(_) if to.path().starts_with(from.path()) => return Ok(Answer::Continue),
+            Some(other) if other.kind == Kind::Directory && node.kind != Kind::Directory => {
+                return Ok(Answer::Refuse(EISDIR));
+            }
+            Some(other) if other.kind == Kind::Directory && is_filled(to) => {
+                return Ok(Answer::Refuse(ENOTEMPTY));
+            }
+            Some(other) => self.replaced(to, &other)?,
+        }
+        let (Ok(source), Ok(target)) = (TargetPath::new(from.path()), TargetPath::new(to.path()))
+        else {
+            return Ok(Answer::Continue);
+        };
+        let moving = Move {
+            from: source,
+            to: target,
+            ino: node.identity.ino,
+            is_directory: node.kind == Kind::Directory || is_exchange,
+            is_exchange,
+        };
+        self.learn(Note::Moving(moving), Vec::new())?;
+        if !may_act {
+            return Ok(Answer::Watch);
+        }
+        match renameat_with(&from.dir, &from.name, &to.dir, &to.name, flags) {
+            Ok(()) => {
+                crash_point("command.moved");
+                self.learn(Note::Moved, Vec::new())?;
+                Ok(Answer::Done)
+            }
+            Err(errno) => {
+                self.learn(Note::NotMoved, Vec::new())?;
+                Ok(Answer::Refuse(errno.raw_os_error()))
+            }
+        }
+    }
+
+    /// Something is about to lose its name to another.
+    pub(super) fn replaced(&mut self, place: &Place, node: &Node) -> Result<(), Stop> {
+        let is_inode = node.kind == Kind::File && node.identity.size > 0 || node.is_shared;
+        if node.kind == Kind::Directory || !is_inode {
+            return self.whole(place);
+        }
+        let Some(origin) = self.origin_to_keep(place)? else {
+            return self.keep_written(place, node);
+        };
+        let dressed = self.dressed_as(&origin);
+        self.shelved_or_copied(place, node, origin, dressed)
+    }
+}
