@@ -2,7 +2,7 @@
 //!
 //! A command runs in a mount namespace of its own, where every real, writable mount is covered by an overlay: it
 //! sees the machine as it is and changes nothing of it. What it wrote is in the upper directories afterwards, and
-//! [`walk`] tells what that means for the real files.
+//! [`walk()`] tells what that means for the real files.
 //!
 //! - Every mount is one of three things inside: left as it is (`/proc`, `/sys`, `/dev` and their like), layered, or
 //!   read-only. None is writable and unlayered.

@@ -160,13 +160,13 @@ impl From<EngineError> for Report {
                 .next("give the number of a living process"),
             EngineError::NotStarted { source } => {
                 let report = Self::refused("the command could not be started").because(&source);
-                match source.kind() {
-                    std::io::ErrorKind::NotFound => report
-                        .next("check its spelling and `PATH`; a shell line needs `sh -c '...'`"),
-                    std::io::ErrorKind::PermissionDenied => {
-                        report.next("check that it is a program and may be executed")
-                    }
-                    _ => report,
+                let kind = source.kind();
+                if kind == std::io::ErrorKind::NotFound {
+                    report.next("check its spelling and `PATH`; a shell line needs `sh -c '...'`")
+                } else if kind == std::io::ErrorKind::PermissionDenied {
+                    report.next("check that it is a program and may be executed")
+                } else {
+                    report
                 }
             }
             EngineError::NoCapture { source } => {

@@ -10,26 +10,27 @@
 //! - Its place in the journal is where it ended. What others wrote meanwhile came before that.
 
 mod signals;
+mod start;
 mod watch;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{self, Back, Ending, SpawnError, Watching, spawn};
+use backout_capture::live::{Back, SpawnError, Watching, spawn};
 use backout_crashpoint::crash_point;
 use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Decision, Dependency,
-    DependencyReason, Digest, DriverKind, Effect, Event, Intent, JsonText, OperationId, Recipe,
-    Status, Strategy, Target, TargetPath, Verb,
+    DependencyReason, DriverKind, Effect, Event, Intent, JsonText, OperationId, Recipe, Status,
+    Strategy, Target, TargetPath, Verb,
 };
 use backout_storage::this_process;
 use serde::{Deserialize, Serialize};
 
 use crate::{Engine, EngineError};
+use start::{best_mode, keep_opened, roots_of, start_of, summary_of};
 pub use watch::Watch;
 
 /// The version of the body of an unsettled command's recipe.
@@ -169,7 +170,7 @@ impl Engine {
         };
         let roots = roots_of(&request, mode)?;
         let start = start_of(&request, mode)?;
-        let mut armed = self.arm_command(summary_of(&request.words), start.clone(), limits)?;
+        let mut armed = self.arm_command(summary_of(&request.words), &start, limits)?;
         if let Some(ask) = request.ask.take() {
             armed.recorder = armed.recorder.with_ask(ask);
         }
@@ -202,21 +203,8 @@ impl Engine {
                 return Err(EngineError::Io { action, source });
             }
         };
-        let survivors = watch.survivors();
-        let end = CommandEnd {
-            exit_code: match ended.ending {
-                Ending::Exited(code) => Some(code),
-                Ending::Signalled(_) => None,
-            },
-            signal: match ended.ending {
-                Ending::Exited(_) => None,
-                Ending::Signalled(signal) => Some(signal),
-            },
-            duration_ms: millis(armed.began),
-            timed_out: ended.timed_out,
-            survivors: survivors.clone(),
-            ..CommandEnd::default()
-        };
+        let survivors = watch::survivors();
+        let end = ended.told(millis(armed.began), survivors.clone());
         let part = Part::Command {
             is_read_only: request.is_read_only,
         };
@@ -251,9 +239,9 @@ impl Engine {
     /// None if it changed nothing: then there is nothing to take back either.
     pub fn watch_on(&self, mut watch: Watch) -> Result<Option<RunReport>, EngineError> {
         let start = watch.start.clone();
-        let names = watch.survivors().join(", ");
+        let names = watch::survivors().join(", ");
         let summary = format!("left running by {}: {names}", start.words.join(" "));
-        let mut armed = self.arm_command(summary, start, watch.limits)?;
+        let mut armed = self.arm_command(summary, &start, watch.limits)?;
         watch
             .until_quiet(&mut armed.recorder)
             .map_err(|source| EngineError::Io {
@@ -271,7 +259,7 @@ impl Engine {
     fn arm_command(
         &self,
         summary: String,
-        start: CommandStart,
+        start: &CommandStart,
         limits: Limits,
     ) -> Result<ArmedCommand, EngineError> {
         self.store.make_room(&self.settings.retention, self.now())?;
@@ -507,113 +495,6 @@ fn drift_note(end: &CommandEnd, part: Part) -> Option<String> {
     is_surprise.then(|| {
         format!("drift: by its words it only reads, but it changed {changed} names; see `backout classify`")
     })
-}
-
-fn summary_of(words: &[OsString]) -> String {
-    let words: Vec<String> = words
-        .iter()
-        .map(|word| quoted(&word.to_string_lossy()))
-        .collect();
-    format!("run {}", words.join(" "))
-}
-
-/// Says a word as one would type it.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./=:@%+,~".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-/// Finds the directories that are compared: those that were named, or this one where nothing else is seen.
-fn roots_of(request: &RunRequest, mode: CaptureMode) -> Result<Vec<TargetPath>, EngineError> {
-    let mut roots = request.roots.clone();
-    if roots.is_empty() && mode == CaptureMode::Scan {
-        roots.push(PathBuf::from("."));
-    }
-    let find = |root: &PathBuf| {
-        let real = std::fs::canonicalize(root)?;
-        TargetPath::new(real).map_err(std::io::Error::other)
-    };
-    let found: Result<Vec<TargetPath>, std::io::Error> = roots.iter().map(find).collect();
-    found.map_err(|source| EngineError::Io {
-        action: "find a directory to be compared",
-        source,
-    })
-}
-
-fn start_of(request: &RunRequest, mode: CaptureMode) -> Result<CommandStart, EngineError> {
-    let here = std::env::current_dir().map_err(|source| EngineError::Io {
-        action: "find the current directory",
-        source,
-    })?;
-    let directory = TargetPath::new(&here).map_err(|error| EngineError::Io {
-        action: "find the current directory",
-        source: std::io::Error::other(error),
-    })?;
-    Ok(CommandStart {
-        words: request
-            .words
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
-        directory,
-        environment: environment(),
-        mode,
-        level: request.level,
-    })
-}
-
-/// Gives a digest of the environment: sorted, so that the same one has the same digest.
-fn environment() -> Digest {
-    let mut variables: Vec<_> = std::env::vars_os().collect();
-    variables.sort();
-    let mut bytes = Vec::new();
-    for (name, value) in variables {
-        bytes.extend_from_slice(name.as_bytes());
-        bytes.push(b'=');
-        bytes.extend_from_slice(value.as_bytes());
-        bytes.push(0);
-    }
-    Digest::of(&bytes)
-}
-
-/// Keeps what the command can write by descriptors that it is born with, its own three aside.
-fn keep_opened(recorder: &mut Recorder) {
-    const STANDARD: u32 = 2;
-    for entry in std::fs::read_dir("/proc/self/fd")
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        let number = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<u32>().ok());
-        let Some(number) = number.filter(|number| *number > STANDARD) else {
-            continue;
-        };
-        let Ok(info) = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")) else {
-            continue;
-        };
-        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
-        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-        let is_inherited = flags.is_some_and(|flags| flags & 0o3 != 0 && flags & 0o2_000_000 == 0);
-        if let (true, Ok(path)) = (is_inherited, std::fs::read_link(entry.path())) {
-            recorder.opened_before(&path);
-        }
-    }
-}
-
-/// Finds out what works here by trying it.
-fn best_mode() -> CaptureMode {
-    if live::probe().is_ok() {
-        CaptureMode::Live
-    } else {
-        CaptureMode::Scan
-    }
 }
 
 fn millis(since: Instant) -> u64 {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use backout_capture::live::{Back, Ending, Event, Spawned, Supervisor, descendants};
 use backout_drivers::command::{Limits, Recorder};
-use backout_model::CommandStart;
+use backout_model::{CommandEnd, CommandStart};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::signals::{By, Heard};
@@ -25,6 +25,24 @@ const ENDING_STEPS_MAX: usize = 250;
 pub(super) struct Ended {
     pub(super) ending: Ending,
     pub(super) timed_out: bool,
+}
+
+impl Ended {
+    /// Says it as the journal does.
+    pub(super) fn told(self, duration_ms: u64, survivors: Vec<String>) -> CommandEnd {
+        let (exit_code, signal) = match self.ending {
+            Ending::Exited(code) => (Some(code), None),
+            Ending::Signalled(signal) => (None, Some(signal)),
+        };
+        CommandEnd {
+            exit_code,
+            signal,
+            duration_ms,
+            timed_out: self.timed_out,
+            survivors,
+            ..CommandEnd::default()
+        }
+    }
 }
 
 /// A command that is watched.
@@ -104,20 +122,11 @@ impl Watch {
     /// Answers until nobody is left who could ask.
     pub(super) fn until_quiet(&mut self, recorder: &mut Recorder) -> io::Result<()> {
         loop {
-            match self.supervisor.next(recorder, None, None)? {
-                Event::Quiet => return Ok(()),
-                // What ends the machine's session ends them too; until then they are watched.
-                _ => {}
+            // What ends the machine's session ends them too; until then they are watched.
+            if self.supervisor.next(recorder, None, None)? == Event::Quiet {
+                return Ok(());
             }
         }
-    }
-
-    /// Names the processes that are alive below this one.
-    pub(super) fn survivors(&self) -> Vec<String> {
-        let alive = descendants().into_iter();
-        let named =
-            alive.map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()));
-        named.collect()
     }
 
     /// Gives the way to the front back.
@@ -183,4 +192,11 @@ fn end_all(signal: Signal) {
     for process in descendants() {
         let _gone = kill_process(process.pid, signal);
     }
+}
+
+/// Names the processes that are alive below this one.
+pub(super) fn survivors() -> Vec<String> {
+    let alive = descendants().into_iter();
+    let named = alive.map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()));
+    named.collect()
 }

@@ -9,7 +9,9 @@ use crate::world::World;
 fn linked(bytes: usize) -> World {
     let world = World::in_memory();
     std::fs::create_dir_all(world.path("d/e")).unwrap();
-    let content: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+    let content: Vec<u8> = (0..bytes)
+        .map(|at| u8::try_from(at % 251).unwrap())
+        .collect();
     std::fs::write(world.path("a"), content).unwrap();
     std::fs::hard_link(world.path("a"), world.path("d/b")).unwrap();
     std::fs::write(world.path("other"), "other\n").unwrap();

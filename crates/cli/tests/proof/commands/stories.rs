@@ -35,7 +35,7 @@ fn step(random: &mut Random) -> String {
         23 => format!("tar cf - {one} | tar xf - -C {two}"),
         24 => format!("mknod {one} c 1 3"),
         25 => format!("head -c {} /dev/zero > {one}", number * 200),
-        26 => format!("chown {}:{} {one}", number, number),
+        26 => format!("chown {number}:{number} {one}"),
         _ => format!("touch {one}"),
     }
 }

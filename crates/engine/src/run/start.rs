@@ -1,0 +1,125 @@
+//! What is found out before a command starts: its words, its directory, its environment, what it can write already.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use backout_capture::live;
+use backout_drivers::command::Recorder;
+use backout_model::{CaptureMode, CommandStart, Digest, TargetPath};
+
+use super::RunRequest;
+use crate::EngineError;
+
+pub(super) fn summary_of(words: &[OsString]) -> String {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| quoted(&word.to_string_lossy()))
+        .collect();
+    format!("run {}", words.join(" "))
+}
+
+/// Says a word as one would type it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./=:@%+,~".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Finds the directories that are compared: those that were named, or this one where nothing else is seen.
+pub(super) fn roots_of(
+    request: &RunRequest,
+    mode: CaptureMode,
+) -> Result<Vec<TargetPath>, EngineError> {
+    let mut roots = request.roots.clone();
+    if roots.is_empty() && mode == CaptureMode::Scan {
+        roots.push(PathBuf::from("."));
+    }
+    let find = |root: &PathBuf| {
+        let real = std::fs::canonicalize(root)?;
+        TargetPath::new(real).map_err(std::io::Error::other)
+    };
+    let found: Result<Vec<TargetPath>, std::io::Error> = roots.iter().map(find).collect();
+    found.map_err(|source| EngineError::Io {
+        action: "find a directory to be compared",
+        source,
+    })
+}
+
+pub(super) fn start_of(
+    request: &RunRequest,
+    mode: CaptureMode,
+) -> Result<CommandStart, EngineError> {
+    let here = std::env::current_dir().map_err(|source| EngineError::Io {
+        action: "find the current directory",
+        source,
+    })?;
+    let directory = TargetPath::new(&here).map_err(|error| EngineError::Io {
+        action: "find the current directory",
+        source: std::io::Error::other(error),
+    })?;
+    Ok(CommandStart {
+        words: request
+            .words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        directory,
+        environment: environment(),
+        mode,
+        level: request.level,
+    })
+}
+
+/// Gives a digest of the environment: sorted, so that the same one has the same digest.
+fn environment() -> Digest {
+    let mut variables: Vec<_> = std::env::vars_os().collect();
+    variables.sort();
+    let mut bytes = Vec::new();
+    for (name, value) in variables {
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(b'=');
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.push(0);
+    }
+    Digest::of(&bytes)
+}
+
+/// Keeps what the command can write by descriptors that it is born with, its own three aside.
+pub(super) fn keep_opened(recorder: &mut Recorder) {
+    const STANDARD: u32 = 2;
+    for entry in std::fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok());
+        let Some(number) = number.filter(|number| *number > STANDARD) else {
+            continue;
+        };
+        let Ok(info) = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")) else {
+            continue;
+        };
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        let is_inherited = flags.is_some_and(|flags| flags & 0o3 != 0 && flags & 0o2_000_000 == 0);
+        if let (true, Ok(path)) = (is_inherited, std::fs::read_link(entry.path())) {
+            recorder.opened_before(&path);
+        }
+    }
+}
+
+/// Finds out what works here by trying it.
+pub(super) fn best_mode() -> CaptureMode {
+    if live::probe().is_ok() {
+        CaptureMode::Live
+    } else {
+        CaptureMode::Scan
+    }
+}
