@@ -49,6 +49,9 @@ impl TargetPath {
     /// the file system knows where it leads.
     pub fn new(path: impl AsRef<Path>) -> Result<Self, PathError> {
         let path = path.as_ref();
+        if is_normal(path.as_os_str().as_bytes()) {
+            return Ok(Self(path.to_path_buf()));
+        }
         let shown = || path.display().to_string();
         if !path.is_absolute() {
             return Err(PathError::NotAbsolute { path: shown() });
@@ -123,6 +126,15 @@ impl TargetPath {
             Self(to.0.join(rest))
         })
     }
+}
+
+/// Tells whether a path is as it should be already, as most are: nothing needs to be taken apart then.
+fn is_normal(bytes: &[u8]) -> bool {
+    let Some(rest) = bytes.strip_prefix(b"/") else {
+        return false;
+    };
+    let is_name = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
+    rest.is_empty() || rest.split(|byte| *byte == b'/').all(is_name)
 }
 
 impl fmt::Display for TargetPath {
