@@ -22,6 +22,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   damage   every page of a store truncated, flipped, zeroed, spliced, deleted; and repaired (minutes)
   fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
   bench    measure against what a user would do instead, write docs/benchmarks.md
+           bench commands: what `run` and `try` cost (minutes)
            bench --peers: the race against other tools, which it installs into target/peers (half an hour)
            bench long: a store with a million records (a quarter of an hour)
   demo     show the main job in a temporary directory";
