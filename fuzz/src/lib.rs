@@ -65,7 +65,7 @@ pub fn recipe(data: &[u8]) {
     }
     let id = OperationId::from_bits(1);
     for on_conflict in [OnConflict::Refuse, OnConflict::Merge, OnConflict::Force] {
-        let _prepared = driver.prepare_undo(id, &effect, on_conflict);
+        let _prepared = driver.prepare_undo(id, &effect, on_conflict.into());
     }
 }
 

@@ -56,7 +56,7 @@ impl Task {
             committed: true,
             ..UndoOptions::default()
         };
-        self.backout.engine.rollback(&what, options, why)?;
+        self.backout.engine.rollback(&what, &options, why)?;
         Ok(())
     }
 }

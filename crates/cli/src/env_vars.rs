@@ -12,6 +12,9 @@ pub(crate) const AGENT: &str = "BACKOUT_AGENT";
 /// The task that writes belong to; `--task` wins over it.
 pub(crate) const TASK: &str = "BACKOUT_TASK";
 
+/// The running command that a program is part of; `backout run` sets it.
+pub(crate) const RUN: &str = backout_engine::RUN_VARIABLE;
+
 /// How much the store may hold; `--cap` wins over it.
 pub(crate) const CAP_BYTES: &str = "BACKOUT_CAP_BYTES";
 

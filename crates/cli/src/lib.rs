@@ -21,6 +21,7 @@ mod session;
 mod show;
 mod state_dir;
 mod ui;
+mod when;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use backout_engine::Report;
+use backout_model::TargetPath;
 
 /// Makes a path absolute. A `..` is resolved where the directories exist, since a link may lie before it.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Report> {
@@ -26,6 +27,19 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Report> {
             .map_or(absolute.clone(), |parent| parent.join(name))),
         _ => Ok(absolute),
     }
+}
+
+/// Gives a path as the journal knows it, without links on the way; what is gone is taken as it is written.
+pub(crate) fn real(path: &Path) -> Result<TargetPath, Report> {
+    let absolute = absolute(path)?;
+    let real = match (absolute.parent(), absolute.file_name()) {
+        (Some(parent), Some(name)) => parent.canonicalize().map(|parent| parent.join(name)),
+        _ => absolute.canonicalize(),
+    };
+    let path = TargetPath::new(real.unwrap_or_else(|_| absolute.clone()));
+    path.map_err(|error| {
+        Report::usage(format!("`{}` cannot be looked up", absolute.display())).because(error)
+    })
 }
 
 /// The directory we are in, left out of what people see.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use backout_drivers::file::{FileRequest, Progress};
-use backout_engine::{Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock};
+use backout_engine::{
+    Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock, UndoReport,
+};
 use backout_model::ports::Clock as _;
-use backout_model::{AgentId, Retention, TaskId, Timestamp};
+use backout_model::{AgentId, OperationId, Retention, TaskId, Timestamp};
 use backout_storage::OperationRef;
 
 use crate::advice;
@@ -36,7 +38,9 @@ pub(crate) struct Session {
     pub(crate) here: Here,
     /// How long images are kept.
     pub(crate) retention: Retention,
-    bar: Option<Arc<Bar>>,
+    /// The running command that we are part of.
+    within: Option<OperationId>,
+    bar: Arc<Bar>,
 }
 
 impl Session {
@@ -46,6 +50,7 @@ impl Session {
         let bar = ui.progress();
         let (agent, task) = (global.agent.clone(), global.task.clone());
         let (here, retention) = (Here::find(), Retention::standard());
+        show::called_with(&global);
         Self {
             cap: global.cap,
             ui,
@@ -54,6 +59,7 @@ impl Session {
             task,
             here,
             retention,
+            within: None,
             bar,
         }
     }
@@ -72,6 +78,7 @@ impl Session {
             .global
             .cap
             .map_or_else(|| from_environment(env_vars::CAP_BYTES, parse_size), good)?;
+        self.within = from_environment(env_vars::RUN, str::parse)?;
         self.retention.store_bytes_max = cap.unwrap_or(self.retention.store_bytes_max);
         self.cap = cap;
         Ok(())
@@ -88,26 +95,39 @@ impl Session {
             agent: self.agent.clone(),
             task: self.task.clone(),
             depends_on: references(&self.global.depends_on)?,
+            within: self.within,
         };
         settings.retention = self.retention.clone();
-        settings.progress = self.bar.clone().map(|bar| bar as Arc<dyn Progress>);
+        settings.progress = Some(Arc::clone(&self.bar) as Arc<dyn Progress>);
         Ok(settings)
     }
 
-    /// Has a command carried out.
-    pub(crate) fn execute(&self, engine: &Engine, command: Command) -> Result<Reply, Failure> {
+    /// Lets Ctrl-C stop the work at the next step, with everything put back, instead of ending the process.
+    pub(crate) fn heed_signals(&self) {
+        self.bar.heed_signals();
+    }
+
+    /// Has a command carried out, and tells what was recovered on the way.
+    pub(crate) fn execute(&mut self, engine: &Engine, command: Command) -> Result<Reply, Failure> {
         let result = engine.execute(command);
-        if let Some(bar) = &self.bar {
-            bar.clear();
-        }
+        self.bar.clear();
+        self.tell_recovered(engine);
         Ok(result?)
+    }
+
+    /// Tells what was recovered on the way to something else.
+    pub(crate) fn tell_recovered(&mut self, engine: &Engine) {
+        let recovered = engine.take_recovered();
+        if self.ui.is_json() {
+            self.ui.note_recovered(recovered);
+        } else {
+            show::recover::on_the_way(self, &recovered);
+        }
     }
 
     /// Takes the bar away, if there is one.
     pub(crate) fn clear_bar(&self) {
-        if let Some(bar) = &self.bar {
-            bar.clear();
-        }
+        self.bar.clear();
     }
 
     /// Has a command carried out and shows the reply.
@@ -120,9 +140,7 @@ impl Session {
     /// Repairs the store, whatever its state, and then has it checked.
     pub(crate) fn repair(&mut self, check: Command) -> Result<(), Failure> {
         let repaired = Engine::repair(self.settings()?);
-        if let Some(bar) = &self.bar {
-            bar.clear();
-        }
+        self.bar.clear();
         let (engine, repair) = repaired?;
         let mut reply = self.execute(&engine, check)?;
         if let Reply::Doctor(report) = &mut reply {
@@ -155,30 +173,40 @@ impl Session {
     }
 
     /// Has an undo, a redo or a rollback carried out or previewed, and shows it in its own words.
-    pub(crate) fn take_back(&mut self, command: Command, asked: &Asked) -> Result<(), Failure> {
-        let engine = self.engine()?;
-        match self.execute(&engine, command) {
+    pub(crate) fn take_back(
+        &mut self,
+        engine: &Engine,
+        command: Command,
+        asked: &Asked,
+    ) -> Result<(), Failure> {
+        match self.execute(engine, command) {
             Ok(Reply::Plan(plan)) if !self.ui.is_json() => {
-                show::plan::plan(self, &engine, &plan, asked);
+                show::plan::plan(self, engine, &plan, asked);
                 Ok(())
             }
             Ok(Reply::Undone(report)) if !self.ui.is_json() => {
-                show::undo::undone(self, &engine, &report, asked.words);
+                show::undo::undone(self, engine, &report, asked);
                 Ok(())
             }
-            Ok(reply) => self.show(&engine, &reply),
+            Ok(reply) => self.show(engine, &reply),
             // What was done in part is a reply as well.
-            Err(Failure::Engine(EngineError::Partial(report))) if self.ui.is_json() => {
-                self.ui.print_json(&Reply::Undone((*report).clone()));
-                Err(EngineError::Partial(report).into())
-            }
-            Err(Failure::Engine(EngineError::Partial(report))) => {
-                let text = show::undo::steps(&engine, &report, &self.here, asked.words);
-                self.ui.print(&text);
-                Err(EngineError::Partial(report).into())
+            Err(Failure::Engine(error @ (EngineError::Partial(_) | EngineError::Stopped(_)))) => {
+                if let EngineError::Partial(report) | EngineError::Stopped(report) = &error {
+                    self.show_part(report, asked);
+                }
+                Err(show::undo::report(error, asked).into())
             }
             Err(Failure::Engine(error)) => Err(show::undo::report(error, asked).into()),
             Err(failure) => Err(failure),
+        }
+    }
+
+    fn show_part(&mut self, report: &UndoReport, asked: &Asked) {
+        if self.ui.is_json() {
+            self.ui.print_json(&Reply::Undone(report.clone()));
+        } else {
+            let text = show::undo::steps(report, &self.here, asked);
+            self.ui.print(&text);
         }
     }
 

@@ -6,13 +6,16 @@
 //! - preparing changes nothing;
 //! - apply then undo is as before, undo then redo is as after, and undoing twice is undoing once;
 //! - a step that fails, any step, leaves the world as before;
-//! - a crash at any step can be reverted, also after a crash while reverting; a crashed undo can be
-//!   finished or reverted;
-//! - what somebody else changed since is left alone.
+//! - a crash at any step can be taken back, also after a crash while taking it back, and a crashed undo too;
+//! - what taking back a crash removed can be had again;
+//! - what somebody else changed since is left alone, and what is replaced by force is kept.
 
 use std::fmt::Debug;
 
-use backout_model::ports::{Driver, OnConflict, Prepared};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use backout_model::ports::{Driver, How, OnConflict, Prepared};
 use backout_model::{Armed, Effect, OperationId, OutcomeKind, Recipe, TargetOutcome};
 
 /// A small world with one request in it.
@@ -30,6 +33,9 @@ pub trait Harness {
 
     /// Looks at everything; with `exactly`, also at what only a finished operation can put back.
     fn snapshot(&self, exactly: bool) -> Self::Snapshot;
+
+    /// Lists what is there, whatever its name; temporary names of our own aside.
+    fn contents(&self, snapshot: &Self::Snapshot) -> BTreeSet<String>;
 
     /// Arms a prepared operation.
     fn arm(
@@ -60,8 +66,9 @@ pub fn conforms<H: Harness>(name: &str, make: impl Fn() -> H) {
     apply_undo_redo_come_back(name, &make());
     drift_is_refused(name, &make());
     a_failing_step_leaves_the_world_as_before(name, &make);
-    a_crash_at_any_step_can_be_reverted(name, &make);
-    a_crashed_undo_can_be_finished_or_reverted(name, &make);
+    a_crash_at_any_step_can_be_taken_back(name, &make);
+    a_crashed_undo_can_be_taken_back(name, &make);
+    what_force_replaces_is_kept(name, &make());
 }
 
 fn preparing_changes_nothing<H: Harness>(name: &str, world: &H) {
@@ -108,7 +115,7 @@ fn apply_undo_redo_come_back<H: Harness>(name: &str, world: &H) {
 
     let twice = world
         .driver()
-        .prepare_undo(AGAIN, &effect, OnConflict::Refuse)
+        .prepare_undo(AGAIN, &effect, OnConflict::Refuse.into())
         .expect("looks");
     assert!(
         twice.prepared.is_noop,
@@ -143,7 +150,7 @@ fn drift_is_refused<H: Harness>(name: &str, world: &H) {
     let drifted = world.snapshot(true);
     let undo = world
         .driver()
-        .prepare_undo(UNDO, &effect, OnConflict::Refuse)
+        .prepare_undo(UNDO, &effect, OnConflict::Refuse.into())
         .expect("looks");
     let is_conflict =
         |outcome: &TargetOutcome| matches!(outcome.kind, OutcomeKind::Conflict { .. });
@@ -159,9 +166,44 @@ fn drift_is_refused<H: Harness>(name: &str, world: &H) {
         drifted,
         "{name}: a refused undo changed something"
     );
+}
 
-    let outcomes = world.driver().revert(&effect).expect("reverts the rest");
-    assert!(outcomes.iter().any(is_conflict), "{name}: {outcomes:?}");
+fn what_force_replaces_is_kept<H: Harness>(name: &str, world: &H) {
+    let effect = applied(world);
+    if !world.drift() {
+        return;
+    }
+    let drifted = world.snapshot(false);
+    let undo = world
+        .driver()
+        .prepare_undo(UNDO, &effect, OnConflict::Force.into())
+        .expect("looks");
+    if !undo
+        .outcomes
+        .iter()
+        .all(|outcome| outcome.kind.is_settled())
+    {
+        return; // Even by force not everything can come back; then the suite has nothing to say.
+    }
+    let is_told = |outcome: &TargetOutcome| matches!(outcome.kind, OutcomeKind::Overwritten { .. });
+    assert!(
+        undo.outcomes.iter().any(is_told),
+        "{name}: nobody says what was overwritten: {:?}",
+        undo.outcomes
+    );
+    let recipe = through_json(&undo.prepared.recipe);
+    let applied = world.driver().apply(world.arm(UNDO, undo.prepared));
+    let undo = Effect {
+        recipe,
+        completion: Some(applied.expect("forces").completion),
+    };
+    let (_, outcomes) = taken_back(world, REDO, &undo);
+    assert_settled(name, &outcomes);
+    assert_eq!(
+        world.snapshot(false),
+        drifted,
+        "{name}: what force replaced is lost"
+    );
 }
 
 fn a_failing_step_leaves_the_world_as_before<H: Harness>(name: &str, make: &impl Fn() -> H) {
@@ -185,7 +227,7 @@ fn a_failing_step_leaves_the_world_as_before<H: Harness>(name: &str, make: &impl
     }
 }
 
-fn a_crash_at_any_step_can_be_reverted<H: Harness>(name: &str, make: &impl Fn() -> H) {
+fn a_crash_at_any_step_can_be_taken_back<H: Harness>(name: &str, make: &impl Fn() -> H) {
     let steps = steps_of(make);
     for at in 0..steps {
         // First how many steps the way back has; then, from half-way and from the end, a crash at each.
@@ -195,18 +237,34 @@ fn a_crash_at_any_step_can_be_reverted<H: Harness>(name: &str, make: &impl Fn() 
             let world = make();
             let before = world.snapshot(false);
             let effect = crashed(&world, at);
+            let crash = contents_of(&world);
+            let place = format!("{name}: step {at}, then {crash_back_at:?}");
+            let mut left = vec![effect.clone()];
             if let Some(back) = crash_back_at {
                 world.fail_at_step(Some(back), true);
-                let _crashed = world.driver().revert(&effect);
+                left.extend(recovery(&world, &effect).err());
             }
             world.fail_at_step(None, false);
-            let outcomes = world.driver().revert(&effect).expect("reverts");
+            let recovered = recover_all(&world, &place, left);
             let passed = world.steps_passed();
-            let place = format!("{name}: step {at}, then {crash_back_at:?}");
-            assert_settled(&place, &outcomes);
             assert_eq!(world.snapshot(false), before, "{place}");
-            world.driver().revert(&effect).expect("reverts once more");
-            assert_eq!(world.snapshot(false), before, "{place}: once more");
+            let twice = world
+                .driver()
+                .prepare_undo(AGAIN, &effect, How::unfinished());
+            assert!(
+                twice.expect("looks").prepared.is_noop,
+                "{place}: once more does something"
+            );
+            if let (None, Some(recovered)) = (crash_back_at, &recovered) {
+                let (_, outcomes) = taken_back(&world, REDO, recovered);
+                assert_settled(&place, &outcomes);
+                let (now, known) = (contents_of(&world), world.contents(&before));
+                let lost: Vec<_> = crash
+                    .difference(&known)
+                    .filter(|it| !now.contains(*it))
+                    .collect();
+                assert!(lost.is_empty(), "{place}: recovery lost {lost:?}");
+            }
             crash_back_at = match crash_back_at {
                 None if is_crashed_again && passed > 0 => Some(passed - 1),
                 Some(back) if back > 0 => Some(back - 1),
@@ -216,47 +274,92 @@ fn a_crash_at_any_step_can_be_reverted<H: Harness>(name: &str, make: &impl Fn() 
     }
 }
 
-fn a_crashed_undo_can_be_finished_or_reverted<H: Harness>(name: &str, make: &impl Fn() -> H) {
-    let mut at = 0;
-    loop {
-        let mut is_over = false;
-        for finishes in [true, false] {
-            let world = make();
-            let before = world.snapshot(false);
-            let effect = applied(&world);
-            let after = world.snapshot(false);
-            let undo = world
-                .driver()
-                .prepare_undo(UNDO, &effect, OnConflict::Refuse)
-                .expect("looks");
-            let recipe = undo.prepared.recipe.clone();
-            let armed = world.arm(UNDO, undo.prepared);
-            world.fail_at_step(Some(at), true);
-            is_over = world.driver().apply(armed).is_ok();
-            world.fail_at_step(None, false);
-            let undo = Effect {
-                recipe,
-                completion: None,
-            };
-            let place = format!("{name}: undo step {at}, finishes: {finishes}");
-            let (outcomes, wanted) = if finishes {
-                (world.driver().finish(&undo).expect("finishes"), &before)
-            } else {
-                (world.driver().revert(&undo).expect("reverts"), &after)
-            };
-            assert_settled(&place, &outcomes);
-            assert_eq!(world.snapshot(false), *wanted, "{place}");
-            if !finishes {
-                // The undo did not come to pass, so the first operation can still be taken back.
-                let (_, outcomes) = taken_back(&world, AGAIN, &effect);
-                assert_settled(&place, &outcomes);
-                assert_eq!(world.snapshot(false), before, "{place}: undone after all");
-            }
-        }
+fn contents_of<H: Harness>(world: &H) -> BTreeSet<String> {
+    world.contents(&world.snapshot(false))
+}
+
+fn a_crashed_undo_can_be_taken_back<H: Harness>(name: &str, make: &impl Fn() -> H) {
+    for at in 0.. {
+        let world = make();
+        let before = world.snapshot(false);
+        let effect = applied(&world);
+        let after = world.snapshot(false);
+        let undo = world
+            .driver()
+            .prepare_undo(UNDO, &effect, OnConflict::Refuse.into())
+            .expect("looks");
+        let recipe = undo.prepared.recipe.clone();
+        let armed = world.arm(UNDO, undo.prepared);
+        world.fail_at_step(Some(at), true);
+        let is_over = world.driver().apply(armed).is_ok();
+        world.fail_at_step(None, false);
+        let undo = Effect {
+            recipe,
+            completion: None,
+        };
+        let place = format!("{name}: undo step {at}");
+        recover_all(&world, &place, vec![undo]);
+        assert_eq!(world.snapshot(false), after, "{place}");
+        // The undo did not come to pass, so the first operation can still be taken back.
+        let (_, outcomes) = taken_back(&world, AGAIN, &effect);
+        assert_settled(&place, &outcomes);
+        assert_eq!(world.snapshot(false), before, "{place}: undone after all");
         if is_over {
             break;
         }
-        at += 1;
+    }
+}
+
+/// Takes back what dead processes left, newest first; a recovery that dies is left behind, too. Gives the last recovery
+/// that had something to do.
+fn recover_all<H: Harness>(world: &H, place: &str, mut left: Vec<Effect>) -> Option<Effect> {
+    let mut last = None;
+    while let Some(effect) = left.pop() {
+        match recovery(world, &effect) {
+            Ok((recovered, outcomes)) => {
+                assert_settled(place, &outcomes);
+                last = recovered.or(last);
+            }
+            Err(crashed) => left.extend([effect, crashed]),
+        }
+    }
+    last
+}
+
+/// Takes an unfinished effect back. The error is the effect of a recovery that died.
+fn recovery<H: Harness>(
+    world: &H,
+    effect: &Effect,
+) -> Result<(Option<Effect>, Vec<TargetOutcome>), Effect> {
+    thread_local! {
+        static NEXT: Cell<u64> = const { Cell::new(0xb000) };
+    }
+    let id = OperationId::from_bits(NEXT.replace(NEXT.get() + 1));
+    let undo = match world.driver().prepare_undo(id, effect, How::unfinished()) {
+        Ok(undo) => undo,
+        // It died before it was armed.
+        Err(_) => {
+            world.fail_at_step(None, false);
+            return recovery(world, effect);
+        }
+    };
+    if undo.prepared.is_noop {
+        return Ok((None, undo.outcomes));
+    }
+    let recipe = through_json(&undo.prepared.recipe);
+    let armed = world.arm(id, undo.prepared);
+    match world.driver().apply(armed) {
+        Ok(applied) => {
+            let recovered = Effect {
+                recipe,
+                completion: Some(applied.completion),
+            };
+            Ok((Some(recovered), undo.outcomes))
+        }
+        Err(_) => Err(Effect {
+            recipe,
+            completion: None,
+        }),
     }
 }
 
@@ -267,13 +370,14 @@ pub fn applied<H: Harness>(world: &H) -> Effect {
         .prepare(FIRST, &world.request())
         .expect("prepares");
     let recipe = prepared.recipe.clone();
-    let completion = world
+    let applied = world
         .driver()
         .apply(world.arm(FIRST, prepared))
         .expect("applies");
+    assert!(applied.unlike.is_empty(), "{:?}", applied.unlike);
     Effect {
         recipe: through_json(&recipe),
-        completion: Some(completion),
+        completion: Some(applied.completion),
     }
 }
 
@@ -285,15 +389,16 @@ pub fn taken_back<H: Harness>(
 ) -> (Effect, Vec<TargetOutcome>) {
     let undo = world
         .driver()
-        .prepare_undo(id, effect, OnConflict::Refuse)
+        .prepare_undo(id, effect, OnConflict::Refuse.into())
         .expect("looks");
     let recipe = undo.prepared.recipe.clone();
     let armed = world.arm(id, undo.prepared);
-    let completion = world.driver().apply(armed).expect("takes back");
+    let applied = world.driver().apply(armed).expect("takes back");
+    assert!(applied.unlike.is_empty(), "{:?}", applied.unlike);
     (
         Effect {
             recipe: through_json(&recipe),
-            completion: Some(completion),
+            completion: Some(applied.completion),
         },
         undo.outcomes,
     )

@@ -151,6 +151,7 @@ impl MemoryJournal {
             targets: prepared.targets,
             depends_on: Vec::new(),
             undoes: None,
+            with: None,
             group: None,
             notes: prepared.notes,
             command: None,

@@ -1,19 +1,13 @@
-//! The closed set of commands and their replies: one JSON shape for every surface.
+//! The closed set of commands.
 
 use std::path::PathBuf;
 
 use backout_drivers::file::FileRequest;
 use backout_model::ports::OnConflict;
-use backout_model::{
-    AgentId, Checkpoint, CheckpointName, LeftAlone, Lsn, Operation, OperationId, Record, Status,
-    Strategy, Target, TargetOutcome, TargetPath, Task, TaskId, Timestamp,
-};
-use backout_storage::{
-    CompactReport, Filter, GcReport, OperationRef, StoreSummary, StoredBytes, VerifyReport,
-};
-use serde::Serialize;
+use backout_model::{AgentId, CheckpointName, Lsn, OperationId, TargetPath, TaskId, Timestamp};
+use backout_storage::{Filter, OperationRef};
 
-use crate::{RepairReport, RunReport, TrialView, TryCommand};
+use crate::{Selection, TryCommand};
 
 /// Who asks, and in what connection.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +18,8 @@ pub struct Context {
     pub task: Option<TaskId>,
     /// What the agent says it builds on.
     pub depends_on: Vec<OperationRef>,
+    /// The running command that asks: what it has done is taken back with it.
+    pub within: Option<OperationId>,
 }
 
 /// Something the engine can be asked.
@@ -47,8 +43,8 @@ pub enum Command {
     },
     /// Take undos back.
     Redo {
-        /// Which operation or undo; none means the newest undo.
-        what: Option<OperationRef>,
+        /// Which.
+        what: RedoWhat,
         /// How.
         options: UndoOptions,
         /// Only show the plan.
@@ -66,11 +62,8 @@ pub enum Command {
     Diff(OperationRef),
     /// Show where things stand.
     Status,
-    /// Undo what dead processes left unfinished.
-    Recover {
-        /// Look only at operations after this place.
-        from: Option<Lsn>,
-    },
+    /// Take back what dead processes left unfinished, or decide about it by hand.
+    Recover(RecoverWhat),
     /// Check the whole store.
     Verify,
     /// Let old images go and pack the rest.
@@ -111,27 +104,82 @@ impl std::fmt::Debug for ExportTarget {
 /// What to take back.
 #[derive(Debug, Clone)]
 pub enum UndoWhat {
-    /// The newest operation still in effect.
-    Newest,
+    /// The newest act still in effect of the agent that asks: an operation, or a redo of several.
+    Newest {
+        /// Only what wrote at or below this directory; none means everywhere.
+        below: Option<TargetPath>,
+    },
     /// These operations.
     Operations(Vec<OperationRef>),
+    /// What was last done to these paths and all below, and to nothing else.
+    Paths {
+        /// The paths.
+        paths: Vec<TargetPath>,
+        /// Everything that was done to them since this moment; none means only the last of it.
+        since: Option<Timestamp>,
+    },
     /// A whole task.
     Task(TaskId),
     /// Everything since a checkpoint.
     ToCheckpoint(CheckpointName),
 }
 
+/// What to bring back.
+#[derive(Debug, Clone)]
+pub enum RedoWhat {
+    /// What the newest undo of the agent that asks took back.
+    Newest {
+        /// Only an undo that wrote at or below this directory; none means everywhere.
+        below: Option<TargetPath>,
+    },
+    /// Operations that were undone, or undos.
+    Operations(Vec<OperationRef>),
+}
+
+/// What to recover.
+#[derive(Debug, Clone)]
+pub enum RecoverWhat {
+    /// All that dead processes left.
+    All {
+        /// Look only at operations after this place.
+        from: Option<Lsn>,
+    },
+    /// These operations, by hand.
+    ByHand {
+        /// Which: interrupted, in doubt, or left behind by a dead process.
+        operations: Vec<OperationRef>,
+        /// What becomes of them.
+        decide: Decide,
+    },
+}
+
+/// What becomes of an operation that waits for a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decide {
+    /// What is there stays; the operation counts as done and can be undone.
+    Keep,
+    /// It is taken back.
+    Rollback {
+        /// What to do with targets that somebody else changed.
+        on_conflict: OnConflict,
+    },
+}
+
 /// How to take it back.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct UndoOptions {
     /// What to do with targets that changed since.
     pub on_conflict: OnConflict,
     /// Also take the chain that the named operations were built on.
     pub with_dependencies: bool,
-    /// Committed operations that nobody named may go as well.
+    /// Operations of committed tasks that nobody named may go as well.
     pub committed: bool,
-    /// Undo what can be undone even if other parts of the plan are in conflict.
+    /// Other agents' operations that nobody named may go as well.
+    pub others: bool,
+    /// Take back what can be taken back, target by target, and leave the rest.
     pub partial: bool,
+    /// Only these targets.
+    pub selection: Selection,
 }
 
 /// What to do with tasks.
@@ -165,312 +213,4 @@ pub enum CheckpointCommand {
     },
     /// List them.
     List,
-}
-
-/// What the engine answers.
-#[derive(Debug, Serialize)]
-#[serde(tag = "reply", rename_all = "kebab-case")]
-pub enum Reply {
-    /// The write happened, or nothing needed to.
-    Finished(Finished),
-    /// What a tried command changed.
-    Trial(TrialView),
-    /// Trials, newest first.
-    Trials {
-        /// The trials.
-        trials: Vec<TrialView>,
-    },
-    /// A trial was let go.
-    Discarded {
-        /// Its name.
-        id: OperationId,
-    },
-    /// What an undo would do.
-    Plan(PlanView),
-    /// What an undo did.
-    Undone(UndoReport),
-    /// A task.
-    Task(Task),
-    /// Tasks, newest first.
-    Tasks {
-        /// The tasks.
-        tasks: Vec<Task>,
-    },
-    /// A task was committed.
-    Committed {
-        /// The task.
-        task: TaskId,
-        /// Its operations.
-        operations: Vec<OperationId>,
-    },
-    /// A checkpoint.
-    Checkpoint(Checkpoint),
-    /// Checkpoints, newest first.
-    Checkpoints {
-        /// The checkpoints.
-        checkpoints: Vec<Checkpoint>,
-    },
-    /// Operations, newest first.
-    Log {
-        /// The operations.
-        operations: Vec<Operation>,
-    },
-    /// One operation with all that is known of it.
-    Shown(Box<Shown>),
-    /// What an operation changed.
-    Diff {
-        /// The operation.
-        id: OperationId,
-        /// File by file.
-        files: Vec<DiffFile>,
-    },
-    /// Where things stand.
-    Status(StatusReport),
-    /// What recovery did.
-    Recovered(RecoverReport),
-    /// What a check of the store found.
-    Verified(VerifyReport),
-    /// What was let go.
-    Collected(GcOutcome),
-    /// What a check of the machine found.
-    Doctor(DoctorReport),
-    /// What a command did.
-    Ran(RunReport),
-    /// How many records were exported.
-    Exported {
-        /// Their number.
-        records: u64,
-    },
-}
-
-/// A finished write.
-#[derive(Debug, Clone, Serialize)]
-pub struct Finished {
-    /// The operation; none if the target was already as asked, so that nothing was recorded.
-    pub id: Option<OperationId>,
-    /// One line for people.
-    pub summary: String,
-    /// Where it stands: applied in a task, committed otherwise.
-    pub status: Option<Status>,
-    /// How it would be taken back.
-    pub strategy: Option<Strategy>,
-    /// Things worth knowing.
-    pub notes: Vec<String>,
-}
-
-/// How a target stands against what an undo expects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "state", rename_all = "kebab-case")]
-pub enum TargetState {
-    /// As the operation left it: it comes back.
-    ComesBack,
-    /// Already as before.
-    AlreadyBefore,
-    /// Changed since.
-    Conflict {
-        /// What differs.
-        why: String,
-    },
-    /// A newer step of the same plan writes it first.
-    AfterNewerStep,
-    /// It changed since, and the change can be taken out by a merge.
-    Merges,
-    /// It changed since and is restored anyway; what is there now is kept.
-    Overwritten {
-        /// What differs.
-        why: String,
-    },
-}
-
-/// One target of a planned step.
-#[derive(Debug, Clone, Serialize)]
-pub struct PlannedTarget {
-    /// The target.
-    pub target: Target,
-    /// How it stands.
-    #[serde(flatten)]
-    pub state: TargetState,
-}
-
-/// One step of a plan, as people see it.
-#[derive(Debug, Clone, Serialize)]
-pub struct PlannedStep {
-    /// What the plan says.
-    #[serde(flatten)]
-    pub step: backout_model::UndoStep,
-    /// The operation's line for people.
-    pub summary: String,
-    /// How each target stands.
-    pub targets: Vec<PlannedTarget>,
-}
-
-/// What an undo would do.
-#[derive(Debug, Clone, Serialize)]
-pub struct PlanView {
-    /// The operations that go, newest first.
-    pub steps: Vec<PlannedStep>,
-    /// Later operations that stay.
-    pub left_alone: Vec<LeftAlone>,
-    /// Committed operations that would have to go and that nobody named.
-    pub needs_committed: Vec<OperationId>,
-    /// Whether the plan can be executed as it is.
-    pub is_executable: bool,
-}
-
-/// One operation that was to be taken back.
-#[derive(Debug, Clone, Serialize)]
-pub struct UndoneStep {
-    /// The operation.
-    pub id: OperationId,
-    /// Its line for people.
-    pub summary: String,
-    /// The operation that took it back; none if it was not.
-    pub by: Option<OperationId>,
-    /// What became of each target.
-    pub outcomes: Vec<TargetOutcome>,
-    /// Things worth knowing, such as what could not come back.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
-impl UndoneStep {
-    /// Tells whether every target came back.
-    pub fn is_complete(&self) -> bool {
-        self.by.is_some()
-            && self
-                .outcomes
-                .iter()
-                .all(|outcome| outcome.kind.is_settled())
-    }
-}
-
-/// What an undo did.
-#[derive(Debug, Clone, Serialize)]
-pub struct UndoReport {
-    /// Newest first, as executed.
-    pub steps: Vec<UndoneStep>,
-    /// Later operations that stayed.
-    pub left_alone: Vec<LeftAlone>,
-}
-
-impl UndoReport {
-    /// Tells whether everything came back.
-    pub fn is_complete(&self) -> bool {
-        self.steps.iter().all(UndoneStep::is_complete)
-    }
-}
-
-/// A target whose conflict stopped an undo.
-#[derive(Debug, Clone, Serialize)]
-pub struct RefusedTarget {
-    /// The operation.
-    pub id: OperationId,
-    /// The target.
-    pub target: Target,
-    /// What differs.
-    pub why: String,
-}
-
-/// One operation with all that is known of it.
-#[derive(Debug, Serialize)]
-pub struct Shown {
-    /// The operation.
-    pub operation: Operation,
-    /// What was built on it.
-    pub dependents: Vec<OperationId>,
-    /// Every record that speaks of it.
-    pub records: Vec<Record>,
-    /// How each target stands now.
-    pub targets: Vec<PlannedTarget>,
-}
-
-/// What an operation changed in one file.
-#[derive(Debug, Clone, Serialize)]
-pub struct DiffFile {
-    /// The file.
-    pub path: TargetPath,
-    /// A unified diff, or a line that says why there is none.
-    pub text: String,
-}
-
-/// Where things stand.
-#[derive(Debug, Serialize)]
-pub struct StatusReport {
-    /// The state directory.
-    pub state_dir: PathBuf,
-    /// The journal in numbers.
-    pub summary: StoreSummary,
-    /// What the store holds.
-    pub stored: StoredBytes,
-    /// What it may hold.
-    pub cap_bytes: u64,
-    /// Tasks that wait for a verdict.
-    pub open_tasks: Vec<Task>,
-    /// Operations being written right now, or left behind by the dead.
-    pub unfinished: Vec<Operation>,
-    /// Operations that somebody has to look at.
-    pub stuck: Vec<Operation>,
-    /// The newest operations.
-    pub newest: Vec<Operation>,
-    /// The present moment, to tell ages by.
-    pub now: Timestamp,
-}
-
-/// What recovery did with one operation.
-#[derive(Debug, Clone, Serialize)]
-pub struct Recovered {
-    /// The operation.
-    pub id: OperationId,
-    /// Its line for people.
-    pub summary: String,
-    /// What it is now.
-    pub status: Status,
-    /// What became of each target.
-    pub outcomes: Vec<TargetOutcome>,
-}
-
-/// What recovery did.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct RecoverReport {
-    /// Newest first.
-    pub operations: Vec<Recovered>,
-    /// Tasks whose owner died and that were rolled back.
-    pub tasks: Vec<TaskId>,
-    /// Operations whose owner is alive and that were left alone.
-    pub running: Vec<OperationId>,
-}
-
-/// What garbage collection did.
-#[derive(Debug, Serialize)]
-pub struct GcOutcome {
-    /// What was let go.
-    pub collected: GcReport,
-    /// What was packed.
-    pub compacted: Option<CompactReport>,
-    /// Where the audit records that left the journal are.
-    pub audit_file: Option<PathBuf>,
-}
-
-/// One thing a check of the machine found.
-#[derive(Debug, Clone, Serialize)]
-pub struct Finding {
-    /// What was checked.
-    pub check: String,
-    /// Whether it is as it should be.
-    pub is_good: bool,
-    /// What was found.
-    pub detail: String,
-    /// What to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
-}
-
-/// What a check of the machine and the store found.
-#[derive(Debug, Clone, Serialize)]
-pub struct DoctorReport {
-    /// One line per check.
-    pub findings: Vec<Finding>,
-    /// What was repaired, if that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repair: Option<RepairReport>,
 }

@@ -1,7 +1,8 @@
 //! The engine: an open store, a driver per kind of target, and the door through which commands come.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backout_drivers::file::{FileDriver, Progress};
 use backout_model::ports::Clock;
@@ -9,7 +10,7 @@ use backout_model::{OperationId, Retention, Timestamp};
 use backout_storage::Store;
 
 use crate::sources::{Ids, sources};
-use crate::{Command, Context, EngineError, Reply};
+use crate::{Command, Context, EngineError, RecoverWhat, Recovered, Reply};
 
 /// How long a write waits for somebody else's write of the same target.
 const LEASE_WAIT_MS: u64 = 10_000;
@@ -50,6 +51,10 @@ pub struct Engine {
     pub(crate) settings: Settings,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
+    /// What was recovered on the way to something else, until somebody asks.
+    recovered: Mutex<Vec<Recovered>>,
+    /// Operations of this process that nobody answers for any more.
+    abandoned: Mutex<HashSet<OperationId>>,
 }
 
 impl Engine {
@@ -71,6 +76,8 @@ impl Engine {
             settings,
             clock,
             ids,
+            recovered: Mutex::default(),
+            abandoned: Mutex::default(),
         })
     }
 
@@ -88,24 +95,24 @@ impl Engine {
                 what,
                 options,
                 is_dry_run: true,
-            } => self.preview_undo(&what, options).map(Reply::Plan),
+            } => self.preview_undo(&what, &options).map(Reply::Plan),
             Command::Undo {
                 what,
                 options,
                 is_dry_run: false,
             } => self
-                .rollback(&what, options, "somebody asked for it")
+                .rollback(&what, &options, "somebody asked for it")
                 .map(Reply::Undone),
             Command::Redo {
                 what,
                 options,
                 is_dry_run: true,
-            } => self.preview_redo(what.as_ref(), options).map(Reply::Plan),
+            } => self.preview_redo(&what, &options).map(Reply::Plan),
             Command::Redo {
                 what,
                 options,
                 is_dry_run: false,
-            } => self.redo(what.as_ref(), options).map(Reply::Undone),
+            } => self.redo(&what, &options).map(Reply::Undone),
             Command::Task(command) => self.task(command),
             Command::Checkpoint(command) => self.checkpoint(command),
             Command::Log(filter) => Ok(Reply::Log {
@@ -116,7 +123,10 @@ impl Engine {
                 .map(|shown| Reply::Shown(Box::new(shown))),
             Command::Diff(reference) => self.diff(&reference),
             Command::Status => self.status().map(Reply::Status),
-            Command::Recover { from } => self.recover(from).map(Reply::Recovered),
+            Command::Recover(RecoverWhat::All { from }) => self.recover(from).map(Reply::Recovered),
+            Command::Recover(RecoverWhat::ByHand { operations, decide }) => {
+                self.decide(&operations, decide).map(Reply::Recovered)
+            }
             Command::Verify => self.verify().map(Reply::Verified),
             Command::Gc {
                 is_dry_run,
@@ -149,7 +159,36 @@ impl Engine {
         self.clock.now()
     }
 
+    /// Gives what was recovered on the way, once: whoever ran the command must be told.
+    pub fn take_recovered(&self) -> Vec<Recovered> {
+        std::mem::take(&mut held(&self.recovered))
+    }
+
+    pub(crate) fn note_recovered(&self, recovered: Recovered) {
+        held(&self.recovered).push(recovered);
+    }
+
+    /// Says that this process does not answer for an operation any more.
+    pub(crate) fn abandon(&self, id: OperationId) {
+        held(&self.abandoned).insert(id);
+    }
+
+    pub(crate) fn is_abandoned(&self, id: OperationId) -> bool {
+        held(&self.abandoned).contains(&id)
+    }
+
+    /// Tells whether somebody wants the work to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let progress = self.settings.progress.as_ref();
+        progress.is_some_and(|progress| progress.is_stopped())
+    }
+
     pub(crate) fn next_id(&self) -> OperationId {
         self.ids.next()
     }
+}
+
+/// Locks a list that is never left half-changed.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

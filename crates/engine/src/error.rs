@@ -4,7 +4,11 @@ use std::io;
 
 use backout_capture::overlay::OverlayError;
 use backout_drivers::file::FileError;
-use backout_model::{CheckpointName, OperationId, Owner, PlanError, Target, TargetOutcome, TaskId};
+use backout_model::ports::OnConflict;
+use backout_model::{
+    CheckpointName, OperationId, Owner, PlanError, Status, Target, TargetOutcome, TargetPath,
+    TaskId, Timestamp,
+};
 use backout_storage::{RefError, StorageError};
 
 use crate::{PlanView, RefusedTarget, TrialError, UndoReport};
@@ -29,6 +33,26 @@ pub enum EngineError {
         /// Why it failed.
         #[source]
         cause: Box<Self>,
+    },
+    /// The write happened and could not be recorded. A recovery takes it back.
+    #[error("operation {id} happened, but could not be recorded")]
+    NotRecorded {
+        /// The operation.
+        id: OperationId,
+        /// Why not.
+        #[source]
+        cause: StorageError,
+    },
+    /// The write was to be taken back, and stays.
+    #[error("operation {id} was to be taken back, and stays")]
+    Stays {
+        /// The operation.
+        id: OperationId,
+        /// Why it was to go.
+        #[source]
+        cause: Box<Self>,
+        /// Why it stays.
+        why: Box<Self>,
     },
     /// The write failed, and so did putting it back.
     #[error("operation {id} failed half-way and could not be taken back")]
@@ -71,18 +95,71 @@ pub enum EngineError {
     /// There is no plan for what was asked.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The plan needs committed operations that nobody named.
-    #[error("committed operations depend on it")]
-    NeedsCommitted(Box<PlanView>),
+    /// The plan needs operations that nobody named and that need a word.
+    #[error("operations that need a word depend on it")]
+    NeedsWord(Box<PlanView>),
     /// Targets changed since; nothing was undone.
     #[error("targets changed since the operation")]
     Conflicts {
         /// Which.
         targets: Vec<RefusedTarget>,
+        /// What was to be done with them.
+        tried: OnConflict,
     },
     /// Some of it could not be taken back.
     #[error("not everything came back")]
     Partial(Box<UndoReport>),
+    /// Somebody stopped it. The operation under way was put back as it was; those before it stay taken back.
+    #[error("it was interrupted")]
+    Stopped(Box<UndoReport>),
+    /// Nothing was done below a directory; perhaps elsewhere.
+    #[error("there is nothing to undo below `{below}`")]
+    NothingBelow {
+        /// The directory.
+        below: TargetPath,
+        /// The newest operation anywhere, and its line for people.
+        elsewhere: Option<(OperationId, String)>,
+    },
+    /// Nothing that is in effect was done to a path.
+    #[error("there is nothing to undo at `{path}`")]
+    NothingOnPath {
+        /// The path.
+        path: TargetPath,
+        /// Since when.
+        since: Option<Timestamp>,
+        /// An operation that wrote a tree as one in which the path lies.
+        inside: Option<OperationId>,
+    },
+    /// Nothing was undone that could be brought back.
+    #[error("there is nothing to redo")]
+    NothingToRedo {
+        /// The operation that was named.
+        id: Option<OperationId>,
+    },
+    /// What is meant is a part of a tree that can only be taken back as one.
+    #[error("a part of operation {id} cannot be taken back by itself")]
+    Inseparable {
+        /// The operation.
+        id: OperationId,
+        /// The tree.
+        tree: Option<TargetPath>,
+    },
+    /// The operation waits for no decision.
+    #[error("operation {id} is {status}: there is nothing to decide")]
+    NothingToDecide {
+        /// The operation.
+        id: OperationId,
+        /// What it is.
+        status: Status,
+    },
+    /// The operation is still being carried out.
+    #[error("operation {id} is at work in process {}", owner.pid)]
+    AtWork {
+        /// The operation.
+        id: OperationId,
+        /// The process.
+        owner: Owner,
+    },
     /// There is no such task.
     #[error("there is no task `{id}`")]
     NoTask {
@@ -145,6 +222,17 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
+}
+
+impl EngineError {
+    /// Tells whether somebody stopped it.
+    pub fn is_stop(&self) -> bool {
+        match self {
+            Self::File(FileError::Stopped) | Self::Stopped(_) => true,
+            Self::TakenBack { cause, .. } | Self::HalfDone { cause, .. } => cause.is_stop(),
+            _ => false,
+        }
+    }
 }
 
 impl From<OverlayError> for EngineError {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use backout_drivers::file::{FileVersions, State, Version};
 use backout_model::text;
-use backout_model::{TaskStatus, Verb};
+use backout_model::{Chosen, Operation, Standing, TaskStatus, UndoStep, Verb};
 use backout_storage::{Filter, OperationRef};
 
 use crate::{
@@ -44,23 +44,36 @@ impl Engine {
         })
     }
 
-    fn targets_now(
-        &self,
-        operation: &backout_model::Operation,
-    ) -> Result<Vec<PlannedTarget>, EngineError> {
-        let effect = self
-            .store
-            .effect(operation.redone_by.unwrap_or(operation.id))?;
-        let examined = self.files.examine(&effect)?;
-        let planned = examined.into_iter().map(|examined| PlannedTarget {
-            target: examined.target,
-            state: match examined.state {
-                State::After => TargetState::ComesBack,
-                State::Before => TargetState::AlreadyBefore,
-                State::Other { why } => TargetState::Conflict { why },
-            },
-        });
-        Ok(planned.collect())
+    /// Says how each target that is in effect stands now.
+    fn targets_now(&self, operation: &Operation) -> Result<Vec<PlannedTarget>, EngineError> {
+        let mut all = Vec::new();
+        for holder in operation.holders() {
+            let is_held = |standing: &&Standing| standing.held_by.unwrap_or(operation.id) == holder;
+            let targets = operation.in_effect().filter(is_held);
+            let step = UndoStep {
+                id: operation.id,
+                with: holder,
+                targets: targets.map(|standing| standing.target.clone()).collect(),
+                strategy: operation.decision.strategy,
+                chosen: Chosen::Named,
+            };
+            let work = self.work(operation, &step)?;
+            let examined = self.files.examine(&work.effect)?;
+            let planned = work.examined(&examined).into_iter();
+            all.extend(planned.map(|(target, found)| PlannedTarget {
+                target,
+                state: match found.map(|found| (&found.lost, &found.state)) {
+                    Some((Some(why), _)) => TargetState::CannotComeBack { why: why.clone() },
+                    Some((None, State::After)) => TargetState::ComesBack,
+                    Some((_, State::Before)) | None => TargetState::AlreadyBefore,
+                    Some((None, State::Other { why })) => {
+                        TargetState::Conflict { why: why.clone() }
+                    }
+                },
+            }));
+        }
+        all.sort_by(|one, other| one.target.cmp(&other.target));
+        Ok(all)
     }
 
     pub(crate) fn diff(&self, reference: &OperationRef) -> Result<Reply, EngineError> {

@@ -9,12 +9,15 @@ mod command;
 mod doctor;
 mod engine;
 mod error;
+mod glob;
 mod history;
 mod lifecycle;
 mod recover;
 mod repair;
+mod reply;
 mod report;
 mod run;
+mod selection;
 mod sources;
 mod task;
 mod trial;
@@ -23,19 +26,24 @@ mod upkeep;
 
 pub use backout_storage::{Filter, OperationRef};
 pub use command::{
-    CheckpointCommand, Command, Context, DiffFile, DoctorReport, ExportTarget, Finding, Finished,
-    GcOutcome, PlanView, PlannedStep, PlannedTarget, RecoverReport, Recovered, RefusedTarget,
-    Reply, Shown, StatusReport, TargetState, TaskCommand, UndoOptions, UndoReport, UndoWhat,
-    UndoneStep,
+    CheckpointCommand, Command, Context, Decide, ExportTarget, RecoverWhat, RedoWhat, TaskCommand,
+    UndoOptions, UndoWhat,
 };
 pub use engine::{Engine, Settings};
 pub use error::EngineError;
+pub use glob::Glob;
 pub use lifecycle::StagedOperation;
 pub use repair::RepairReport;
+pub use reply::{
+    DiffFile, DoctorReport, Finding, Finished, GcOutcome, PlanView, PlannedStep, PlannedTarget,
+    RecoverReport, Recovered, RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack,
+    TargetState, UndoReport, UndoneStep,
+};
 pub use report::{Report, Severity};
-pub use run::{COPY_BYTES_MAX, Capture, RunReport, RunRequest, Watch};
+pub use run::{COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, Watch};
+pub use selection::Selection;
 pub use sources::{Ids, RandomIds, SystemClock};
 pub use trial::{
-    Glob, Selection, TrialChange, TrialEnd, TrialError, TrialStanding, TrialState, TrialTask,
-    TrialView, TrialWhat, TryCommand,
+    TrialChange, TrialEnd, TrialError, TrialStanding, TrialState, TrialTask, TrialView, TrialWhat,
+    TryCommand,
 };

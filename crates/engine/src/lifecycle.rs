@@ -3,7 +3,7 @@
 //! ```text
 //! request ─► stage ─► gate ─► ARM ─► apply ─► verify ─► COMMIT
 //!              │        │       │       │         │
-//!            release  refuse  release  revert    revert
+//!            release  refuse  release   back      undo
 //! ```
 //!
 //! A [`StagedOperation`] holds the leases; dropping it gives them back and leaves no trace.
@@ -11,15 +11,15 @@
 use std::time::{Duration, Instant};
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{FileError, FileRequest, Staged};
-use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, Prepared};
+use backout_drivers::file::{Examined, FileError, FileRequest, Staged, State};
+use backout_model::ports::{Applied, Driver as _, Durability, Entry, Journal as _, Prepared};
 use backout_model::{
     Armed, Completion, Decision, Dependency, DependencyReason, Effect, Event, Intent, OperationId,
     OutcomeKind, Refusal, Status, Target, TargetOutcome, TaskStatus, Timestamp, Verb, arm, choose,
 };
-use backout_storage::{Lease, this_process};
+use backout_storage::{Lease, OperationRef, StorageError, this_process};
 
-use crate::{Context, Engine, EngineError, Finished};
+use crate::{Context, Engine, EngineError, Finished, UndoOptions, UndoWhat};
 
 /// How long to sleep between two looks at somebody else's lease.
 const LEASE_POLL: Duration = Duration::from_millis(5);
@@ -39,6 +39,8 @@ pub struct StagedOperation<'e> {
     summary: String,
     context: Context,
     decision: Decision,
+    /// What it copied.
+    sources: Vec<Target>,
     prepared: Prepared<Staged>,
 }
 
@@ -48,6 +50,7 @@ pub(crate) struct Head {
     pub(crate) summary: String,
     pub(crate) decision: Decision,
     pub(crate) undoes: Option<OperationId>,
+    pub(crate) with: Option<OperationId>,
     pub(crate) group: Option<OperationId>,
 }
 
@@ -87,7 +90,7 @@ impl Engine {
         let context = self.settings.context.clone();
         self.check_task(&context)?;
         let targets = self.files.targets(request)?;
-        let lease = self.lease(&targets)?;
+        let lease = self.lease(&targets, &[])?;
         crash_point("engine.leased");
         let mut traits = self.files.traits(request);
         let paths: Vec<_> = targets.iter().map(|target| target.path().clone()).collect();
@@ -100,6 +103,7 @@ impl Engine {
         Ok(StagedOperation {
             engine: self,
             lease,
+            sources: self.files.sources(request),
             verb: self.files.verb(request),
             summary: self.files.summary(request),
             context,
@@ -108,13 +112,18 @@ impl Engine {
         })
     }
 
-    /// Takes the targets, waiting for others and finishing what the dead left on them.
-    pub(crate) fn lease(&self, targets: &[Target]) -> Result<HeldLease<'_>, EngineError> {
+    /// Takes the targets, waiting for others and settling what the dead left on them. What those of `instead_of` hold is
+    /// ours: who recovers operations works in their place.
+    pub(crate) fn lease(
+        &self,
+        targets: &[Target],
+        instead_of: &[OperationId],
+    ) -> Result<HeldLease<'_>, EngineError> {
         let id = self.next_id();
         let owner = this_process();
         let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
         loop {
-            match self.store.lease(id, targets, &owner)? {
+            match self.store.lease(id, targets, &owner, instead_of)? {
                 Lease::Taken => {
                     return Ok(HeldLease {
                         engine: self,
@@ -124,6 +133,9 @@ impl Engine {
                 }
                 Lease::Abandoned { by } => self.recover_abandoned(by)?,
                 Lease::Held { target, by, owner } => {
+                    if self.is_stopped() {
+                        return Err(FileError::Stopped.into());
+                    }
                     if Instant::now() >= deadline {
                         return Err(EngineError::Busy { target, by, owner });
                     }
@@ -153,12 +165,14 @@ impl Engine {
         head: Head,
         context: &Context,
         prepared: Prepared<Staged>,
+        depends_on: Vec<Dependency>,
     ) -> Result<Armed<Staged>, EngineError> {
-        self.store.make_room(&self.settings.retention, self.now())?;
-        let depends_on = match head.undoes {
-            Some(_) => Vec::new(),
-            None => self.depends_on(id, context, &prepared.targets)?,
-        };
+        let room = self.store.make_room(&self.settings.retention, self.now());
+        match (room, head.undoes) {
+            // An undo needs no room that it does not give back, and no cap may keep anybody from going back.
+            (Ok(()) | Err(StorageError::OverCap { .. }), Some(_)) | (Ok(()), None) => {}
+            (Err(error), _) => return Err(error.into()),
+        }
         let intent = Intent {
             id,
             verb: head.verb,
@@ -174,6 +188,7 @@ impl Engine {
             targets: prepared.targets,
             depends_on,
             undoes: head.undoes,
+            with: head.with,
             group: head.group,
             notes: prepared.notes,
             command: None,
@@ -186,13 +201,24 @@ impl Engine {
         Ok(armed)
     }
 
+    /// Finds what an operation is built on: what touched its targets, what it copied, what it says, what it is part of.
     pub(crate) fn depends_on(
         &self,
         id: OperationId,
         context: &Context,
         targets: &[Target],
+        sources: &[Target],
     ) -> Result<Vec<Dependency>, EngineError> {
         let mut depends_on = self.store.dependencies(targets)?;
+        let copied = self.store.dependencies(sources)?.into_iter();
+        depends_on.extend(copied.map(|dependency| Dependency {
+            reason: DependencyReason::Copied,
+            ..dependency
+        }));
+        depends_on.extend(context.within.map(|on| Dependency {
+            on,
+            reason: DependencyReason::Within,
+        }));
         for reference in &context.depends_on {
             let on = self.store.resolve(reference)?;
             depends_on.push(Dependency {
@@ -204,71 +230,103 @@ impl Engine {
         Ok(depends_on)
     }
 
-    /// Applies what is armed; on failure puts everything back and records that.
-    pub(crate) fn apply(
-        &self,
-        armed: Armed<Staged>,
-        targets: &[Target],
-    ) -> Result<Completion, EngineError> {
+    /// Applies what is armed. On failure everything was put back; that is looked at and recorded.
+    pub(crate) fn apply(&self, armed: Armed<Staged>) -> Result<Applied, EngineError> {
         let (id, recipe) = (armed.id(), armed.recipe().clone());
         match self.files.apply(armed) {
-            Ok(completion) => {
+            Ok(applied) => {
                 crash_point("engine.applied");
-                Ok(completion)
+                Ok(applied)
             }
             Err(error) => {
-                let effect = Effect {
-                    recipe,
-                    completion: None,
-                };
-                Err(self.abort(id, targets, &effect, error.into()))
+                let completion = None;
+                Err(self.did_not_happen(id, &Effect { recipe, completion }, error.into()))
             }
         }
     }
 
-    /// Puts an unfinished effect back and records how that went. Gives the error to return.
-    pub(crate) fn abort(
-        &self,
-        id: OperationId,
-        targets: &[Target],
-        effect: &Effect,
-        cause: EngineError,
-    ) -> EngineError {
-        let outcomes = self.revert(targets, effect);
-        let why = with_causes(&cause);
-        let event = Event::Abort {
-            id,
-            why,
-            outcomes: outcomes.clone(),
+    /// Looks at an effect that failed and records what is there. Gives the error to return.
+    fn did_not_happen(&self, id: OperationId, effect: &Effect, cause: EngineError) -> EngineError {
+        let outcomes = match self.files.examine(effect) {
+            Ok(examined) => examined.into_iter().map(outcome_of).collect(),
+            Err(error) => match self.files.targets_of(effect) {
+                Ok(targets) => failed_everywhere(&targets, &error),
+                Err(error) => return error.into(),
+            },
         };
         crash_point("engine.reverted");
-        let recorded = self
+        let event = Event::Abort {
+            id,
+            why: with_causes(&cause),
+            outcomes: outcomes.clone(),
+        };
+        // If the record fails, a recovery finds the targets as before and writes it.
+        let _recorded = self
             .store
             .append(&Entry::of(vec![event]), Durability::Process);
+        let cause = Box::new(cause);
         if outcomes.iter().all(|outcome| outcome.kind.is_settled()) {
-            // If the record failed, recovery will find the targets as before and write it.
-            let _recorded = recorded;
-            EngineError::TakenBack {
-                id,
-                cause: Box::new(cause),
-            }
+            EngineError::TakenBack { id, cause }
         } else {
             EngineError::HalfDone {
                 id,
-                cause: Box::new(cause),
+                cause,
                 outcomes,
             }
         }
     }
 
-    pub(crate) fn revert(&self, targets: &[Target], effect: &Effect) -> Vec<TargetOutcome> {
-        self.files
-            .revert(effect)
-            .unwrap_or_else(|error| failed_everywhere(targets, &error))
+    /// Takes back an effect that happened and must not stay. Gives the error to return.
+    fn take_back_applied(
+        &self,
+        id: OperationId,
+        completion: Completion,
+        cause: EngineError,
+    ) -> EngineError {
+        let applied = Event::Applied { id, completion };
+        let recorded = self
+            .store
+            .append(&Entry::of(vec![applied]), Durability::Process);
+        let reference = OperationRef::Prefix(id.to_string());
+        let what = UndoWhat::Operations(vec![reference]);
+        let undone = match recorded {
+            Ok(_) => self.undo(&what, &UndoOptions::default()),
+            Err(error) => Err(error.into()),
+        };
+        let cause = Box::new(cause);
+        match undone {
+            Ok(_) => EngineError::TakenBack { id, cause },
+            Err(EngineError::Partial(report)) => EngineError::HalfDone {
+                id,
+                cause,
+                outcomes: report
+                    .steps
+                    .into_iter()
+                    .flat_map(|step| step.outcomes)
+                    .collect(),
+            },
+            Err(error) => EngineError::Stays {
+                id,
+                cause,
+                why: Box::new(error),
+            },
+        }
     }
 }
 
-/// What is said of the targets when a driver could not even begin.
+/// Says how a target of an effect that failed stands.
+fn outcome_of(examined: Examined) -> TargetOutcome {
+    let kind = match examined.state {
+        State::Before => OutcomeKind::AlreadyGone,
+        State::After => OutcomeKind::Failed {
+            why: "it is as the operation made it".to_owned(),
+        },
+        State::Other { why } => OutcomeKind::Failed { why },
+    };
+    TargetOutcome::new(examined.target, kind)
+}
+
+/// What is said of the targets when a driver could not even look.
 pub(crate) fn failed_everywhere(targets: &[Target], error: &FileError) -> Vec<TargetOutcome> {
     let why = with_causes(error);
     let failed = |target: &Target| {
@@ -353,7 +411,7 @@ impl StagedOperation<'_> {
         verify: impl FnOnce() -> Result<(), String>,
     ) -> Result<Finished, EngineError> {
         let id = self.lease.id;
-        let notes = self.prepared.notes.clone();
+        let mut notes = self.prepared.notes.clone();
         let targets = self.prepared.targets.clone();
         if self.prepared.is_noop {
             let summary = self.summary;
@@ -365,27 +423,31 @@ impl StagedOperation<'_> {
                 notes,
             });
         }
+        let engine = self.engine;
         let head = Head {
             verb: self.verb,
             summary: self.summary.clone(),
             decision: self.decision.clone(),
             undoes: None,
+            with: None,
             group: None,
         };
-        let armed = self.engine.arm(id, head, &self.context, self.prepared)?;
+        let depends_on = engine.depends_on(id, &self.context, &targets, &self.sources)?;
+        let armed = engine.arm(id, head, &self.context, self.prepared, depends_on)?;
         // From here on the leases end with the record that ends the operation.
         self.lease.is_ended_by_a_record();
-        let recipe = armed.recipe().clone();
-        let completion = self.engine.apply(armed, &targets)?;
-        let effect = Effect {
-            recipe,
-            completion: Some(completion.clone()),
-        };
+        let Applied { completion, unlike } = engine.apply(armed)?;
         if let Err(why) = verify() {
-            return Err(self
-                .engine
-                .abort(id, &targets, &effect, EngineError::NotVerified { why }));
+            let cause = EngineError::NotVerified { why };
+            return Err(engine.take_back_applied(id, completion, cause));
         }
+        let changed = unlike.iter().map(|outcome| {
+            format!(
+                "`{}` was written, and somebody else changed it at once",
+                outcome.target
+            )
+        });
+        notes.extend(changed);
         let mut events = vec![Event::Applied { id, completion }];
         let status = if self.context.task.is_some() {
             Status::Applied
@@ -394,12 +456,10 @@ impl StagedOperation<'_> {
             Status::Committed
         };
         crash_point("engine.before-commit");
-        if let Err(error) = self
-            .engine
-            .store
-            .append(&Entry::of(events), Durability::Process)
-        {
-            return Err(self.engine.abort(id, &targets, &effect, error.into()));
+        if let Err(error) = engine.store.append(&Entry::of(events), Durability::Process) {
+            // Without a journal nothing can be taken back either: a recovery does it.
+            engine.abandon(id);
+            return Err(EngineError::NotRecorded { id, cause: error });
         }
         crash_point("engine.committed");
         Ok(Finished {

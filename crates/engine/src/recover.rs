@@ -1,28 +1,34 @@
-//! Recovery: what dead processes left unfinished is taken back, newest first.
+//! Recovery: what dead processes left unfinished is taken back, newest first, as an operation like any other.
 //!
-//! - An operation that is armed and whose owner is dead did not commit: rollback is the default.
+//! - It is guarded like an undo, keeps what it replaces, is journalled, and can itself be taken back. Whoever ran the
+//!   command on the way of which it happened is told.
+//! - An undo or a redo that died is taken back, too: nothing is continued behind anybody's back.
+//! - A command whose watcher died is different: what it did is kept, as *interrupted*, until somebody decides; unless it
+//!   was started with the word to roll back.
 //! - After a restart of the machine the record of a commit may be lost although the write was acknowledged (outcome
 //!   records ride with the next sync). If everything the operation wanted is in place, it is kept. The same holds if
 //!   a repair had to leave later records out.
-//! - An interrupted undo is finished: somebody asked for it, and undoing is repeatable.
-//! - What could not be settled is in doubt, and tried again whenever somebody asks for a recovery: the disk may have
-//!   room again, or the file that stood in the way may be gone.
+//! - What could not be settled is in doubt, with nothing touched. It is tried again whenever somebody asks for a recovery:
+//!   the disk may have room again, or the file that stood in the way may be gone. And somebody can decide by hand.
 //! - An operation is claimed before it is touched, so that two recoveries never meet on it.
 
 use backout_crashpoint::crash_point;
-use backout_model::ports::{Driver as _, Durability, Entry, Journal as _};
+use backout_drivers::file::{Examined, State};
+use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, OnConflict};
 use backout_model::{
-    Chosen, Completion, DriverKind, Effect, Event, Lsn, Operation, OperationId, Status, Target,
-    TargetOutcome, TaskStatus, UndoStep,
+    Completion, DriverKind, Event, Lsn, OnFailure, Operation, OperationId, OutcomeKind, Status,
+    Target, TargetOutcome, TaskStatus, Verb,
 };
-use backout_storage::{is_alive, is_from_another_boot, this_process};
+use backout_storage::{OperationRef, is_alive, is_from_another_boot, this_process};
 
-use crate::lifecycle::failed_everywhere;
-use crate::undo::what_follows;
-use crate::{Engine, EngineError, RecoverReport, Recovered, UndoOptions, UndoWhat};
+use crate::lifecycle::{failed_everywhere, with_causes};
+use crate::undo::{Act, Reversed, Work};
+use crate::{
+    Decide, Engine, EngineError, RecoverReport, Recovered, RecoveredAs, UndoOptions, UndoWhat,
+};
 
 impl Engine {
-    /// Finishes what dead processes left behind, and says what that was.
+    /// Settles what dead processes left behind, and says what that was.
     pub fn recover(&self, from: Option<Lsn>) -> Result<RecoverReport, EngineError> {
         let mut report = RecoverReport::default();
         for operation in self.store.armed()? {
@@ -48,7 +54,9 @@ impl Engine {
     /// What every write does first. Costs one query when nobody died.
     pub(crate) fn recover_the_dead(&self) -> Result<(), EngineError> {
         for operation in self.store.armed()? {
-            self.recover_one(&operation)?;
+            if let Some(recovered) = self.recover_one(&operation)? {
+                self.note_recovered(recovered);
+            }
         }
         Ok(())
     }
@@ -57,130 +65,296 @@ impl Engine {
     pub(crate) fn recover_abandoned(&self, id: OperationId) -> Result<(), EngineError> {
         match self.store.operation(id)? {
             Some(operation) if operation.status == Status::Armed => {
-                self.recover_one(&operation)?;
+                if let Some(recovered) = self.recover_one(&operation)? {
+                    self.note_recovered(recovered);
+                }
             }
             _ => self.store.release(id)?,
         }
         Ok(())
     }
 
+    /// Takes an operation over whose process is dead, unless somebody else does.
+    fn claim(&self, operation: &Operation) -> Result<bool, EngineError> {
+        // Nobody is at work on what is in doubt, not even the process that left it so.
+        let is_left = operation.status != Status::Armed || self.is_abandoned(operation.id);
+        let is_at_work = !is_left && is_alive(&operation.owner);
+        Ok(!is_at_work && self.store.claim(operation, &this_process())?)
+    }
+
     /// Settles one armed operation, if its owner is dead and nobody else does it.
     fn recover_one(&self, operation: &Operation) -> Result<Option<Recovered>, EngineError> {
-        // Nobody is at work on what is in doubt, not even the process that left it so.
-        let is_at_work = operation.status == Status::Armed && is_alive(&operation.owner);
-        if is_at_work || !self.store.claim(operation, &this_process())? {
+        if !self.claim(operation)? {
             return Ok(None);
         }
         crash_point("recover.claimed");
-        let (status, outcomes) = match operation.undoes {
-            Some(undone) => self.finish_undo(operation, undone)?,
-            None => self.settle(operation)?,
+        let effect = self.store.effect(operation.id)?;
+        let recovered = if effect.recipe.driver == DriverKind::Command {
+            // What it wrote is only known now.
+            let on_failure = self.store.on_failure(operation.id)?;
+            self.settle_dead_command(operation.id, &effect.recipe)?;
+            self.interrupted(operation, on_failure)?
+        } else if self.is_acknowledged(operation)? && self.files.is_in_place(&effect)? {
+            self.keep(operation)?
+        } else {
+            self.take_back_unfinished(operation, OnConflict::Refuse)?
         };
         crash_point("recover.settled");
-        Ok(Some(Recovered {
-            id: operation.id,
-            summary: operation.summary.clone(),
-            status,
-            outcomes,
-        }))
+        Ok(Some(recovered))
     }
 
-    fn settle(&self, operation: &Operation) -> Result<(Status, Vec<TargetOutcome>), EngineError> {
-        let id = operation.id;
-        let effect = self.store.effect(id)?;
-        if effect.recipe.driver == DriverKind::Command {
-            // What it wrote is only known now.
-            let (effect, targets) = self.settle_dead_command(id, &effect.recipe)?;
-            return self.take_back_unfinished(operation, &targets, &effect);
-        }
-        let lost_record = is_from_another_boot(&self.store.first_owner(id)?)
-            || self.store.has_gap_after(operation.lsn)?;
-        if lost_record && self.files.is_in_place(&effect)? {
-            let mut events = vec![Event::Applied {
-                id,
-                completion: Completion::default(),
-            }];
-            let status = if operation.task.is_some() {
-                Status::Applied
-            } else {
-                events.push(Event::Commit { id });
-                Status::Committed
-            };
-            self.store.append(&Entry::of(events), Durability::Power)?;
-            return Ok((status, Vec::new()));
-        }
-        self.take_back_unfinished(operation, &operation.targets, &effect)
+    /// Tells whether an operation may have been acknowledged although no record says so.
+    fn is_acknowledged(&self, operation: &Operation) -> Result<bool, EngineError> {
+        Ok(is_from_another_boot(&self.store.first_owner(operation.id)?)
+            || self.store.has_gap_after(operation.lsn)?)
     }
 
-    /// Puts back what an operation did that was never finished, and records that.
+    /// Takes back what an operation did that was never finished.
     fn take_back_unfinished(
         &self,
         operation: &Operation,
-        targets: &[Target],
-        effect: &Effect,
-    ) -> Result<(Status, Vec<TargetOutcome>), EngineError> {
-        let id = operation.id;
-        let outcomes = self.revert(targets, effect);
-        crash_point("recover.reverted");
-        let status = settled_as(&outcomes, Status::Aborted);
-        if status == operation.status {
-            return Ok((status, outcomes)); // still in doubt, as the journal says already
-        }
-        let why = "its process died before it was finished".to_owned();
-        let event = Event::Abort {
-            id,
-            why,
-            outcomes: outcomes.clone(),
+        on_conflict: OnConflict,
+    ) -> Result<Recovered, EngineError> {
+        let work = self.whole_work(operation)?;
+        let act = Act {
+            verb: Verb::Recover,
+            group: None,
+            on_conflict,
+            is_partial: false,
         };
-        self.store
-            .append(&Entry::of(vec![event]), Durability::Power)?;
-        self.forget_log(id);
-        Ok((status, outcomes))
+        let reversed = self
+            .lease(&work.step.targets, &self.unfinished_chain(operation)?)
+            .and_then(|lease| self.reverse(lease, &work, act));
+        let outcomes = match reversed {
+            Ok(Reversed::Done { by, outcomes, .. }) => {
+                return self.recovered(operation.id, RecoveredAs::TakenBack, Some(by), outcomes);
+            }
+            Ok(Reversed::Nothing(outcomes)) => outcomes,
+            Err(EngineError::HalfDone { outcomes, .. }) => outcomes,
+            Err(error @ (EngineError::File(_) | EngineError::TakenBack { .. })) => {
+                let why = with_causes(&error);
+                let failed = OutcomeKind::Failed { why };
+                let targets = work.step.targets.iter().cloned();
+                targets
+                    .map(|target| TargetOutcome::new(target, failed.clone()))
+                    .collect()
+            }
+            Err(error) => return Err(error),
+        };
+        crash_point("recover.looked");
+        self.not_taken_back(operation, outcomes)
     }
 
-    fn finish_undo(
-        &self,
-        undo: &Operation,
-        undone: OperationId,
-    ) -> Result<(Status, Vec<TargetOutcome>), EngineError> {
-        let id = undo.id;
-        let effect = self.store.effect(id)?;
-        let outcomes = self
-            .files
-            .finish(&effect)
-            .unwrap_or_else(|error| failed_everywhere(&undo.targets, &error));
-        crash_point("recover.finished");
-        let status = settled_as(&outcomes, Status::Committed);
-        if status == undo.status {
-            return Ok((status, outcomes));
+    /// Names an unfinished operation, and the unfinished one that it was to take back, and so on: their leases are ours.
+    fn unfinished_chain(&self, operation: &Operation) -> Result<Vec<OperationId>, EngineError> {
+        let mut chain = vec![operation.id];
+        let mut next = operation.undoes;
+        while let Some(id) = next {
+            let found = self.store.operation(id)?;
+            let found = found.filter(|found| is_unfinished(found.status));
+            chain.extend(found.as_ref().map(|found| found.id));
+            next = found.and_then(|found| found.undoes);
         }
-        let is_done = status == Status::Committed;
-        let events = if let Some(operation) = self.store.operation(undone)?.filter(|_| is_done) {
-            let step = UndoStep {
-                id: undone,
-                with: operation.redone_by.unwrap_or(undone),
-                strategy: operation.decision.strategy,
-                chosen: Chosen::Named,
-            };
-            let mut events = vec![
-                Event::Applied {
-                    id,
-                    completion: Completion::default(),
-                },
-                Event::Commit { id },
-            ];
-            events.extend(what_follows(&operation, &step, id, &outcomes));
-            events
+        Ok(chain)
+    }
+
+    /// Records that nothing had happened, or that it cannot be settled.
+    fn not_taken_back(
+        &self,
+        operation: &Operation,
+        outcomes: Vec<TargetOutcome>,
+    ) -> Result<Recovered, EngineError> {
+        let is_nothing = outcomes.iter().all(|outcome| outcome.kind.is_settled());
+        let (became, why) = if is_nothing {
+            (
+                RecoveredAs::NothingHappened,
+                "its process died before anything happened",
+            )
         } else {
-            let why = "its process died, and it could not be finished".to_owned();
-            vec![Event::Abort {
-                id,
-                why,
-                outcomes: outcomes.clone(),
-            }]
+            (
+                RecoveredAs::InDoubt,
+                "its process died, and it cannot be taken back",
+            )
         };
+        // What is in doubt already stays so without another word.
+        if is_nothing || operation.status != Status::InDoubt {
+            let event = Event::Abort {
+                id: operation.id,
+                why: why.to_owned(),
+                outcomes: outcomes.clone(),
+            };
+            self.store
+                .append(&Entry::of(vec![event]), Durability::Power)?;
+        }
+        self.recovered(operation.id, became, None, outcomes)
+    }
+
+    /// Accepts what is there: the operation counts as done.
+    fn keep(&self, operation: &Operation) -> Result<Recovered, EngineError> {
+        let id = operation.id;
+        let work = self.whole_work(operation)?;
+        let mut outcomes = Vec::new();
+        let mut events = Vec::new();
+        match operation.status {
+            Status::Interrupted => {}
+            _ => events.push(Event::Applied {
+                id,
+                completion: Completion::default(),
+            }),
+        }
+        let is_open = match &operation.task {
+            Some(task) if operation.undoes.is_none() => {
+                let task = self.store.task(task)?;
+                task.is_some_and(|task| task.status == TaskStatus::Open)
+            }
+            _ => false,
+        };
+        match (operation.status, is_open) {
+            (Status::Interrupted, true) => {
+                let completion = work.effect.completion.clone().unwrap_or_default();
+                events.push(Event::Applied { id, completion });
+            }
+            (_, true) => {}
+            (_, false) => events.push(Event::Commit { id }),
+        }
+        if let Some(about) = operation.undoes
+            && let Some(about) = self.store.operation(about)?
+        {
+            outcomes = self.outcomes_by_look(&work)?;
+            let first = self.whole_work(&about)?;
+            events.extend(self.what_follows(&first, id, &first.spread(&outcomes))?);
+        }
         self.store.append(&Entry::of(events), Durability::Power)?;
-        Ok((status, outcomes))
+        self.recovered(id, RecoveredAs::Kept, None, outcomes)
+    }
+
+    /// Looks which targets of an undo are as it was to make them.
+    fn outcomes_by_look(&self, work: &Work<'_>) -> Result<Vec<TargetOutcome>, EngineError> {
+        let examined = match self.files.examine(&work.effect) {
+            Ok(examined) => examined,
+            Err(error) => return Ok(failed_everywhere(&work.step.targets, &error)),
+        };
+        let outcome = |(target, found): (Target, Option<&Examined>)| {
+            let kind = match found.map(|found| &found.state) {
+                Some(State::After) => OutcomeKind::Restored,
+                Some(State::Before) => OutcomeKind::Skipped {
+                    why: "the undo had not come to it".to_owned(),
+                },
+                Some(State::Other { why }) => OutcomeKind::Skipped { why: why.clone() },
+                None => OutcomeKind::AlreadyGone,
+            };
+            TargetOutcome::new(target, kind)
+        };
+        Ok(work.examined(&examined).into_iter().map(outcome).collect())
+    }
+
+    /// Says what became of a command whose watcher died, and takes it back if it was started so.
+    fn interrupted(
+        &self,
+        operation: &Operation,
+        on_failure: OnFailure,
+    ) -> Result<Recovered, EngineError> {
+        let id = operation.id;
+        if on_failure == OnFailure::Keep {
+            return self.recovered(id, RecoveredAs::Interrupted, None, Vec::new());
+        }
+        self.roll_back(id, OnConflict::Refuse)
+    }
+
+    /// Takes back a command that waits for a decision, if nothing stands in the way.
+    fn roll_back(
+        &self,
+        id: OperationId,
+        on_conflict: OnConflict,
+    ) -> Result<Recovered, EngineError> {
+        let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
+        let options = UndoOptions {
+            on_conflict,
+            committed: true,
+            others: true,
+            ..UndoOptions::default()
+        };
+        match self.undo(&what, &options) {
+            Ok(report) => {
+                let outcomes = report.steps.into_iter().flat_map(|step| step.outcomes);
+                self.recovered(id, RecoveredAs::TakenBack, report.act, outcomes.collect())
+            }
+            Err(EngineError::Plan(backout_model::PlanError::ChangedNothing { .. })) => {
+                self.recovered(id, RecoveredAs::Interrupted, None, Vec::new())
+            }
+            Err(EngineError::Conflicts { targets, .. }) => {
+                let outcomes = targets.into_iter().map(|refused| {
+                    TargetOutcome::new(refused.target, OutcomeKind::Conflict { why: refused.why })
+                });
+                self.recovered(id, RecoveredAs::Interrupted, None, outcomes.collect())
+            }
+            Err(EngineError::Partial(report)) => {
+                let outcomes = report.steps.into_iter().flat_map(|step| step.outcomes);
+                self.recovered(id, RecoveredAs::Interrupted, report.act, outcomes.collect())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn recovered(
+        &self,
+        id: OperationId,
+        became: RecoveredAs,
+        by: Option<OperationId>,
+        outcomes: Vec<TargetOutcome>,
+    ) -> Result<Recovered, EngineError> {
+        let unknown = backout_model::PlanError::Unknown { id };
+        let operation = self.store.operation(id)?.ok_or(unknown)?;
+        Ok(Recovered {
+            id,
+            summary: operation.summary,
+            became,
+            status: operation.status,
+            by,
+            outcomes,
+        })
+    }
+
+    /// Decides by hand about operations that wait for it.
+    pub fn decide(
+        &self,
+        operations: &[OperationRef],
+        decide: Decide,
+    ) -> Result<RecoverReport, EngineError> {
+        let mut report = RecoverReport::default();
+        for reference in operations {
+            let id = self.store.resolve(reference)?;
+            let unknown = backout_model::PlanError::Unknown { id };
+            let operation = self.store.operation(id)?.ok_or(unknown)?;
+            report.operations.push(self.decide_one(&operation, decide)?);
+        }
+        Ok(report)
+    }
+
+    fn decide_one(&self, operation: &Operation, decide: Decide) -> Result<Recovered, EngineError> {
+        let (id, status) = (operation.id, operation.status);
+        match status {
+            Status::Armed | Status::InDoubt | Status::Interrupted => {}
+            _ => return Err(EngineError::NothingToDecide { id, status }),
+        }
+        if !self.claim(operation)? {
+            let owner = operation.owner.clone();
+            return Err(EngineError::AtWork { id, owner });
+        }
+        let effect = self.store.effect(id)?;
+        let is_command = effect.recipe.driver == DriverKind::Command;
+        if is_command {
+            self.settle_dead_command(id, &effect.recipe)?;
+        }
+        let unknown = backout_model::PlanError::Unknown { id };
+        let operation = self.store.operation(id)?.ok_or(unknown)?;
+        match decide {
+            Decide::Keep => self.keep(&operation),
+            Decide::Rollback { on_conflict } if operation.status == Status::Interrupted => {
+                self.roll_back(id, on_conflict)
+            }
+            Decide::Rollback { on_conflict } => self.take_back_unfinished(&operation, on_conflict),
+        }
     }
 
     /// Rolls back the open tasks whose owner died.
@@ -188,20 +362,21 @@ impl Engine {
         for task in self.store.tasks()? {
             let is_orphan = task.status == TaskStatus::Open
                 && task.owner.as_ref().is_some_and(|owner| !is_alive(owner));
-            if is_orphan {
-                self.rollback(
-                    &UndoWhat::Task(task.id.clone()),
-                    UndoOptions::default(),
-                    "its owner died",
-                )?;
-                report.tasks.push(task.id);
+            if !is_orphan {
+                continue;
+            }
+            let what = UndoWhat::Task(task.id.clone());
+            match self.rollback(&what, &UndoOptions::default(), "its owner died") {
+                Ok(_) => report.tasks.push(task.id),
+                Err(EngineError::Storage(error)) => return Err(error.into()),
+                Err(error) => report.tasks_left.push((task.id, with_causes(&error))),
             }
         }
         Ok(())
     }
 }
 
-fn settled_as(outcomes: &[TargetOutcome], good: Status) -> Status {
-    let all_settled = outcomes.iter().all(|outcome| outcome.kind.is_settled());
-    if all_settled { good } else { Status::InDoubt }
+/// Tells whether an operation was left half-way.
+pub(crate) const fn is_unfinished(status: Status) -> bool {
+    matches!(status, Status::Armed | Status::InDoubt)
 }

@@ -76,7 +76,7 @@ impl Engine {
         let applied = self.store.operations(&filter)?;
         let mut ids: Vec<OperationId> = applied
             .iter()
-            .filter(|op| op.status == Status::Applied)
+            .filter(|op| matches!(op.status, Status::Applied | Status::Interrupted))
             .map(|op| op.id)
             .collect();
         ids.reverse();
@@ -90,20 +90,20 @@ impl Engine {
     pub fn rollback(
         &self,
         what: &UndoWhat,
-        options: UndoOptions,
+        options: &UndoOptions,
         why: &str,
     ) -> Result<UndoReport, EngineError> {
         let report = match self.undo(what, options) {
             // A task that wrote nothing ends all the same.
             Err(EngineError::Plan(PlanError::Nothing)) if matches!(what, UndoWhat::Task(_)) => {
-                UndoReport {
-                    steps: Vec::new(),
-                    left_alone: Vec::new(),
-                }
+                UndoReport::default()
             }
             result => result?,
         };
-        if let UndoWhat::Task(task) = what {
+        // A task of which a part was chosen is not rolled back.
+        if let UndoWhat::Task(task) = what
+            && options.selection.is_everything()
+        {
             let event = Event::TaskRollback {
                 task: task.clone(),
                 why: why.to_owned(),

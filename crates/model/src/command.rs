@@ -51,6 +51,17 @@ impl CaptureLevel {
     }
 }
 
+/// What becomes of what a command did if it fails or is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It is taken back.
+    Rollback,
+}
+
 /// How a command was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandStart {
@@ -64,6 +75,9 @@ pub struct CommandStart {
     pub mode: CaptureMode,
     /// What the capture survives.
     pub level: CaptureLevel,
+    /// What becomes of what it did if it fails, or if its watcher dies.
+    #[serde(default)]
+    pub on_failure: OnFailure,
 }
 
 /// What became of a command.

@@ -32,6 +32,10 @@ pub enum DependencyReason {
     HoldsTarget,
     /// The agent said so.
     Declared,
+    /// It copied what the other had written.
+    Copied,
+    /// It was done by a command while that ran.
+    Within,
     /// It read what the other had written.
     Read,
 }
@@ -40,10 +44,21 @@ impl DependencyReason {
     /// Tells how sure the dependency is.
     pub const fn strength(self) -> Strength {
         match self {
-            Self::SameTarget | Self::InsideDirectory | Self::HoldsTarget | Self::Declared => {
-                Strength::Must
-            }
+            Self::SameTarget
+            | Self::InsideDirectory
+            | Self::HoldsTarget
+            | Self::Declared
+            | Self::Copied
+            | Self::Within => Strength::Must,
             Self::Read => Strength::May,
+        }
+    }
+
+    /// Tells whether the dependency is one of targets that overlap.
+    pub const fn is_of_targets(self) -> bool {
+        match self {
+            Self::SameTarget | Self::InsideDirectory | Self::HoldsTarget => true,
+            Self::Declared | Self::Copied | Self::Within | Self::Read => false,
         }
     }
 
@@ -64,6 +79,8 @@ impl fmt::Display for DependencyReason {
             Self::InsideDirectory => "writes inside its directory",
             Self::HoldsTarget => "moves or removes its directory",
             Self::Declared => "was declared to depend on it",
+            Self::Copied => "copied what it wrote",
+            Self::Within => "was done while it ran",
             Self::Read => "read what it wrote",
         })
     }

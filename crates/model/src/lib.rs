@@ -28,15 +28,17 @@ mod target;
 pub mod text;
 
 pub use arm::{Armed, arm};
-pub use command::{CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart};
+pub use command::{CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, OnFailure};
 pub use digest::{Digest, DigestError};
 pub use graph::{Dependency, DependencyReason, History, Strength};
 pub use id::{AgentId, CheckpointName, IdError, OperationId, TaskId};
 pub use json_text::JsonText;
-pub use operation::{Checkpoint, Operation, Owner, Task, TaskStatus, Timestamp, Verb};
+pub use operation::{Checkpoint, Operation, Owner, Standing, Task, TaskStatus, Timestamp, Verb};
 pub use outcome::{OutcomeKind, TargetOutcome};
 pub use path::{PathError, TargetPath};
-pub use plan::{Chosen, Goal, LeftAlone, Permission, PlanError, UndoPlan, UndoStep, plan_undo};
+pub use plan::{
+    Chosen, Goal, LeftAlone, Permission, PlanError, Scope, UndoPlan, UndoStep, plan_undo,
+};
 pub use recipe::{Completion, DriverKind, Effect, Recipe, Slot};
 pub use record::{Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};
 pub use repair::{Assumed, Gap, GapLink, Repair};

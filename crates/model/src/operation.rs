@@ -55,6 +55,8 @@ pub enum Verb {
     Undo,
     /// Take an undo back.
     Redo,
+    /// Take back what a dead process left unfinished.
+    Recover,
 }
 
 impl Verb {
@@ -75,12 +77,13 @@ impl Verb {
             Self::Run => "run",
             Self::Undo => "undo",
             Self::Redo => "redo",
+            Self::Recover => "recover",
         }
     }
 
     /// Tells whether the operation takes another one back.
     pub const fn is_reversal(self) -> bool {
-        matches!(self, Self::Undo | Self::Redo)
+        matches!(self, Self::Undo | Self::Redo | Self::Recover)
     }
 }
 
@@ -105,13 +108,45 @@ pub struct Owner {
     pub pid_namespace: u64,
 }
 
+/// A target of an operation, and how it stands: a target is taken back and brought back by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The target.
+    #[serde(flatten)]
+    pub target: Target,
+    /// The undo that took it back, while that holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<OperationId>,
+    /// The redo that brought it back, whose recipe now takes it back; none means the operation's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<OperationId>,
+}
+
+impl Standing {
+    /// Makes the standing of a target that nobody has taken back yet.
+    pub const fn new(target: Target) -> Self {
+        Self {
+            target,
+            undone_by: None,
+            held_by: None,
+        }
+    }
+
+    /// Tells whether the operation's change of it is, or may be, in the world.
+    pub const fn is_in_effect(&self) -> bool {
+        self.undone_by.is_none()
+    }
+}
+
 /// An operation, without its recipe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// Its name.
     pub id: OperationId,
-    /// Its place in the journal: the record that armed (or refused) it.
+    /// Its place in the journal: the record that armed (or refused) it; of a command, the record of its end.
     pub lsn: Lsn,
+    /// Where its change was last made: its own place, or that of the redo that brought it back.
+    pub place: Lsn,
     /// When it was armed.
     pub at: Timestamp,
     /// What kind of write it is.
@@ -130,8 +165,8 @@ pub struct Operation {
     pub owner: Owner,
     /// How it can be undone, and why so.
     pub decision: Decision,
-    /// What it writes.
-    pub targets: Vec<Target>,
+    /// What it writes, and how each target stands.
+    pub targets: Vec<Standing>,
     /// What it was built on.
     pub depends_on: Vec<Dependency>,
     /// For an undo or a redo: the operation that it takes back.
@@ -140,17 +175,43 @@ pub struct Operation {
     /// For an undo or a redo: the first one of the plan that it was part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<OperationId>,
-    /// The undo that took it back, while that holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub undone_by: Option<OperationId>,
-    /// The redo that brought it back, whose recipe now undoes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub redone_by: Option<OperationId>,
     /// Whether its images are still kept, so that it can be undone.
     pub retained: bool,
     /// Things worth knowing about it: what could not be captured, which means were used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl Operation {
+    /// Lists the targets whose change is, or may be, in the world.
+    pub fn in_effect(&self) -> impl Iterator<Item = &Standing> {
+        self.targets
+            .iter()
+            .filter(|standing| standing.is_in_effect())
+    }
+
+    /// Tells whether some of its targets were taken back and others were not.
+    pub fn is_partly_undone(&self) -> bool {
+        let is_undone = |standing: &Standing| !standing.is_in_effect();
+        self.status.is_in_effect() && self.targets.iter().any(is_undone)
+    }
+
+    /// Names the undos that hold one of its targets, each once.
+    pub fn undos(&self) -> Vec<OperationId> {
+        let mut undos: Vec<_> = self.targets.iter().filter_map(|s| s.undone_by).collect();
+        undos.sort_unstable();
+        undos.dedup();
+        undos
+    }
+
+    /// Names the operations whose recipes take its targets in effect back, each once.
+    pub fn holders(&self) -> Vec<OperationId> {
+        let holder = |standing: &Standing| standing.held_by.unwrap_or(self.id);
+        let mut holders: Vec<_> = self.in_effect().map(holder).collect();
+        holders.sort_unstable();
+        holders.dedup();
+        holders
+    }
 }
 
 /// Where a task stands.

@@ -16,8 +16,23 @@ pub enum OutcomeKind {
     Compensated,
     /// The change was taken out; what others changed since stays.
     Merged,
+    /// As before; what somebody else had made of it since is kept by the operation that did this.
+    Overwritten {
+        /// What was there.
+        why: String,
+    },
+    /// As before but for something that only somebody else could put back. Only force does that.
+    Incomplete {
+        /// What is missing.
+        why: String,
+    },
     /// Nothing to do: the target is already as before.
     AlreadyGone,
+    /// It is as was wanted, but not by us, and what it was before is not kept any more: it is left as it is from now on.
+    Left {
+        /// Why it cannot be taken back later.
+        why: String,
+    },
     /// Left as it is.
     Skipped {
         /// Why nothing was done.
@@ -41,15 +56,26 @@ pub enum OutcomeKind {
 }
 
 impl OutcomeKind {
-    /// Tells whether the target now is as an undo wants it.
+    /// Tells whether the target was taken back, or needs not be: the operation's change of it is in the world no more.
     pub const fn is_settled(&self) -> bool {
         match self {
-            Self::Restored | Self::Compensated | Self::Merged | Self::AlreadyGone => true,
+            Self::Restored
+            | Self::Compensated
+            | Self::Merged
+            | Self::Overwritten { .. }
+            | Self::Incomplete { .. }
+            | Self::AlreadyGone
+            | Self::Left { .. } => true,
             Self::Skipped { .. }
             | Self::Conflict { .. }
             | Self::Failed { .. }
             | Self::InDoubt { .. } => false,
         }
+    }
+
+    /// Tells whether the target now is all that an undo wants it to be.
+    pub const fn is_complete(&self) -> bool {
+        self.is_settled() && !matches!(self, Self::Incomplete { .. })
     }
 }
 
@@ -59,7 +85,10 @@ impl fmt::Display for OutcomeKind {
             Self::Restored => f.write_str("restored"),
             Self::Compensated => f.write_str("compensated"),
             Self::Merged => f.write_str("merged"),
+            Self::Overwritten { why } => write!(f, "restored over a later change ({why})"),
+            Self::Incomplete { why } => write!(f, "restored but for one thing: {why}"),
             Self::AlreadyGone => f.write_str("already as before"),
+            Self::Left { why } => write!(f, "already so, and left as it is: {why}"),
             Self::Skipped { why } => write!(f, "skipped: {why}"),
             Self::Conflict { why } => write!(f, "conflict: {why}"),
             Self::Failed { why } => write!(f, "failed: {why}"),

@@ -5,7 +5,10 @@
 //!
 //! - Forward closure, always: what was built on an undone operation goes too, newest first (LIFO).
 //! - Backward closure, when asked (`dependencies`): also the chain the operation was built on.
-//! - Committed operations go only when named or permitted; a plan that needs more says which.
+//! - Each target stands by itself: a plan may be restricted to some of them, and an operation whose targets were brought
+//!   back by different redos is taken back in several steps.
+//! - Operations of committed tasks, and other agents' work, go only when named or permitted; a plan that needs more says
+//!   which. A lone write needs no such word.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,7 +16,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::{
-    AgentId, DependencyReason, History, Lsn, Operation, OperationId, Status, Strategy, TaskId,
+    AgentId, DependencyReason, History, Lsn, Operation, OperationId, Reach, Standing, Status,
+    Strategy, Target, TargetPath, TaskId,
 };
 
 /// What somebody wants taken back.
@@ -39,11 +43,18 @@ pub enum Goal {
     },
 }
 
+/// Restricts a plan to some targets.
+pub type Scope<'s> = &'s dyn Fn(&Target) -> bool;
+
 /// What a plan may do beyond what was named.
 #[derive(Debug, Clone, Default)]
 pub struct Permission {
-    /// Committed operations that nobody named may be undone as well.
+    /// Operations of committed tasks that nobody named may be undone as well.
     pub committed: bool,
+    /// Who asks: an agent does not take other agents' work along by itself.
+    pub agent: Option<AgentId>,
+    /// Other agents' operations may be undone as well.
+    pub others: bool,
     /// Edges (dependent, on) that do not count, because the dependent's change merges cleanly.
     pub excused: BTreeSet<(OperationId, OperationId)>,
 }
@@ -77,6 +88,8 @@ pub struct UndoStep {
     pub id: OperationId,
     /// The operation whose recipe does it: itself, or the redo that last brought it back.
     pub with: OperationId,
+    /// Which of its targets.
+    pub targets: Vec<Target>,
     /// How it will be taken back.
     pub strategy: Strategy,
     /// Why it is part of the plan.
@@ -133,9 +146,11 @@ pub struct UndoPlan {
     pub steps: Vec<UndoStep>,
     /// Later operations that stay, newest first.
     pub left_alone: Vec<LeftAlone>,
-    /// Committed operations that would have to go and that nobody named. The plan must not be executed
+    /// Operations of committed tasks that would have to go and that nobody named. The plan must not be executed
     /// while there are any.
-    pub needs_committed: Vec<UndoStep>,
+    pub needs_committed: Vec<OperationId>,
+    /// Other agents' operations that would have to go and that nobody named. Likewise.
+    pub needs_others: Vec<OperationId>,
 }
 
 /// Says why there is no plan.
@@ -183,29 +198,42 @@ pub enum PlanError {
         /// The operation.
         id: OperationId,
     },
+    /// It is a command that changed nothing.
+    #[error("operation {id} changed nothing")]
+    ChangedNothing {
+        /// The operation.
+        id: OperationId,
+    },
+    /// None of its targets is in the scope.
+    #[error("nothing of operation {id} that is in effect was chosen")]
+    NothingChosen {
+        /// The operation.
+        id: OperationId,
+    },
     /// Nothing fits the goal.
     #[error("there is nothing to undo")]
     Nothing,
 }
 
-/// Computes what taking back `goal` means.
+/// Computes what taking back `goal` means, restricted to the targets in `scope`.
 pub fn plan_undo(
     history: &History,
     goal: &Goal,
+    scope: Option<Scope<'_>>,
     permission: &Permission,
 ) -> Result<UndoPlan, PlanError> {
-    let named = named(history, goal)?;
-    if named.is_empty() {
-        return Err(PlanError::Nothing);
-    }
     let mut closure = Closure {
         history,
+        scope,
         permission,
         chosen: BTreeMap::new(),
         left: BTreeMap::new(),
     };
-    for operation in &named {
+    for operation in named(history, goal, scope)? {
         closure.chosen.insert(operation.id, Chosen::Named);
+    }
+    if closure.chosen.is_empty() {
+        return Err(PlanError::Nothing);
     }
     if matches!(
         goal,
@@ -220,28 +248,47 @@ pub fn plan_undo(
     closure.into_plan()
 }
 
-fn named<'h>(history: &'h History, goal: &Goal) -> Result<Vec<&'h Operation>, PlanError> {
+fn named<'h>(
+    history: &'h History,
+    goal: &Goal,
+    scope: Option<Scope<'_>>,
+) -> Result<Vec<&'h Operation>, PlanError> {
     match goal {
         Goal::Operations { ids, .. } => ids
             .iter()
             .map(|&id| {
                 let operation = history.get(id).ok_or(PlanError::Unknown { id })?;
                 undoable(operation, None)?;
-                Ok(operation)
+                if operation.targets.is_empty() {
+                    return Err(PlanError::ChangedNothing { id });
+                }
+                match scoped(operation, scope).next() {
+                    Some(_) => Ok(operation),
+                    None => Err(PlanError::NothingChosen { id }),
+                }
             })
             .collect(),
-        Goal::Task(task) => Ok(in_effect(history, |op| op.task.as_ref() == Some(task))),
-        Goal::Since { lsn, task, agent } => Ok(in_effect(history, |op| {
-            op.lsn > *lsn
+        Goal::Task(task) => Ok(in_effect(history, scope, |op| {
+            op.task.as_ref() == Some(task)
+        })),
+        Goal::Since { lsn, task, agent } => Ok(in_effect(history, scope, |op| {
+            op.place > *lsn
                 && (task.is_none() || op.task == *task)
                 && (agent.is_none() || op.agent == *agent)
         })),
     }
 }
 
-fn in_effect(history: &History, wanted: impl Fn(&Operation) -> bool) -> Vec<&Operation> {
+fn in_effect<'h>(
+    history: &'h History,
+    scope: Option<Scope<'_>>,
+    wanted: impl Fn(&Operation) -> bool,
+) -> Vec<&'h Operation> {
     let stands = |op: &&Operation| {
-        op.status.is_in_effect() && op.status != Status::Armed && !op.verb.is_reversal()
+        op.status.is_in_effect()
+            && op.status != Status::Armed
+            && !op.verb.is_reversal()
+            && scoped(op, scope).next().is_some()
     };
     history
         .iter()
@@ -250,13 +297,24 @@ fn in_effect(history: &History, wanted: impl Fn(&Operation) -> bool) -> Vec<&Ope
         .collect()
 }
 
+/// Lists the targets of an operation that a plan could take back.
+fn scoped<'o>(
+    operation: &'o Operation,
+    scope: Option<Scope<'o>>,
+) -> impl Iterator<Item = &'o Standing> {
+    let is_meant = move |target: &Target| scope.is_none_or(|scope| scope(target));
+    operation
+        .in_effect()
+        .filter(move |standing| is_meant(&standing.target))
+}
+
 fn undoable(operation: &Operation, for_sake_of: Option<OperationId>) -> Result<(), PlanError> {
     let id = operation.id;
     match operation.status {
         Status::Undone => {
             return Err(PlanError::AlreadyUndone {
                 id,
-                by: operation.undone_by,
+                by: operation.undos().last().copied(),
             });
         }
         Status::Staged | Status::Refused | Status::Aborted => {
@@ -266,7 +324,11 @@ fn undoable(operation: &Operation, for_sake_of: Option<OperationId>) -> Result<(
             });
         }
         Status::Armed => return Err(PlanError::Unfinished { id }),
-        Status::Applied | Status::Committed | Status::InDoubt | Status::Failed => {}
+        Status::Applied
+        | Status::Committed
+        | Status::Interrupted
+        | Status::InDoubt
+        | Status::Failed => {}
     }
     if operation.decision.strategy == Strategy::Irreversible {
         return Err(PlanError::Irreversible { id });
@@ -279,17 +341,20 @@ fn undoable(operation: &Operation, for_sake_of: Option<OperationId>) -> Result<(
 
 struct Closure<'h> {
     history: &'h History,
+    scope: Option<Scope<'h>>,
     permission: &'h Permission,
     chosen: BTreeMap<OperationId, Chosen>,
     left: BTreeMap<OperationId, LeftAlone>,
 }
 
-impl Closure<'_> {
+impl<'h> Closure<'h> {
     fn take_dependencies(&mut self) {
         let mut queue: Vec<OperationId> = self.chosen.keys().copied().collect();
         while let Some(of) = queue.pop() {
             for (operation, reason) in self.history.dependencies(of) {
-                if operation.status.is_in_effect() && !self.chosen.contains_key(&operation.id) {
+                let stands = operation.status.is_in_effect()
+                    && scoped(operation, self.scope).next().is_some();
+                if stands && !self.chosen.contains_key(&operation.id) {
                     self.chosen
                         .insert(operation.id, Chosen::DependencyOf { of, reason });
                     queue.push(operation.id);
@@ -301,7 +366,7 @@ impl Closure<'_> {
     fn take_dependents(&mut self) {
         let mut queue: Vec<OperationId> = self.chosen.keys().copied().collect();
         while let Some(on) = queue.pop() {
-            for (operation, reason) in self.history.dependents(on) {
+            for (operation, reason) in self.dependents(on) {
                 let id = operation.id;
                 if self.chosen.contains_key(&id) {
                     continue;
@@ -311,7 +376,7 @@ impl Closure<'_> {
                     self.left.insert(id, LeftAlone::NotInEffect { id, status });
                 } else if self.permission.excused.contains(&(id, on)) {
                     self.left.insert(id, LeftAlone::Merges { id });
-                } else {
+                } else if !operation.targets.is_empty() {
                     self.chosen.insert(id, Chosen::DependsOn { on, reason });
                     queue.push(id);
                 }
@@ -319,10 +384,39 @@ impl Closure<'_> {
         }
     }
 
+    /// Lists what was built on an operation: on itself, or on the redo that brought it back.
+    fn dependents(&self, on: OperationId) -> Vec<(&'h Operation, DependencyReason)> {
+        let Some(base) = self.history.get(on) else {
+            return Vec::new();
+        };
+        let mut bases = base.holders();
+        if !bases.contains(&on) {
+            bases.push(on);
+        }
+        let history = self.history;
+        let all = bases.into_iter().flat_map(|on| history.dependents(on));
+        let all = all.filter(|(dependent, _)| dependent.id != on);
+        // Where everything goes, the edge is proof enough. Where a part goes, only that part's dependents do.
+        if self.scope.is_none() && !base.is_partly_undone() {
+            return all.collect();
+        }
+        let goes = Touched::by(scoped(base, self.scope).map(|standing| &standing.target));
+        all.filter(|(dependent, reason)| {
+            let mut theirs = scoped(dependent, self.scope);
+            match (reason.is_of_targets(), self.scope) {
+                (true, _) => theirs.any(|standing| goes.is_touched_by(&standing.target)),
+                (false, None) => true,
+                (false, Some(_)) => false,
+            }
+        })
+        .collect()
+    }
+
     fn into_plan(mut self) -> Result<UndoPlan, PlanError> {
         self.leave_independent();
         let mut steps = Vec::new();
         let mut needs_committed = Vec::new();
+        let mut needs_others = Vec::new();
         for (&id, chosen) in &self.chosen {
             let operation = self.history.get(id).ok_or(PlanError::Unknown { id })?;
             let for_sake_of = match chosen {
@@ -332,29 +426,53 @@ impl Closure<'_> {
                 }
             };
             undoable(operation, for_sake_of)?;
-            let step = UndoStep {
-                id,
-                with: operation.redone_by.unwrap_or(id),
-                strategy: operation.decision.strategy,
-                chosen: chosen.clone(),
-            };
-            let unasked = for_sake_of.is_some() && operation.status == Status::Committed;
-            if unasked && !self.permission.committed {
-                needs_committed.push(step.clone());
+            steps.extend(self.steps_of(operation, chosen));
+            if for_sake_of.is_some() {
+                let is_kept = operation.status == Status::Committed && operation.task.is_some();
+                if is_kept && !self.permission.committed {
+                    needs_committed.push(id);
+                }
+                let is_anothers = matches!(
+                    (&self.permission.agent, &operation.agent),
+                    (Some(asks), Some(wrote)) if asks != wrote
+                );
+                if is_anothers && !self.permission.others {
+                    needs_others.push(id);
+                }
             }
-            steps.push(step);
         }
-        let newest_first =
-            |id: OperationId| std::cmp::Reverse(self.history.get(id).map(|op| op.lsn));
-        steps.sort_by_key(|step| newest_first(step.id));
-        needs_committed.sort_by_key(|step| newest_first(step.id));
+        let place = |id: OperationId| {
+            std::cmp::Reverse(self.history.get(id).map(|operation| operation.place))
+        };
+        // What a redo brought back lies above the rest of its operation.
+        steps.sort_by_key(|step| (place(step.id), step.with == step.id, place(step.with)));
+        needs_committed.sort_by_key(|id| place(*id));
+        needs_others.sort_by_key(|id| place(*id));
         let mut left_alone: Vec<_> = self.left.into_values().collect();
-        left_alone.sort_by_key(|left| newest_first(left.id()));
+        left_alone.sort_by_key(|left| place(left.id()));
         Ok(UndoPlan {
             steps,
             left_alone,
             needs_committed,
+            needs_others,
         })
+    }
+
+    /// Makes one step for each recipe that the operation is taken back with.
+    fn steps_of(&self, operation: &Operation, chosen: &Chosen) -> Vec<UndoStep> {
+        let mut held: BTreeMap<OperationId, Vec<Target>> = BTreeMap::new();
+        for standing in scoped(operation, self.scope) {
+            let with = standing.held_by.unwrap_or(operation.id);
+            held.entry(with).or_default().push(standing.target.clone());
+        }
+        let step = |(with, targets)| UndoStep {
+            id: operation.id,
+            with,
+            targets,
+            strategy: operation.decision.strategy,
+            chosen: chosen.clone(),
+        };
+        held.into_iter().map(step).collect()
     }
 
     /// Notes the later operations that stay, so that a person sees that they do.
@@ -363,16 +481,53 @@ impl Closure<'_> {
         let oldest = self
             .chosen
             .keys()
-            .filter_map(|&id| Some(self.history.get(id)?.lsn))
+            .filter_map(|&id| Some(self.history.get(id)?.place))
             .min();
         for operation in self.history.iter() {
             let id = operation.id;
-            let later = Some(operation.lsn) > oldest;
-            let stands = operation.status.is_in_effect() && !operation.verb.is_reversal();
+            let later = Some(operation.place) > oldest;
+            let stands = operation.status.is_in_effect()
+                && !operation.verb.is_reversal()
+                && !operation.targets.is_empty();
             if later && stands && !self.chosen.contains_key(&id) {
                 self.left.entry(id).or_insert(LeftAlone::Independent { id });
             }
         }
+    }
+}
+
+/// Some targets, to ask quickly whether another touches one of them.
+struct Touched<'t> {
+    names: BTreeSet<&'t TargetPath>,
+    trees: BTreeSet<&'t TargetPath>,
+}
+
+impl<'t> Touched<'t> {
+    fn by(targets: impl Iterator<Item = &'t Target>) -> Self {
+        let (mut names, mut trees) = (BTreeSet::new(), BTreeSet::new());
+        for target in targets {
+            names.insert(target.path());
+            if target.reach() == Reach::Tree {
+                trees.insert(target.path());
+            }
+        }
+        Self { names, trees }
+    }
+
+    fn has_below(&self, path: &TargetPath) -> bool {
+        let beginning = |name: &&&TargetPath| name.as_bytes().starts_with(path.as_bytes());
+        let mut near = self
+            .names
+            .range::<&TargetPath, _>(path..)
+            .take_while(beginning);
+        near.any(|name| name.is_below(path))
+    }
+
+    fn is_touched_by(&self, target: &Target) -> bool {
+        let path = target.path();
+        self.names.contains(path)
+            || path.ancestors().any(|above| self.trees.contains(&above))
+            || target.reach() == Reach::Tree && self.has_below(path)
     }
 }
 

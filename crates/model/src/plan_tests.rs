@@ -28,9 +28,12 @@ fn operation(line: &str) -> Operation {
             Some(("on", ids)) => op.depends_on = ids.split(',').map(dependency).collect(),
             Some(("task", task)) => op.task = Some(task.parse().unwrap()),
             Some(("agent", agent)) => op.agent = Some(agent.parse().unwrap()),
-            Some(("redone", by)) => op.redone_by = Some(id(by.parse().unwrap())),
+            Some(("held", by)) => op.targets[0].held_by = Some(id(by.parse().unwrap())),
+            Some(("at", place)) => op.place = Lsn(place.parse().unwrap()),
+            Some(("paths", names)) => op.targets = names.split(',').map(standing).collect(),
             None if word == "expired" => op.retained = false,
             None if word == "undo" => op.verb = Verb::Undo,
+            None if word == "interrupted" => op.status = Status::Interrupted,
             None if word == "irreversible" => op.decision.strategy = Strategy::Irreversible,
             _ => panic!("{word}"),
         }
@@ -43,6 +46,7 @@ fn blank(number: u64) -> Operation {
     Operation {
         id: id(number),
         lsn: Lsn(number),
+        place: Lsn(number),
         at: Timestamp(0),
         verb: Verb::Write,
         summary: String::new(),
@@ -56,14 +60,32 @@ fn blank(number: u64) -> Operation {
             pid_namespace: 1,
         },
         decision,
-        targets: vec![],
+        targets: vec![standing("t")],
         depends_on: vec![],
         undoes: None,
         group: None,
-        undone_by: None,
-        redone_by: None,
         retained: true,
         notes: vec![],
+    }
+}
+
+/// Reads a target such as `a`, `a!7` (taken back by 7), `a+7` (held by 7) or `d/` (a tree).
+fn standing(text: &str) -> Standing {
+    let (name, undone_by, held_by) = match (text.split_once('!'), text.split_once('+')) {
+        (Some((name, by)), _) => (name, Some(id(by.parse().unwrap())), None),
+        (_, Some((name, by))) => (name, None, Some(id(by.parse().unwrap()))),
+        (None, None) => (text, None, None),
+    };
+    let path = TargetPath::new(format!("/{name}")).unwrap();
+    let target = if name.ends_with('/') {
+        Target::tree(path)
+    } else {
+        Target::node(path)
+    };
+    Standing {
+        target,
+        undone_by,
+        held_by,
     }
 }
 
@@ -106,7 +128,7 @@ const CHAIN: &str = "
 
 #[test]
 fn an_undo_takes_its_dependents_newest_first_and_leaves_the_rest() {
-    let plan = plan_undo(&history(CHAIN), &ops(&[1]), &Permission::default()).unwrap();
+    let plan = plan_undo(&history(CHAIN), &ops(&[1]), None, &Permission::default()).unwrap();
     assert_eq!(steps(&plan), [4, 2, 1]);
     assert_eq!(
         plan.left_alone,
@@ -131,7 +153,7 @@ fn the_backward_closure_takes_the_chain_it_was_built_on() {
         ids: vec![id(91)],
         dependencies: true,
     };
-    let plan = plan_undo(&history, &goal, &Permission::default()).unwrap();
+    let plan = plan_undo(&history, &goal, None, &Permission::default()).unwrap();
     assert_eq!(steps(&plan), [91, 90, 88]);
     assert_eq!(plan.left_alone, [LeftAlone::Independent { id: id(89) }]);
 }
@@ -144,41 +166,54 @@ fn the_backward_closure_also_takes_what_else_was_built_on_the_chain() {
         dependencies: true,
     };
     assert_eq!(
-        steps(&plan_undo(&history, &goal, &Permission::default()).unwrap()),
+        steps(&plan_undo(&history, &goal, None, &Permission::default()).unwrap()),
         [3, 2, 1]
     );
 }
 
 #[test]
-fn committed_dependents_need_a_word() {
-    let history = history("1 committed\n2 committed on=1\n3 applied on=2");
-    let plan = plan_undo(&history, &ops(&[1]), &Permission::default()).unwrap();
-    assert_eq!(steps(&plan), [3, 2, 1]);
-    assert_eq!(
+fn only_dependents_of_committed_tasks_need_a_word() {
+    let history = history(
+        "1 committed\n2 committed on=1 task=kept\n3 committed on=2\n4 applied on=3 task=open",
+    );
+    let plan = plan_undo(&history, &ops(&[1]), None, &Permission::default()).unwrap();
+    assert_eq!(steps(&plan), [4, 3, 2, 1]);
+    assert_eq!(plan.needs_committed, [id(2)]);
+    let needs = |goal: Goal, permission: Permission| {
+        let plan = plan_undo(&history, &goal, None, &permission).unwrap();
         plan.needs_committed
-            .iter()
-            .map(|s| s.id.bits())
-            .collect::<Vec<_>>(),
-        [2]
+    };
+    assert_eq!(needs(ops(&[1]), permitted()), []);
+    assert_eq!(needs(ops(&[1, 2]), Permission::default()), []);
+}
+
+#[test]
+fn an_agent_does_not_take_other_agents_work_along_by_itself() {
+    let history = history(
+        "1 committed agent=a\n2 committed on=1 agent=b\n3 committed on=1\n4 committed on=1 agent=a",
     );
+    let asks = |agent: Option<&str>, others| Permission {
+        agent: agent.map(|agent| agent.parse().unwrap()),
+        others,
+        ..Permission::default()
+    };
+    let needs = |permission| {
+        let plan = plan_undo(&history, &ops(&[1]), None, &permission).unwrap();
+        plan.needs_others
+    };
+    assert_eq!(needs(asks(Some("a"), false)), [id(2)]);
+    assert_eq!(needs(asks(Some("a"), true)), []);
     assert_eq!(
-        plan_undo(&history, &ops(&[1]), &permitted())
-            .unwrap()
-            .needs_committed,
-        []
-    );
-    assert_eq!(
-        plan_undo(&history, &ops(&[1, 2]), &Permission::default())
-            .unwrap()
-            .needs_committed,
-        []
+        needs(asks(None, false)),
+        [],
+        "a person sees to everybody's work"
     );
 }
 
 #[test]
 fn what_is_undone_already_neither_goes_nor_passes_the_undo_on() {
     let history = history("1 committed\n2 undone on=1\n3 committed on=2");
-    let plan = plan_undo(&history, &ops(&[1]), &permitted()).unwrap();
+    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
     assert_eq!(steps(&plan), [1]);
     let status = Status::Undone;
     assert!(
@@ -194,6 +229,7 @@ fn a_clean_merge_excuses_a_dependent() {
     let plan = plan_undo(
         &history("1 committed\n2 committed on=1"),
         &ops(&[1]),
+        None,
         &permission,
     )
     .unwrap();
@@ -203,8 +239,110 @@ fn a_clean_merge_excuses_a_dependent() {
 
 #[test]
 fn a_redone_operation_is_taken_back_by_the_redo() {
-    let plan = plan_undo(&history("1 committed redone=3"), &ops(&[1]), &permitted()).unwrap();
-    assert_eq!(plan.steps[0].with, id(3));
+    let history = history("1 committed paths=a+3,b,c!5");
+    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
+    let with: Vec<_> = plan.steps.iter().map(|step| step.with.bits()).collect();
+    assert_eq!(
+        with,
+        [3, 1],
+        "what the redo brought back lies above the rest"
+    );
+    let targets = |at: usize| {
+        let targets = plan.steps[at].targets.iter();
+        targets.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (targets(0), targets(1)),
+        (vec!["/a".into()], vec!["/b".into()])
+    );
+}
+
+#[test]
+fn what_was_built_on_the_redo_goes_with_what_it_brought_back() {
+    let history = history("1 committed held=3 at=3\n3 committed undo\n4 committed on=3");
+    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
+    assert_eq!(steps(&plan), [4, 1]);
+}
+
+#[test]
+fn operations_go_by_the_place_where_they_were_last_made() {
+    // 1 was undone and brought back by a merge into what 2 had written meanwhile.
+    let history = history("1 committed held=9 at=9\n2 committed");
+    let plan = plan_undo(&history, &ops(&[1, 2]), None, &permitted()).unwrap();
+    assert_eq!(steps(&plan), [1, 2]);
+}
+
+fn below(prefix: &'static str) -> impl Fn(&Target) -> bool {
+    move |target| target.to_string().starts_with(prefix)
+}
+
+#[test]
+fn a_scope_takes_only_its_targets_and_only_those_who_depend_on_them() {
+    let history = history(
+        "1 committed paths=a,b,d/
+         2 committed paths=b,c on=1
+         3 committed paths=a on=1
+         4 committed paths=d/x on=1
+         5 committed paths=q on=1",
+    );
+    let chosen = |prefix| {
+        let scope = below(prefix);
+        let plan = plan_undo(&history, &ops(&[1]), Some(&scope), &permitted()).unwrap();
+        let targets = |step: &UndoStep| {
+            step.targets
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let each = plan
+            .steps
+            .iter()
+            .map(|step| format!("{} {}", step.id.bits(), targets(step)));
+        each.collect::<Vec<_>>()
+    };
+    assert_eq!(chosen("/a"), ["3 /a", "1 /a"]);
+    assert_eq!(
+        chosen("/b"),
+        ["2 /b", "1 /b"],
+        "of the later one too only that target goes"
+    );
+    assert_eq!(chosen("/d"), ["4 /d/x", "1 /d"]);
+    let scope = below("/nothing");
+    assert_eq!(
+        plan_undo(&history, &ops(&[1]), Some(&scope), &permitted()),
+        Err(PlanError::NothingChosen { id: id(1) })
+    );
+}
+
+#[test]
+fn what_a_part_that_is_gone_was_built_on_does_not_count() {
+    let history =
+        history("1 committed paths=a!9,b\n2 committed paths=a on=1\n3 committed paths=b on=1");
+    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
+    assert_eq!(steps(&plan), [3, 1]);
+    assert_eq!(plan.left_alone, [LeftAlone::Independent { id: id(2) }]);
+}
+
+#[test]
+fn a_command_that_changed_nothing_is_not_on_the_stack() {
+    let history = history("1 committed task=t\n2 committed paths= task=t on=1");
+    let mut without = history.get(id(2)).unwrap().clone();
+    without.targets.clear();
+    let history = History::new([history.get(id(1)).unwrap().clone(), without]);
+    let plan = |goal| {
+        plan_undo(&history, &goal, None, &Permission::default())
+            .map(|plan| (steps(&plan), plan.left_alone))
+    };
+    assert_eq!(
+        plan(ops(&[2])),
+        Err(PlanError::ChangedNothing { id: id(2) })
+    );
+    assert_eq!(plan(ops(&[1])), Ok((vec![1], vec![])));
+    assert_eq!(
+        plan(Goal::Task("t".parse().unwrap())),
+        Ok((vec![1], vec![]))
+    );
 }
 
 #[test]
@@ -212,7 +350,7 @@ fn a_task_goes_whole_and_alone() {
     let history = history("1 applied task=a\n2 applied task=b\n3 applied task=a\n4 undone task=a");
     let goal = Goal::Task("a".parse().unwrap());
     assert_eq!(
-        steps(&plan_undo(&history, &goal, &Permission::default()).unwrap()),
+        steps(&plan_undo(&history, &goal, None, &Permission::default()).unwrap()),
         [3, 1]
     );
 }
@@ -226,7 +364,8 @@ fn a_checkpoint_takes_back_what_came_after_it_and_only_the_agents_own() {
         task: None,
         agent: agent.map(|a| a.parse().unwrap()),
     };
-    let plan = |goal| plan_undo(&history, &goal, &Permission::default()).map(|plan| steps(&plan));
+    let plan =
+        |goal| plan_undo(&history, &goal, None, &Permission::default()).map(|plan| steps(&plan));
     assert_eq!(plan(since(None)), Ok(vec![3, 2]));
     assert_eq!(plan(since(Some("a"))), Ok(vec![2]));
     assert_eq!(plan(since(Some("nobody"))), Err(PlanError::Nothing));
@@ -238,7 +377,7 @@ fn what_cannot_be_undone_says_why() {
         "1 undone\n2 aborted\n3 armed\n4 committed expired\n5 committed irreversible\n6 refused
          7 committed\n8 committed expired on=7",
     );
-    let error = |n: u64| plan_undo(&history, &ops(&[n]), &permitted()).unwrap_err();
+    let error = |n: u64| plan_undo(&history, &ops(&[n]), None, &permitted()).unwrap_err();
     assert_eq!(
         error(1),
         PlanError::AlreadyUndone {
@@ -283,7 +422,7 @@ fn what_cannot_be_undone_says_why() {
 fn cycles_in_declared_dependencies_do_not_hang() {
     let history = history("1 applied on=2\n2 applied on=1");
     assert_eq!(
-        steps(&plan_undo(&history, &ops(&[1]), &Permission::default()).unwrap()),
+        steps(&plan_undo(&history, &ops(&[1]), None, &Permission::default()).unwrap()),
         [2, 1]
     );
 }

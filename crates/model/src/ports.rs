@@ -3,6 +3,7 @@
 //! `storage` implements the journal, the contents and the depots; `drivers` implement [`Driver`]; tests put
 //! their own in place. Reading and writing contents are two traits, so that what may not write cannot.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use crate::{
@@ -149,6 +150,40 @@ pub enum OnConflict {
     Force,
 }
 
+/// How an effect is to be taken back.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct How<'h> {
+    /// What to do with a target that changed since.
+    pub on_conflict: OnConflict,
+    /// Whether targets that cannot be taken back are left, and the others taken back.
+    pub is_partial: bool,
+    /// Only these targets; none means all.
+    pub only: Option<&'h BTreeSet<TargetPath>>,
+    /// Whether the effect never finished: then what a step left that was cut short may be replaced, too.
+    pub is_unfinished: bool,
+}
+
+impl From<OnConflict> for How<'_> {
+    fn from(on_conflict: OnConflict) -> Self {
+        Self {
+            on_conflict,
+            ..Self::default()
+        }
+    }
+}
+
+impl How<'_> {
+    /// Takes back what a dead process left.
+    pub const fn unfinished() -> Self {
+        Self {
+            on_conflict: OnConflict::Refuse,
+            is_partial: false,
+            only: None,
+            is_unfinished: true,
+        }
+    }
+}
+
 /// A write that is ready to be armed: the target is untouched.
 #[derive(Debug)]
 pub struct Prepared<S> {
@@ -175,6 +210,15 @@ pub struct PreparedUndo<S> {
     pub outcomes: Vec<TargetOutcome>,
 }
 
+/// What an effect turned out to be.
+#[derive(Debug)]
+pub struct Applied {
+    /// What only the effect could tell.
+    pub completion: Completion,
+    /// Targets that a second look found to be something else than was meant.
+    pub unlike: Vec<TargetOutcome>,
+}
+
 /// The code for one kind of target.
 pub trait Driver {
     /// What it can be asked.
@@ -193,6 +237,9 @@ pub trait Driver {
     /// Names what a request will write, so that it can be leased before anything is looked at.
     fn targets(&self, request: &Self::Request) -> Result<Vec<Target>, Self::Error>;
 
+    /// Names what a request reads and makes its own, such as the source of a copy.
+    fn sources(&self, request: &Self::Request) -> Vec<Target>;
+
     /// Tells what the decision matrix wants to know.
     fn traits(&self, request: &Self::Request) -> Traits;
 
@@ -203,25 +250,19 @@ pub trait Driver {
         request: &Self::Request,
     ) -> Result<Prepared<Self::Staged>, Self::Error>;
 
-    /// Makes it happen. Once, by type.
-    fn apply(&self, armed: Armed<Self::Staged>) -> Result<Completion, Self::Error>;
+    /// Makes it happen and looks at the result. Once, by type. On an error everything is as before, or the error says
+    /// what is not.
+    fn apply(&self, armed: Armed<Self::Staged>) -> Result<Applied, Self::Error>;
 
-    /// Prepares the write that takes `effect` back. Changes nothing that anybody can see.
+    /// Prepares the write that takes `effect` back, keeping everything that it replaces. Changes nothing that anybody
+    /// can see, but clears the traces of an effect that never finished.
     fn prepare_undo(
         &self,
         id: OperationId,
         effect: &Effect,
-        on_conflict: OnConflict,
+        how: How<'_>,
     ) -> Result<PreparedUndo<Self::Staged>, Self::Error>;
 
     /// Tells whether the whole of `effect` is in the world now.
     fn is_in_place(&self, effect: &Effect) -> Result<bool, Self::Error>;
-
-    /// Puts the targets of an unfinished `effect` back as they were. Repeatable; touches nothing that is
-    /// neither as before nor as the effect made it.
-    fn revert(&self, effect: &Effect) -> Result<Vec<TargetOutcome>, Self::Error>;
-
-    /// Finishes an unfinished `effect`. Repeatable, with the same care as `revert`. Only possible for an
-    /// effect whose new state is in the store, which is true of every undo.
-    fn finish(&self, effect: &Effect) -> Result<Vec<TargetOutcome>, Self::Error>;
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, Captured, Checkpoint, CommandStart, Completion, Decision, Dependency, Digest,
-    OperationId, Owner, Recipe, Repair, Target, TargetOutcome, TaskId, Timestamp, Verb,
+    OperationId, Owner, Recipe, Repair, Standing, Target, TargetOutcome, TaskId, Timestamp, Verb,
 };
 
 /// The hash before the first record.
@@ -64,6 +64,9 @@ pub struct Intent {
     /// For an undo or a redo: the operation that it takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<OperationId>,
+    /// For an undo or a redo: the operation whose recipe it carried out, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<OperationId>,
     /// For an undo or a redo: the first one of the plan that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<OperationId>,
@@ -107,6 +110,13 @@ pub enum Event {
     Refused(Box<Refusal>),
     /// A command is over: what it did and how to take it back are known.
     Captured(Box<Captured>),
+    /// A command's watcher died. What the command did stays until somebody decides.
+    Interrupted {
+        /// The operation.
+        id: OperationId,
+        /// Which inodes it left.
+        completion: Completion,
+    },
     /// The effect happened and was verified.
     Applied {
         /// The operation.
@@ -136,6 +146,9 @@ pub enum Event {
         by: OperationId,
         /// What became of each target.
         outcomes: Vec<TargetOutcome>,
+        /// Whether only the targets that are settled were taken back, and the others stay in effect.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_partial: bool,
     },
     /// An undone operation is in effect again.
     Redone {
@@ -143,6 +156,10 @@ pub enum Event {
         id: OperationId,
         /// The redo.
         by: OperationId,
+        /// Which of its targets, and whose recipe takes each back now. None means all, by the redo's: so older
+        /// programs wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        targets: Option<Vec<Standing>>,
     },
     /// Taking an operation back did not work on every target.
     UndoFailed {
@@ -167,7 +184,7 @@ pub enum Event {
         /// Its name.
         task: TaskId,
     },
-    /// A task's operations were taken back.
+    /// A task's operations were taken back. If they are brought back, the task is what it was before.
     TaskRollback {
         /// Its name.
         task: TaskId,
@@ -208,6 +225,7 @@ impl Event {
             Self::Intent(_) => "intent",
             Self::Refused(_) => "refused",
             Self::Captured(_) => "captured",
+            Self::Interrupted { .. } => "interrupted",
             Self::Applied { .. } => "applied",
             Self::Commit { .. } => "commit",
             Self::Abort { .. } => "abort",
@@ -232,6 +250,7 @@ impl Event {
             Self::Refused(refusal) => Some(refusal.id),
             Self::Captured(captured) => Some(captured.id),
             Self::Applied { id, .. }
+            | Self::Interrupted { id, .. }
             | Self::Commit { id }
             | Self::Abort { id, .. }
             | Self::Undone { id, .. }

@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! staged ─► armed ─► applied ─► committed
-//!    │        │         │           │  ▲
-//! refused  aborted    undone ◄──────┘  │ redo
-//!             ▲         └──────────────┘
-//!          in-doubt, failed ─► (aborted | undone | applied) on a later try
+//!    │        │ │       │           │  ▲
+//! refused     │ │     undone ◄──────┘  │ redo
+//!             │ │       ▲ └────────────┘
+//!             │ ├───────┘  its process died and a recovery took it back
+//!             │ └─► interrupted: a command whose watcher died; kept or taken back by hand
+//!             ├───► aborted: it did not come to pass
+//!             └───► in-doubt ─► any of these, when somebody decides or a recovery can
 //! ```
 //!
 //! An operation is *in effect* while its change is in the world: armed (perhaps), applied, committed,
-//! or stuck half-way (`failed`, `in-doubt`).
+//! interrupted, or stuck half-way (`in-doubt`, and `failed` in journals of older programs).
 
 use std::fmt;
 
@@ -39,24 +42,27 @@ pub enum Status {
     Applied,
     /// Kept. Undone only when somebody asks for it.
     Committed,
+    /// A command whose watcher died: what it did is recorded and stays until somebody decides.
+    Interrupted,
     /// It did not come to pass: the targets are as before.
     Aborted,
     /// It was taken back.
     Undone,
     /// Nobody can tell whether the effect happened, or a target holds something else.
     InDoubt,
-    /// Taking it back was tried and did not work on every target.
+    /// Taking it back was tried and did not work on every target. Only older programs wrote this.
     Failed,
 }
 
 impl Status {
     /// All statuses, in the order of a life.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Staged,
         Self::Refused,
         Self::Armed,
         Self::Applied,
         Self::Committed,
+        Self::Interrupted,
         Self::Aborted,
         Self::Undone,
         Self::InDoubt,
@@ -70,17 +76,24 @@ impl Status {
             Self::Armed => {
                 matches!(
                     next,
-                    Self::Applied | Self::Aborted | Self::InDoubt | Self::Failed
+                    Self::Applied
+                        | Self::Interrupted
+                        | Self::Aborted
+                        | Self::Undone
+                        | Self::InDoubt
+                        | Self::Failed
                 )
             }
             Self::Applied => matches!(next, Self::Committed | Self::Undone | Self::Failed),
             Self::Committed => matches!(next, Self::Undone | Self::Failed),
+            Self::Interrupted => matches!(next, Self::Applied | Self::Committed | Self::Undone),
             Self::Undone => matches!(next, Self::Applied | Self::Committed),
             Self::InDoubt | Self::Failed => {
                 matches!(
                     next,
                     Self::Applied
                         | Self::Committed
+                        | Self::Interrupted
                         | Self::Aborted
                         | Self::Undone
                         | Self::Failed
@@ -106,7 +119,12 @@ impl Status {
     /// Tells whether the operation's change is, or may be, in the world.
     pub const fn is_in_effect(self) -> bool {
         match self {
-            Self::Armed | Self::Applied | Self::Committed | Self::InDoubt | Self::Failed => true,
+            Self::Armed
+            | Self::Applied
+            | Self::Committed
+            | Self::Interrupted
+            | Self::InDoubt
+            | Self::Failed => true,
             Self::Staged | Self::Refused | Self::Aborted | Self::Undone => false,
         }
     }
@@ -114,7 +132,7 @@ impl Status {
     /// Tells whether the operation's images must be kept whatever their age.
     pub const fn is_uncommitted(self) -> bool {
         match self {
-            Self::Armed | Self::Applied | Self::InDoubt | Self::Failed => true,
+            Self::Armed | Self::Applied | Self::Interrupted | Self::InDoubt | Self::Failed => true,
             Self::Staged | Self::Refused | Self::Committed | Self::Aborted | Self::Undone => false,
         }
     }
@@ -127,6 +145,7 @@ impl Status {
             Self::Armed => "armed",
             Self::Applied => "applied",
             Self::Committed => "committed",
+            Self::Interrupted => "interrupted",
             Self::Aborted => "aborted",
             Self::Undone => "undone",
             Self::InDoubt => "in-doubt",
@@ -148,12 +167,13 @@ mod tests {
     /// Every allowed step of a life; what is not here is refused.
     const ALLOWED: &str = "
         staged -> refused armed
-        armed -> applied aborted in-doubt failed
+        armed -> applied interrupted aborted undone in-doubt failed
         applied -> committed undone failed
         committed -> undone failed
+        interrupted -> applied committed undone
         undone -> applied committed
-        in-doubt -> applied committed aborted undone in-doubt failed
-        failed -> applied committed aborted undone in-doubt failed
+        in-doubt -> applied committed interrupted aborted undone in-doubt failed
+        failed -> applied committed interrupted aborted undone in-doubt failed
         refused ->
         aborted ->
     ";

@@ -5,7 +5,7 @@
 //! (`content`, `chunk`, `pack`, `reference`), or short-lived (`lease`). Layout in words: `docs/format.md`.
 
 /// The format this program writes. It reads this one and every older one.
-pub const FORMAT: i64 = 1;
+pub const FORMAT: i64 = 2;
 
 /// What a new store is made of.
 pub(crate) const CREATE: &str = "
@@ -48,9 +48,12 @@ CREATE TABLE operation (
     redone_by  INTEGER,
     retained   INTEGER NOT NULL,
     finished   INTEGER NOT NULL,
-    completion BLOB
+    completion BLOB,
+    place      INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX operation_unfinished ON operation (lsn) WHERE status IN ('armed', 'in-doubt', 'failed');
+CREATE INDEX operation_unfinished ON operation (lsn)
+    WHERE status IN ('armed', 'in-doubt', 'failed', 'interrupted');
+CREATE INDEX operation_undoes ON operation (undoes) WHERE undoes IS NOT NULL;
 CREATE INDEX operation_task ON operation (task) WHERE task IS NOT NULL;
 CREATE INDEX operation_group ON operation (undo_group) WHERE undo_group IS NOT NULL;
 -- by status, so that operations are counted without visiting their rows; then by time, so that new ones stand together
@@ -58,11 +61,14 @@ CREATE INDEX operation_retained ON operation (status, finished) WHERE retained =
 CREATE INDEX operation_expired ON operation (status) WHERE retained = 0;
 
 -- ordered by lsn within a path, so that the newest writer is found without looking at the others
+-- undone_by: the undo that took this target back; held_by: the redo that brought it back
 CREATE TABLE target (
     path      BLOB NOT NULL,
     lsn       INTEGER NOT NULL,
     operation INTEGER NOT NULL,
     reach     TEXT NOT NULL,
+    undone_by INTEGER,
+    held_by   INTEGER,
     PRIMARY KEY (path, lsn, operation, reach)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX target_operation ON target (operation);
@@ -80,7 +86,8 @@ CREATE TABLE task (
     status TEXT NOT NULL,
     began  INTEGER NOT NULL,
     agent  TEXT,
-    owner  TEXT
+    owner  TEXT,
+    was    TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE checkpoint (
@@ -143,3 +150,19 @@ CREATE TABLE depot (
     path BLOB PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 ";
+
+/// What makes a store of one format one of the next, the first from format 1. Each is one transaction.
+pub(crate) const MIGRATIONS: [&str; 1] = ["
+ALTER TABLE operation ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
+UPDATE operation SET place = coalesce(
+    (SELECT max(lsn) FROM record WHERE record.operation = operation.id AND record.kind = 'redone'), lsn);
+DROP INDEX operation_unfinished;
+CREATE INDEX operation_unfinished ON operation (lsn)
+    WHERE status IN ('armed', 'in-doubt', 'failed', 'interrupted');
+CREATE INDEX operation_undoes ON operation (undoes) WHERE undoes IS NOT NULL;
+ALTER TABLE target ADD COLUMN undone_by INTEGER;
+ALTER TABLE target ADD COLUMN held_by INTEGER;
+UPDATE target SET (undone_by, held_by) =
+    (SELECT undone_by, redone_by FROM operation WHERE operation.id = target.operation);
+ALTER TABLE task ADD COLUMN was TEXT;
+"];

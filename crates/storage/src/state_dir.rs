@@ -157,6 +157,11 @@ impl StateDir {
             .map_err(|error| self.failed(JOURNAL, "replace", error))
     }
 
+    /// Gives the path of the copy that is kept of a journal of an older format.
+    pub(crate) fn older_journal(&self, format: i64) -> PathBuf {
+        self.path.join(format!("{JOURNAL}.format-{format}"))
+    }
+
     /// Gives the path of the write-ahead log.
     pub(crate) fn wal(&self) -> PathBuf {
         self.path.join(format!("{JOURNAL}-wal"))

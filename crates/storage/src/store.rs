@@ -12,7 +12,7 @@ use backout_model::{Digest, Lsn, OperationId};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::schema::{CREATE, FORMAT};
+use crate::schema::{CREATE, FORMAT, MIGRATIONS};
 use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
 use crate::witness::{Witness, WitnessFile};
 use crate::{StateDir, StorageError};
@@ -268,7 +268,11 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
         create(directory, &connection)?;
         directory.note_format(&lock)?;
     }
-    let found = format_of(&connection).map_err(named)?;
+    let mut found = format_of(&connection).map_err(named)?;
+    if (1..FORMAT).contains(&found) && !directory.has_noted_format() {
+        migrate(directory, &connection)?;
+        found = format_of(&connection).map_err(named)?;
+    }
     if found != FORMAT && directory.has_noted_format() {
         return Err(not_whole(
             "it says another format than the store was made with",
@@ -326,6 +330,36 @@ fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageEr
     })?;
     make_tables(connection).map_err(named)?;
     directory.sync()
+}
+
+/// Makes an older journal one of our format, a format at a time, under the lock. A copy of the older one is kept.
+fn migrate(directory: &StateDir, connection: &Connection) -> Result<(), StorageError> {
+    let named = |error| StorageError::of_database(directory.path(), error);
+    let lock = directory.lock()?;
+    let first = format_of(connection).map_err(named)?;
+    let steps = usize::try_from(first)
+        .ok()
+        .and_then(|at| MIGRATIONS.get(at - 1..));
+    for (step, from) in steps.unwrap_or_default().iter().zip(first..) {
+        let copy = directory.older_journal(from);
+        if !copy.exists() {
+            let sql = "VACUUM INTO ?1";
+            let name = copy.to_string_lossy();
+            connection.execute(sql, [name.as_ref()]).map_err(named)?;
+        }
+        crash_point("store.copied");
+        let batch = format!(
+            "BEGIN IMMEDIATE; {step} PRAGMA user_version = {}; COMMIT;",
+            from + 1
+        );
+        connection.execute_batch(&batch).map_err(|error| {
+            // A batch that failed half-way leaves its transaction open.
+            let _ended = connection.execute_batch("ROLLBACK");
+            named(error)
+        })?;
+        crash_point("store.migrated");
+    }
+    directory.note_format(&lock)
 }
 
 /// Makes an empty journal.

@@ -58,12 +58,12 @@ pub enum Watching {
 pub fn spawn(
     words: &[OsString],
     watching: Watching,
-    door: Option<&OsStr>,
+    variables: &[(OsString, OsString)],
 ) -> Result<Spawned, SpawnError> {
     let to_c = |word: &OsString| CString::new(word.as_bytes()).map_err(|_| SpawnError::ZeroByte);
     let arguments: Vec<CString> = words.iter().map(to_c).collect::<Result<_, _>>()?;
     let program = arguments.first().ok_or(SpawnError::ZeroByte)?;
-    let environment = environment(door)?;
+    let environment = environment(variables)?;
     let is_root = rustix::process::geteuid().is_root();
     let filter = (watching != Watching::Nothing).then(|| {
         Filter::new(Wanted {
@@ -123,15 +123,15 @@ pub fn spawn(
     })
 }
 
-/// Gives the environment of the command: ours, and where the door is.
-fn environment(door: Option<&OsStr>) -> Result<Vec<CString>, SpawnError> {
-    let ours = std::env::vars_os().filter(|(name, _)| name != DOOR);
-    let door = door.map(|door| (OsString::from(DOOR), door.to_owned()));
+/// Gives the environment of the command: ours, with some variables set. An outer door is not its own.
+fn environment(set: &[(OsString, OsString)]) -> Result<Vec<CString>, SpawnError> {
+    let is_set = |name: &OsStr| name == DOOR || set.iter().any(|(other, _)| other == name);
+    let ours = std::env::vars_os().filter(|(name, _)| !is_set(name));
     let to_c = |(name, value): (OsString, OsString)| {
         let whole = [name.as_bytes(), b"=", value.as_bytes()].concat();
         CString::new(whole).map_err(|_| SpawnError::ZeroByte)
     };
-    ours.chain(door).map(to_c).collect()
+    ours.chain(set.iter().cloned()).map(to_c).collect()
 }
 
 /// Makes a pipe whose one end everybody holds who is not watched, as long as it lives: the other end tells when all are

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use backout_engine::{Command, Reply};
-use backout_model::TargetPath;
 use backout_storage::Filter;
 use clap::{Args, ValueHint};
 
 use crate::failure::Failure;
-use crate::paths::absolute;
+use crate::paths::real;
 use crate::session::{Session, now};
 use crate::show;
 
@@ -62,19 +61,4 @@ pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failu
         }
         other => session.show(&engine, other),
     }
-}
-
-/// The journal knows paths without links on the way; what is gone is taken as it is written.
-fn real(path: &std::path::Path) -> Result<TargetPath, Failure> {
-    let absolute = absolute(path)?;
-    let real = match (absolute.parent(), absolute.file_name()) {
-        (Some(parent), Some(name)) => parent.canonicalize().map(|parent| parent.join(name)),
-        _ => absolute.canonicalize(),
-    };
-    let path = TargetPath::new(real.unwrap_or_else(|_| absolute.clone()));
-    path.map_err(|error| {
-        backout_engine::Report::usage(format!("`{}` cannot be looked up", absolute.display()))
-            .because(error)
-            .into()
-    })
 }

@@ -77,6 +77,10 @@ pub(crate) enum Subcommand {
 
 /// Does what was asked.
 pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
+    // A command that runs another one hands signals on to it.
+    if !matches!(command, Subcommand::Run(_) | Subcommand::Try(_)) {
+        session.heed_signals();
+    }
     match command {
         Subcommand::Run(args) => run::cmd_run(session, args),
         Subcommand::Write(args) => write::cmd_write(session, args),

@@ -1,25 +1,57 @@
 //! `backout recover`
 
-use backout_engine::Command;
+use backout_engine::{Command, Decide, RecoverWhat};
 use backout_model::Lsn;
+use backout_model::ports::OnConflict;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::session::Session;
+use crate::session::{Session, references};
 
-/// Finish what dead processes left behind: half-done writes are taken back, half-done undos completed.
+/// Settle what dead processes left behind, or decide about it by hand.
 ///
-/// Every write does this first; it is here to see what was left, and to do it without writing anything.
+/// A write or an undo whose process died half-way is taken back, guarded like an undo, and that can itself be taken back
+/// with `backout redo`. What a command did whose watcher died is kept and called interrupted, until you keep it or roll it
+/// back. Every command that writes does this first and says so; it is here to see what was left, and to decide.
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArgs {
     /// Look only at operations after this record of the journal.
-    #[arg(long, value_name = "LSN")]
+    #[arg(long, value_name = "LSN", conflicts_with_all = ["keep", "rollback"])]
     from: Option<u64>,
+
+    /// Accept what is there: these operations count as done, and can be undone.
+    #[arg(long, value_name = "REF", num_args = 1.., conflicts_with = "rollback")]
+    keep: Vec<String>,
+
+    /// Take these operations back.
+    #[arg(long, value_name = "REF", num_args = 1..)]
+    rollback: Vec<String>,
+
+    /// With `--rollback`: also where somebody else wrote since; what is there now is kept, so this too can be undone.
+    #[arg(long, requires = "rollback")]
+    force: bool,
 }
 
 /// Recovers.
 pub(crate) fn cmd_recover(session: &mut Session, args: &RecoverArgs) -> Result<(), Failure> {
-    session.run(Command::Recover {
-        from: args.from.map(Lsn),
-    })
+    let what = match (references(&args.keep)?, references(&args.rollback)?) {
+        (keep, _) if !keep.is_empty() => RecoverWhat::ByHand {
+            operations: keep,
+            decide: Decide::Keep,
+        },
+        (_, rollback) if !rollback.is_empty() => RecoverWhat::ByHand {
+            operations: rollback,
+            decide: Decide::Rollback {
+                on_conflict: if args.force {
+                    OnConflict::Force
+                } else {
+                    OnConflict::Refuse
+                },
+            },
+        },
+        _ => RecoverWhat::All {
+            from: args.from.map(Lsn),
+        },
+    };
+    session.run(Command::Recover(what))
 }

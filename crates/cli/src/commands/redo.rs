@@ -1,21 +1,29 @@
 //! `backout redo`
 
-use backout_engine::Command;
+use backout_engine::{Command, RedoWhat};
 use clap::Args;
 
-use super::undo::HowArgs;
+use super::undo::{HowArgs, PartArgs, below_here};
 use crate::failure::Failure;
-use crate::session::{Session, reference};
+use crate::session::{Session, references};
 use crate::show::undo::{Asked, Words};
 
 /// Bring back what was undone.
 ///
-/// Without a REF, everything that the newest undo took back.
+/// Without a name, everything that the newest undo of this agent at or below this directory took back. A redo takes an
+/// undo back: everything is as it was before the undo, what others had written then included.
 #[derive(Debug, Args)]
 pub(crate) struct RedoArgs {
-    /// The operation that was undone, or the undo.
+    /// Operations that were undone, or undos.
     #[arg(value_name = "REF")]
-    operation: Option<String>,
+    operations: Vec<String>,
+
+    /// Without a name: the newest undo wherever it was.
+    #[arg(long, conflicts_with = "operations")]
+    everywhere: bool,
+
+    #[command(flatten)]
+    part: PartArgs,
 
     #[command(flatten)]
     how: HowArgs,
@@ -23,23 +31,32 @@ pub(crate) struct RedoArgs {
 
 /// Brings back.
 pub(crate) fn cmd_redo(session: &mut Session, args: &RedoArgs) -> Result<(), Failure> {
-    let what = args.operation.as_deref().map(reference).transpose()?;
-    let name = args
-        .operation
-        .as_ref()
-        .map(|name| format!(" {name}"))
-        .unwrap_or_default();
+    let engine = session.engine()?;
+    let what = match references(&args.operations)? {
+        none if none.is_empty() => RedoWhat::Newest {
+            below: below_here(args.everywhere)?,
+        },
+        operations => RedoWhat::Operations(operations),
+    };
+    let chosen = match &what {
+        RedoWhat::Newest { below: Some(below) } => Some(format!(
+            "by the newest undo below {}",
+            session.here.show(below.as_path())
+        )),
+        RedoWhat::Newest { below: None } => Some("by the newest undo".to_owned()),
+        RedoWhat::Operations(_) => None,
+    };
     let asked = Asked {
         words: Words::Redo,
-        typed: format!("redo{name}{}", args.how.typed()),
+        chosen,
+        flags: args.part.typed() + &args.how.typed(),
+        name: None,
+        is_diff: args.how.diff,
     };
-    let options = args.how.options(false);
-    session.take_back(
-        Command::Redo {
-            what,
-            options,
-            is_dry_run: args.how.dry_run,
-        },
-        &asked,
-    )
+    let command = Command::Redo {
+        what,
+        options: args.how.options(&args.part)?,
+        is_dry_run: args.how.dry_run,
+    };
+    session.take_back(&engine, command, &asked)
 }

@@ -4,7 +4,7 @@ use backout_engine::{Command, Report, UndoWhat};
 use backout_model::{CheckpointName, TaskId};
 use clap::Args;
 
-use super::undo::HowArgs;
+use super::undo::{HowArgs, PartArgs};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::show::undo::{Asked, Words};
@@ -19,6 +19,9 @@ pub(crate) struct RollbackArgs {
     /// Go back to this checkpoint.
     #[arg(long, value_name = "CHECKPOINT")]
     to: Option<CheckpointName>,
+
+    #[command(flatten)]
+    part: PartArgs,
 
     #[command(flatten)]
     how: HowArgs,
@@ -36,28 +39,33 @@ pub(crate) fn cmd_rollback(session: &mut Session, args: RollbackArgs) -> Result<
                 .into());
         }
     };
-    rollback(session, what, &args.how)
+    rollback(session, what, &args.part, &args.how)
 }
 
 /// Rolls back a task or to a checkpoint.
 pub(super) fn rollback(
     session: &mut Session,
     what: UndoWhat,
+    part: &PartArgs,
     how: &HowArgs,
 ) -> Result<(), Failure> {
     let name = match &what {
-        UndoWhat::Task(task) => format!(" {task}"),
-        UndoWhat::ToCheckpoint(checkpoint) => format!(" --to {checkpoint}"),
-        UndoWhat::Newest | UndoWhat::Operations(_) => String::new(),
+        UndoWhat::Task(task) => Some(task.to_string()),
+        UndoWhat::ToCheckpoint(checkpoint) => Some(format!("--to {checkpoint}")),
+        UndoWhat::Newest { .. } | UndoWhat::Operations(_) | UndoWhat::Paths { .. } => None,
     };
     let asked = Asked {
         words: Words::Rollback,
-        typed: format!("rollback{name}{}", how.typed()),
+        chosen: None,
+        flags: part.typed() + &how.typed(),
+        name,
+        is_diff: how.diff,
     };
     let command = Command::Undo {
         what,
-        options: how.options(false),
+        options: how.options(part)?,
         is_dry_run: how.dry_run,
     };
-    session.take_back(command, &asked)
+    let engine = session.engine()?;
+    session.take_back(&engine, command, &asked)
 }

@@ -11,13 +11,16 @@ use backout_engine::{
     Capture, Engine, EngineError, OperationRef, Report, RunReport, RunRequest, UndoOptions,
     UndoWhat, Watch,
 };
-use backout_model::CaptureLevel;
+use backout_model::{CaptureLevel, PlanError};
 use clap::{Args, ValueEnum};
 
 use super::gc::parse_size;
+use crate::env_vars;
 use crate::failure::Failure;
+use crate::paths::absolute;
 use crate::session::Session;
 use crate::show;
+use crate::state_dir::state_dir;
 
 /// The exit codes that shells give for a program that is not there, or is none.
 const NOT_FOUND: i32 = 127;
@@ -135,8 +138,8 @@ fn in_front(front: Front) -> Result<(), Failure> {
                 .because(format!(
                     "the process that watched it was ended by signal {signal}"
                 ))
-                .because("what is left of the command cannot write any more")
-                .next("take back what it did with `backout recover`")
+                .because("what is left of the command can open no file to write any more")
+                .next("record what it did with `backout recover`, then keep it or take it back")
                 .into())
         }
     }
@@ -146,7 +149,11 @@ fn in_front(front: Front) -> Result<(), Failure> {
 fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failure> {
     let on_failure = args.on_failure;
     let engine = session.engine()?;
-    let (report, watch, back) = match engine.run(request(args, back)) {
+    let mut request = request(args, back);
+    request.environment = environment(session)?;
+    let ran = engine.run(request);
+    session.tell_recovered(&engine);
+    let (report, watch, back) = match ran {
         Ok(done) => done,
         Err(EngineError::NotStarted { source }) => {
             let is_missing = source.kind() == std::io::ErrorKind::NotFound;
@@ -219,6 +226,11 @@ fn request(args: RunArgs, back: Back) -> RunRequest {
     };
     request.ask = (args.over_limit == Over::Ask).then(ask_about_size);
     request.timeout = args.timeout;
+    // Nobody is there to be asked when the watcher dies: then what was done stays.
+    request.on_failure = match args.on_failure {
+        OnFailure::Keep | OnFailure::Ask => backout_model::OnFailure::Keep,
+        OnFailure::Rollback => backout_model::OnFailure::Rollback,
+    };
     request.capture = match args.capture {
         How::Auto => Capture::Auto,
         How::Live => Capture::Live,
@@ -227,6 +239,21 @@ fn request(args: RunArgs, back: Back) -> RunRequest {
     request.roots = args.roots;
     request.back = Some(back);
     request
+}
+
+/// What `backout` inside of the command must know to act for the same agent and task on the same store.
+fn environment(session: &Session) -> Result<Vec<(OsString, OsString)>, Failure> {
+    let mut variables = Vec::new();
+    let mut set = |name: &str, value: OsString| variables.push((OsString::from(name), value));
+    if let Some(agent) = &session.agent {
+        set(env_vars::AGENT, agent.as_str().into());
+    }
+    if let Some(task) = &session.task {
+        set(env_vars::TASK, task.as_str().into());
+    }
+    let directory = state_dir(session.global.state_dir.as_deref())?;
+    set(env_vars::STATE_DIR, absolute(&directory)?.into());
+    Ok(variables)
 }
 
 fn ask_about_size() -> Ask {
@@ -249,11 +276,20 @@ fn is_to_go(on_failure: OnFailure) -> bool {
     }
 }
 
+/// Takes back what a failed command did: all of it, or as much as nobody else has changed, and says what stays.
 fn take_back(session: &mut Session, engine: &Engine, report: &RunReport) -> Result<(), Failure> {
     let what = UndoWhat::Operations(vec![OperationRef::Prefix(report.id.to_string())]);
-    engine.undo(&what, UndoOptions::default())?;
+    let options = UndoOptions {
+        partial: true,
+        ..UndoOptions::default()
+    };
+    let undone = engine.undo(&what, &options);
     session.clear_bar();
-    show::run::taken_back(session, report);
+    match undone {
+        Ok(_) => show::run::taken_back(session, report),
+        Err(EngineError::Plan(PlanError::ChangedNothing { .. })) => {}
+        Err(error) => session.ui.report(&Report::from(error), &session.here),
+    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::commit::{CommitArgs, cmd_commit};
 use super::rollback::rollback;
-use super::undo::HowArgs;
+use super::undo::{HowArgs, PartArgs};
 use crate::failure::Failure;
 use crate::session::Session;
 
@@ -38,6 +38,8 @@ enum TaskSubcommand {
         name: TaskId,
 
         #[command(flatten)]
+        part: PartArgs,
+        #[command(flatten)]
         how: HowArgs,
     },
     /// List tasks, newest first.
@@ -54,7 +56,9 @@ pub(crate) fn cmd_task(session: &mut Session, args: TaskArgs) -> Result<(), Fail
             }))
         }
         TaskSubcommand::Commit(args) => cmd_commit(session, args),
-        TaskSubcommand::Rollback { name, how } => rollback(session, UndoWhat::Task(name), &how),
+        TaskSubcommand::Rollback { name, part, how } => {
+            rollback(session, UndoWhat::Task(name), &part, &how)
+        }
         TaskSubcommand::List => session.run(Command::Task(TaskCommand::List)),
     }
 }

@@ -141,7 +141,7 @@ pub(crate) fn cmd_try(session: &mut Session, args: TryArgs) -> Result<(), Failur
     }
 }
 
-fn run(session: &Session, engine: &Engine, task: TrialTask) -> Result<TrialView, Failure> {
+fn run(session: &mut Session, engine: &Engine, task: TrialTask) -> Result<TrialView, Failure> {
     match session.execute(engine, Command::Try(TryCommand::Run(task)))? {
         Reply::Trial(view) => Ok(view),
         _ => Err(Report::refused("the engine gave no trial").into()),

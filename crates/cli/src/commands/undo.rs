@@ -1,29 +1,86 @@
 //! `backout undo`, and how to take things back, which `redo` and `rollback` share.
 
-use backout_engine::{Command, UndoOptions, UndoWhat};
+use std::path::{Path, PathBuf};
+
+use backout_engine::{
+    Command, Engine, EngineError, Glob, OperationRef, Report, Selection, UndoOptions, UndoWhat,
+};
+use backout_model::TargetPath;
 use backout_model::ports::OnConflict;
+use backout_storage::RefError;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::session::{Session, references};
+use crate::paths::{absolute, real};
+use crate::session::Session;
 use crate::show::undo::{Asked, Words};
+use crate::when::moment;
 
 /// Take operations back, with everything that was built on them.
 ///
-/// Later work that does not depend on them stays. If a target changed since, nothing is undone, unless `--merge`,
-/// `--force` or `--partial` says what to do about it. An undo can itself be taken back: see `backout redo`.
+/// Without a name, the newest operation of this agent at or below this directory; a name can also be a path, which takes
+/// back what was last done to it and nothing else. Later work that does not depend on it stays. If a target changed
+/// since, nothing is undone, unless `--merge`, `--force` or `--partial` says what to do about it. An undo can itself be
+/// taken back: see `backout redo`.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// The operations; by default the newest in effect.
-    #[arg(value_name = "REF")]
-    operations: Vec<String>,
+    /// Operations, or paths.
+    #[arg(value_name = "REF|PATH")]
+    names: Vec<String>,
+
+    /// Take paths back to what they were at this time, like `10m`, `2h ago`, `14:30` or `2026-11-16 09:00`.
+    #[arg(long, value_name = "WHEN")]
+    at: Option<String>,
+
+    /// Without a name: the newest operation wherever it was.
+    #[arg(long, conflicts_with = "names")]
+    everywhere: bool,
 
     /// Take back the chain that they were built on as well.
     #[arg(long)]
     with_dependencies: bool,
 
     #[command(flatten)]
+    part: PartArgs,
+
+    #[command(flatten)]
     how: HowArgs,
+}
+
+/// Which targets are meant.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PartArgs {
+    /// Only targets that match, like `src/**` or `/etc/*.conf`; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<String>,
+
+    /// Not targets that match; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+}
+
+impl PartArgs {
+    /// Says it to the engine.
+    pub(crate) fn selection(&self) -> Result<Selection, Report> {
+        let here = absolute(Path::new("."))?;
+        let globs = |patterns: &[String]| {
+            let glob = |pattern: &String| Glob::new(pattern, &here);
+            patterns.iter().map(glob).collect()
+        };
+        Ok(Selection {
+            only: globs(&self.only),
+            exclude: globs(&self.exclude),
+        })
+    }
+
+    /// Says it as it was typed.
+    pub(crate) fn typed(&self) -> String {
+        let each = |flag: &str, globs: &[String]| {
+            let each = globs.iter().map(|glob| format!(" {flag} '{glob}'"));
+            each.collect::<String>()
+        };
+        each("--only", &self.only) + &each("--exclude", &self.exclude)
+    }
 }
 
 /// How to take things back.
@@ -37,6 +94,10 @@ pub(crate) struct HowArgs {
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
 
+    /// With `--dry-run`: show line by line what would change back, and what somebody else changed.
+    #[arg(long, requires = "dry_run")]
+    pub(crate) diff: bool,
+
     /// Where a target changed since, take out only this change and keep the others.
     #[arg(long, conflicts_with = "force")]
     merge: bool,
@@ -45,29 +106,35 @@ pub(crate) struct HowArgs {
     #[arg(long)]
     force: bool,
 
-    /// Also take back committed operations that depend on it and that nobody named.
+    /// Take back what can be, target by target; the rest stays as it is and can be undone later.
+    #[arg(long)]
+    partial: bool,
+
+    /// Also take back operations of committed tasks that depend on it and that nobody named.
     #[arg(long)]
     committed: bool,
 
-    /// Take back what can be, even if other parts cannot.
+    /// Also take back other agents' operations that depend on it and that nobody named.
     #[arg(long)]
-    partial: bool,
+    others: bool,
 }
 
 impl HowArgs {
     /// Says it to the engine.
-    pub(crate) const fn options(&self, with_dependencies: bool) -> UndoOptions {
+    pub(crate) fn options(&self, part: &PartArgs) -> Result<UndoOptions, Report> {
         let on_conflict = match (self.merge, self.force) {
             (true, _) => OnConflict::Merge,
             (false, true) => OnConflict::Force,
             (false, false) => OnConflict::Refuse,
         };
-        UndoOptions {
+        Ok(UndoOptions {
             on_conflict,
-            with_dependencies,
+            with_dependencies: false,
             committed: self.committed,
+            others: self.others,
             partial: self.partial,
-        }
+            selection: part.selection()?,
+        })
     }
 
     /// Says it as it was typed, without the dry run.
@@ -75,8 +142,9 @@ impl HowArgs {
         let flags = [
             (self.merge, " --merge"),
             (self.force, " --force"),
-            (self.committed, " --committed"),
             (self.partial, " --partial"),
+            (self.committed, " --committed"),
+            (self.others, " --others"),
         ];
         flags
             .into_iter()
@@ -88,23 +156,123 @@ impl HowArgs {
 
 /// Takes operations back.
 pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Failure> {
-    let what = match references(&args.operations)? {
-        none if none.is_empty() => UndoWhat::Newest,
-        operations => UndoWhat::Operations(operations),
-    };
-    let mut typed = vec!["undo".to_owned()];
-    typed.extend(args.operations.iter().cloned());
+    let engine = session.engine()?;
+    let what = what(&engine, args)?;
+    let mut flags = args.part.typed();
+    if let UndoWhat::Paths { .. } = &what {
+        flags = args
+            .names
+            .iter()
+            .map(|name| format!(" --only '{name}'"))
+            .collect();
+    }
     if args.with_dependencies {
-        typed.push("--with-dependencies".to_owned());
+        flags.push_str(" --with-dependencies");
     }
     let asked = Asked {
         words: Words::Undo,
-        typed: typed.join(" ") + &args.how.typed(),
+        chosen: chosen(session, &what),
+        flags: flags + &args.how.typed(),
+        name: None,
+        is_diff: args.how.diff,
     };
     let command = Command::Undo {
         what,
-        options: args.how.options(args.with_dependencies),
+        options: UndoOptions {
+            with_dependencies: args.with_dependencies,
+            ..args.how.options(&args.part)?
+        },
         is_dry_run: args.how.dry_run,
     };
-    session.take_back(command, &asked)
+    session.take_back(&engine, command, &asked)
+}
+
+/// Says how the operation was chosen, where nobody named it.
+fn chosen(session: &Session, what: &UndoWhat) -> Option<String> {
+    let whose = match &session.agent {
+        Some(agent) => format!("the newest of {agent}"),
+        None => "the newest".to_owned(),
+    };
+    match what {
+        UndoWhat::Newest { below: Some(below) } => Some(format!(
+            "{whose} below {}",
+            session.here.show(below.as_path())
+        )),
+        UndoWhat::Newest { below: None } => Some(whose),
+        UndoWhat::Operations(_)
+        | UndoWhat::Paths { .. }
+        | UndoWhat::Task(_)
+        | UndoWhat::ToCheckpoint(_) => None,
+    }
+}
+
+/// The directory we are in, as the journal knows it; none if everything is meant.
+pub(super) fn below_here(everywhere: bool) -> Result<Option<TargetPath>, Failure> {
+    if everywhere {
+        return Ok(None);
+    }
+    let here = absolute(Path::new("."))?;
+    let here = here.canonicalize().unwrap_or(here);
+    Ok(TargetPath::new(here).ok())
+}
+
+/// Finds out what is meant: nothing named, operations, or paths.
+fn what(engine: &Engine, args: &UndoArgs) -> Result<UndoWhat, Failure> {
+    if args.names.is_empty() {
+        if args.at.is_some() {
+            return Err(Report::usage("`--at` needs a path")
+                .next("name what to take back: `backout undo PATH --at WHEN`")
+                .into());
+        }
+        let below = below_here(args.everywhere)?;
+        return Ok(UndoWhat::Newest { below });
+    }
+    let (mut operations, mut paths) = (Vec::new(), Vec::new());
+    for name in &args.names {
+        match meant(engine, name)? {
+            Meant::Operation(reference) => operations.push(reference),
+            Meant::Path(path) => paths.push(path),
+        }
+    }
+    let since = args.at.as_deref().map(moment).transpose()?;
+    match (operations.is_empty(), paths.is_empty(), since) {
+        (true, false, since) => Ok(UndoWhat::Paths { paths, since }),
+        (false, true, None) => Ok(UndoWhat::Operations(operations)),
+        (false, true, Some(_)) => Err(Report::usage("`--at` is for paths")
+            .because("an operation has its own time")
+            .next("name a path, or leave out `--at`")
+            .into()),
+        _ => Err(Report::usage("operations and paths cannot be mixed")
+            .next("restrict operations to paths with `--only PATH`")
+            .into()),
+    }
+}
+
+/// What a name on the command line stands for.
+enum Meant {
+    Operation(OperationRef),
+    Path(TargetPath),
+}
+
+fn meant(engine: &Engine, name: &str) -> Result<Meant, Failure> {
+    let path = PathBuf::from(name);
+    let is_there = path.symlink_metadata().is_ok();
+    let reference = match name.parse::<OperationRef>() {
+        Ok(reference) => reference,
+        Err(_) if name.starts_with('@') && !is_there => {
+            let text = name.to_owned();
+            return Err(EngineError::Ref(RefError::Malformed { text }).into());
+        }
+        Err(_) => return Ok(Meant::Path(real(&path)?)),
+    };
+    match engine.store().resolve(&reference) {
+        Ok(_) if is_there => Err(Report::usage(format!(
+            "`{name}` is an operation and a file here"
+        ))
+        .next(format!("write `./{name}` for the file"))
+        .next("or give more digits of the operation")
+        .into()),
+        Err(RefError::Unknown { .. }) if is_there => Ok(Meant::Path(real(&path)?)),
+        Ok(_) | Err(_) => Ok(Meant::Operation(reference)),
+    }
 }

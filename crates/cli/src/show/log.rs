@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anstyle::Style;
-use backout_model::{Operation, OperationId, Status, Timestamp};
+use backout_model::{Operation, OperationId, Status, Timestamp, Verb};
 
 use super::time::ago;
 use crate::graph::{Gutter, draw};
@@ -105,7 +105,7 @@ fn node(operation: &Operation) -> (&'static str, Style) {
     match operation.status {
         Status::InDoubt | Status::Failed => ("✗", BAD),
         _ if operation.undoes.is_some() => ("◇", ACCENT),
-        Status::Armed | Status::Staged => ("●", WARN),
+        Status::Armed | Status::Staged | Status::Interrupted => ("●", WARN),
         Status::Applied | Status::Committed => ("●", GOOD),
         Status::Refused | Status::Aborted | Status::Undone => ("○", DIM),
     }
@@ -114,15 +114,20 @@ fn node(operation: &Operation) -> (&'static str, Style) {
 pub(super) const fn status_style(status: Status) -> Style {
     match status {
         Status::InDoubt | Status::Failed => BAD,
-        Status::Armed | Status::Staged | Status::Applied => WARN,
+        Status::Armed | Status::Staged | Status::Applied | Status::Interrupted => WARN,
         Status::Committed => PLAIN,
         Status::Refused | Status::Aborted | Status::Undone => DIM,
     }
 }
 
 fn remark(operation: &Operation) -> &'static str {
+    let has_ended = !matches!(operation.status, Status::Armed | Status::Staged);
     if operation.status.is_in_effect() && !operation.retained {
         "  (no longer undoable)"
+    } else if operation.is_partly_undone() {
+        "  (in part undone)"
+    } else if operation.verb == Verb::Run && operation.targets.is_empty() && has_ended {
+        "  (changed nothing)"
     } else {
         ""
     }

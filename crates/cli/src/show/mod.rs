@@ -9,7 +9,7 @@ mod gc;
 pub(crate) mod log;
 mod operation;
 pub(crate) mod plan;
-mod recover;
+pub(crate) mod recover;
 pub(crate) mod run;
 mod status;
 mod tasks;
@@ -19,9 +19,12 @@ pub(crate) mod undo;
 mod upkeep;
 pub(crate) mod write;
 
+use std::sync::OnceLock;
+
 use backout_engine::{Engine, Reply};
 use backout_model::OperationId;
 
+use crate::args::GlobalArgs;
 use crate::failure::Failure;
 use crate::session::{Session, now};
 use crate::ui::{ACCENT, paint};
@@ -35,7 +38,7 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Trials { trials } => trial::list(session, trials, now),
         Reply::Discarded { id } => trial::discarded(session, *id),
         Reply::Plan(plan) => plan::plan(session, engine, plan, &undo::Asked::undo()),
-        Reply::Undone(report) => undo::undone(session, engine, report, undo::Words::Undo),
+        Reply::Undone(report) => undo::undone(session, engine, report, &undo::Asked::undo()),
         Reply::Task(task) => tasks::begun(session, task),
         Reply::Tasks { tasks } => tasks::list(session, tasks, now),
         Reply::Committed { task, operations } => tasks::committed(session, task, operations),
@@ -108,7 +111,36 @@ fn id(id: OperationId) -> String {
     paint(ACCENT, &id.short())
 }
 
+/// What must be typed with every command to mean the same store.
+static CALLED_WITH: OnceLock<String> = OnceLock::new();
+
+/// Remembers how the program was called, so that what it tells people to type acts on the same store.
+pub(crate) fn called_with(global: &GlobalArgs) {
+    let with = match &global.state_dir {
+        Some(directory) => format!("--state-dir {} ", quoted(&directory.display().to_string())),
+        None => String::new(),
+    };
+    // A second session in one process is a test's.
+    let _first = CALLED_WITH.set(with);
+}
+
+/// Says a word as one would type it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./=:@%+,~".contains(letter);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Gives a command line that can be typed.
+pub(crate) fn command_line(command: &str) -> String {
+    let with = CALLED_WITH.get().map_or("", String::as_str);
+    format!("backout {with}{command}")
+}
+
 /// Shows something that can be typed.
 fn typed(command: &str) -> String {
-    format!("`{}`", paint(ACCENT, &format!("backout {command}")))
+    format!("`{}`", paint(ACCENT, &command_line(command)))
 }

@@ -1,7 +1,7 @@
 //! One operation with all that is known of it.
 
 use backout_engine::{Shown, TargetState};
-use backout_model::{CaptureLevel, CommandEnd, Event, Operation, Timestamp};
+use backout_model::{CaptureLevel, CommandEnd, Event, Operation, OperationId, Timestamp};
 
 use super::log::status_style;
 use super::time::{ago, exactly};
@@ -45,11 +45,25 @@ fn row(label: &str, cell: Cell) -> Vec<Cell> {
 
 fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
     let mut status = Cell::new(status_style(operation.status), operation.status.as_str());
-    if let Some(by) = operation.undone_by {
-        status = status.and(PLAIN, format!(" by {}", by.short()));
+    let names = |ids: Vec<OperationId>| {
+        let names: Vec<String> = ids.into_iter().map(|id| id.short()).collect();
+        names.join(", ")
+    };
+    let undos = operation.undos();
+    if operation.is_partly_undone() {
+        let gone = operation.targets.len() - operation.in_effect().count();
+        let of = operation.targets.len();
+        status = status.and(
+            PLAIN,
+            format!(", {gone} of {of} targets taken back by {}", names(undos)),
+        );
+    } else if !undos.is_empty() {
+        status = status.and(PLAIN, format!(" by {}", names(undos)));
     }
-    if let Some(by) = operation.redone_by {
-        status = status.and(PLAIN, format!(", brought back by {}", by.short()));
+    let mut redos = operation.holders();
+    redos.retain(|holder| *holder != operation.id);
+    if !redos.is_empty() {
+        status = status.and(PLAIN, format!(", brought back by {}", names(redos)));
     }
     if operation.status.is_in_effect() && !operation.retained {
         status = status.and(
@@ -142,19 +156,26 @@ fn targets(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {
             .iter()
             .find(|planned| planned.target.path() == path)
     };
-    let targets = shown.operation.targets.iter().map(|target| {
-        let path = here.show(target.path().as_path());
-        let cell = Cell::plain(path);
-        let said = planned(target.path()).map(|planned| match &planned.state {
-            TargetState::ComesBack | TargetState::AfterNewerStep => {
-                (GOOD, "  as this operation left it".to_owned())
-            }
-            TargetState::AlreadyBefore => (DIM, "  as before this operation".to_owned()),
-            TargetState::Merges => (DIM, "  changed since".to_owned()),
-            TargetState::Conflict { why } | TargetState::Overwritten { why } => {
-                (BAD, format!("  changed since: {}", printable(why)))
-            }
-        });
+    let targets = shown.operation.targets.iter().map(|standing| {
+        let path = standing.target.path();
+        let cell = Cell::plain(here.show(path.as_path()));
+        let said = match (standing.undone_by, planned(path)) {
+            (Some(by), _) => Some((DIM, format!("  taken back by {}", by.short()))),
+            (None, Some(planned)) => Some(match &planned.state {
+                TargetState::ComesBack | TargetState::AfterNewerStep => {
+                    (GOOD, "  as this operation left it".to_owned())
+                }
+                TargetState::AlreadyBefore => (DIM, "  as before this operation".to_owned()),
+                TargetState::Merges => (DIM, "  changed since".to_owned()),
+                TargetState::Conflict { why } | TargetState::Overwritten { why } => {
+                    (BAD, format!("  {}", printable(why)))
+                }
+                TargetState::CannotComeBack { why } => {
+                    (BAD, format!("  cannot be brought back: {}", printable(why)))
+                }
+            }),
+            (None, None) => None,
+        };
         match said {
             Some((style, said)) => row("target", cell.and(style, said)),
             None => row("target", cell),

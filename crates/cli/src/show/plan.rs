@@ -1,9 +1,9 @@
 //! What an undo, a redo or a rollback would do, and what to type next.
 
-use backout_engine::{Engine, PlanView, PlannedStep, PlannedTarget, TargetState};
+use backout_engine::{Engine, PlanView, PlannedStep, PlannedTarget, TakeBack, TargetState};
 use backout_model::Chosen;
 
-use super::undo::{Asked, Words, abridged, hidden_line, left_alone, subject};
+use super::undo::{Asked, abridged, hidden_line, left_alone};
 use super::{counted_of, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
@@ -17,9 +17,16 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
     } else {
         ""
     };
-    let mut text = format!("{} {number}{order}:\n", asked.words.would());
+    let chosen = asked.chosen.as_ref();
+    let chosen = chosen.map(|chosen| paint(DIM, &format!("  ({chosen})")));
+    let mut text = format!(
+        "{} {number}{order}:{}\n",
+        asked.words.would(),
+        chosen.unwrap_or_default()
+    );
+    let is_mixed = plan.steps.iter().any(|step| step.way != plan.steps[0].way);
     for step in &plan.steps {
-        text.push_str(&planned(engine, step, plan, asked.words, &session.here));
+        text.push_str(&planned(step, plan, is_mixed, &session.here));
     }
     text.push_str(&left_alone(
         engine,
@@ -33,62 +40,70 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
     }
 }
 
-fn planned(
-    engine: &Engine,
-    step: &PlannedStep,
-    plan: &PlanView,
-    words: Words,
-    here: &Here,
-) -> String {
-    let why = match &step.step.chosen {
+fn planned(step: &PlannedStep, plan: &PlanView, is_mixed: bool, here: &Here) -> String {
+    let why = match &step.chosen {
         Chosen::Named => String::new(),
         Chosen::DependsOn { on, reason } => format!("depends on {}: {reason}", on.short()),
         Chosen::DependencyOf { of, reason } => format!("{} depends on it: {reason}", of.short()),
     };
-    let needs = plan.needs_committed.contains(&step.step.id);
-    let committed = if needs {
-        paint(WARN, "  committed: needs --committed")
-    } else {
-        String::new()
-    };
-    let summary = words.summary(&step.summary, here);
-    let mut text = format!(
-        "  {}  {}",
-        id(subject(engine, step.step.id, words)),
-        paint(BOLD, &summary)
-    );
+    let mut text = format!("  {}", id(step.id));
+    if is_mixed {
+        let way = match step.way {
+            TakeBack::Undo => "undo",
+            TakeBack::Redo => "redo",
+        };
+        text.push_str(&format!("  {way}"));
+    }
+    let summary = here.shorten(&printable(&step.summary));
+    text.push_str(&format!("  {}", paint(BOLD, &summary)));
     if !why.is_empty() {
         text.push_str(&paint(DIM, &format!("  {why}")));
     }
-    text.push_str(&committed);
+    for (ids, needs) in [
+        (
+            &plan.needs_committed,
+            "  of a committed task: needs --committed",
+        ),
+        (&plan.needs_others, "  another agent's: needs --others"),
+    ] {
+        if ids.contains(&step.id) {
+            text.push_str(&paint(WARN, needs));
+        }
+    }
     text.push('\n');
-    text.push_str(&targets(&step.targets, here, words));
+    text.push_str(&targets(&step.targets, here, step.way));
     text
 }
 
 /// Shows how targets stand against what an undo expects.
-fn targets(targets: &[PlannedTarget], here: &Here, words: Words) -> String {
-    let is_fine = |planned: &PlannedTarget| !matches!(planned.state, TargetState::Conflict { .. });
+fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack) -> String {
+    let is_fine = |planned: &PlannedTarget| planned.state.hindrance().is_none();
     let (shown, hidden) = abridged(targets, is_fine);
     let rows = shown.into_iter().map(|planned| {
         let path = here.show(planned.target.path().as_path());
         let (style, said) = match &planned.state {
-            TargetState::ComesBack if words == Words::Redo => {
+            TargetState::ComesBack if way == TakeBack::Redo => {
                 (GOOD, "will be changed again".to_owned())
             }
             TargetState::ComesBack => (GOOD, "will be as before".to_owned()),
-            TargetState::AlreadyBefore if words == Words::Redo => {
-                (DIM, "is changed already".to_owned())
+            TargetState::AlreadyBefore if way == TakeBack::Redo => {
+                (DIM, "is so already".to_owned())
             }
             TargetState::AlreadyBefore => (DIM, "is as before already".to_owned()),
+            TargetState::AfterNewerStep if way == TakeBack::Redo => {
+                (GOOD, "will be changed again, after a step above".to_owned())
+            }
             TargetState::AfterNewerStep => {
-                (GOOD, "will be as before, after the step above".to_owned())
+                (GOOD, "will be as before, after a step above".to_owned())
             }
             TargetState::Merges => (GOOD, "merges: only this change is taken out".to_owned()),
             TargetState::Overwritten { why } => {
                 (WARN, format!("will be overwritten: {}", printable(why)))
             }
             TargetState::Conflict { why } => (BAD, format!("conflict: {}", printable(why))),
+            TargetState::CannotComeBack { why } => {
+                (BAD, format!("cannot be brought back: {}", printable(why)))
+            }
         };
         vec![
             Cell::plain("          "),
@@ -100,37 +115,39 @@ fn targets(targets: &[PlannedTarget], here: &Here, words: Words) -> String {
 }
 
 fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
-    let command = |flag: &str| typed(&format!("{}{flag}", asked.typed));
+    let command = |flag: &str| typed(&asked.command(&plan.named, flag));
     if plan.is_executable {
         return vec![format!("do it with {}", command(""))];
     }
     let mut hints = Vec::new();
+    let mut flags = String::new();
     if !plan.needs_committed.is_empty() {
-        hints.push(format!(
-            "take the committed operations back as well with {}",
-            command(" --committed")
-        ));
+        flags.push_str(" --committed");
+    }
+    if !plan.needs_others.is_empty() {
+        flags.push_str(" --others");
+    }
+    if !flags.is_empty() {
+        hints.push(format!("take them back as well with {}", command(&flags)));
     }
     let is_conflict = |target: &PlannedTarget| matches!(target.state, TargetState::Conflict { .. });
-    if plan
-        .steps
-        .iter()
-        .any(|step| step.targets.iter().any(is_conflict))
-    {
-        hints.push(format!(
-            "take out only this change with {}",
-            command(" --merge")
-        ));
-        hints.push(format!(
-            "restore anyway, keeping what is there now, with {}",
-            command(" --force")
-        ));
-        if plan.steps.len() > 1 {
+    let targets = || plan.steps.iter().flat_map(|step| &step.targets);
+    if !targets().any(is_conflict) {
+        if targets().any(|target| target.state.hindrance().is_some()) {
+            hints.push(format!("take back the rest with {}", command(" --partial")));
+        }
+    } else {
+        if !asked.flags.contains("--merge") {
             hints.push(format!(
-                "take back what can be with {}",
-                command(" --partial")
+                "take out only this change with {}",
+                command(" --merge")
             ));
         }
+        hints.push(format!("take back the rest with {}", command(" --partial")));
+        hints.push(format!(
+            "restore anyway, keeping what is there now, with {}",
+            command(" --force").replace(" --merge", "")
+        ));
     }
     hints
 }

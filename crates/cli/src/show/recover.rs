@@ -1,35 +1,83 @@
 //! What recovery did.
 
-use backout_engine::{RecoverReport, Recovered};
+use backout_engine::{RecoverReport, Recovered, RecoveredAs, TakeBack};
 use backout_model::Status;
 
-use super::log::status_style;
-use super::undo::{Words, outcome_style, outcome_text};
+use super::undo::{abridged, hidden_line, outcome_style, outcome_text};
 use super::{counted_of, id, typed};
 use crate::session::Session;
-use crate::ui::{BOLD, Cell, paint, printable, table};
+use crate::ui::{BAD, BOLD, Cell, GOOD, WARN, paint, printable, table};
 
 /// Tells whether somebody has to look at it.
 pub(super) const fn is_stuck(recovered: &Recovered) -> bool {
     matches!(recovered.status, Status::InDoubt | Status::Failed)
 }
 
+/// Tells, in one line each, what was recovered on the way to something else.
+pub(crate) fn on_the_way(session: &mut Session, recovered: &[Recovered]) {
+    for recovered in recovered {
+        let summary = session.here.shorten(&printable(&recovered.summary));
+        let text = format!(
+            "recovered {}  {summary}: {}",
+            id(recovered.id),
+            said(recovered)
+        );
+        session.ui.note(&text);
+    }
+}
+
+/// Says what recovery made of an operation, and the command that changes it.
+fn said(recovered: &Recovered) -> String {
+    let short = recovered.id.short();
+    let undo = typed(&format!("undo {short}"));
+    match recovered.became {
+        RecoveredAs::NothingHappened => {
+            "its process died before anything happened; nothing changed".to_owned()
+        }
+        RecoveredAs::Kept => format!("all of it is there, and is kept; undo with {undo}"),
+        RecoveredAs::TakenBack => format!(
+            "its process died half-way, and what it had done was taken back; bring it back with {}",
+            typed(&format!("redo {short}"))
+        ),
+        RecoveredAs::Interrupted => format!(
+            "its watcher died; what it had done is kept. Keep it with {}, take it back with {undo}",
+            typed(&format!("recover --keep {short}"))
+        ),
+        RecoveredAs::InDoubt => format!(
+            "its process died, and it cannot be taken back as it stands; nothing was touched. Keep what is there with {}, \
+             or take it back anyway with {}",
+            typed(&format!("recover --keep {short}")),
+            typed(&format!("recover --rollback {short} --force"))
+        ),
+    }
+}
+
 /// Shows what recovery did.
 pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
-    if report.operations.is_empty() && report.tasks.is_empty() && report.running.is_empty() {
+    let is_nothing = report.operations.is_empty()
+        && report.tasks.is_empty()
+        && report.tasks_left.is_empty()
+        && report.running.is_empty();
+    if is_nothing {
         session.ui.done("nothing was left unfinished\n");
     }
     let here = session.here.clone();
     for recovered in &report.operations {
         let summary = here.shorten(&printable(&recovered.summary));
-        let status = paint(status_style(recovered.status), recovered.status.as_str());
+        let style = match recovered.became {
+            RecoveredAs::InDoubt => BAD,
+            RecoveredAs::Interrupted => WARN,
+            RecoveredAs::NothingHappened | RecoveredAs::Kept | RecoveredAs::TakenBack => GOOD,
+        };
         let mut text = format!(
-            "{}  {}  now {status}\n",
+            "{}  {}  now {}\n",
             id(recovered.id),
-            paint(BOLD, &summary)
+            paint(BOLD, &summary),
+            paint(style, recovered.status.as_str())
         );
-        let rows = recovered.outcomes.iter().map(|outcome| {
-            let said = outcome_text(outcome, &here, Words::Undo);
+        let (shown, hidden) = abridged(&recovered.outcomes, |it| it.kind.is_settled());
+        let rows = shown.into_iter().map(|outcome| {
+            let said = outcome_text(outcome, &here, TakeBack::Undo);
             let path = here.show(outcome.target.path().as_path());
             vec![
                 Cell::plain(format!("  {path}")),
@@ -37,6 +85,8 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             ]
         });
         text.push_str(&table(rows.collect(), None));
+        text.push_str(&hidden_line("  ", hidden));
+        text.push_str(&format!("  {}\n", said(recovered)));
         session.ui.done(&text);
     }
     for task in &report.tasks {
@@ -44,20 +94,17 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             .ui
             .done(&format!("rolled back task {task}: its owner died\n"));
     }
+    for (task, why) in &report.tasks_left {
+        let command = typed(&format!("rollback {task} --dry-run"));
+        session.ui.note(&format!(
+            "the owner of task {task} died, and it was not rolled back: {}; see {command}",
+            here.shorten(&printable(why))
+        ));
+    }
     if !report.running.is_empty() {
         let number = counted_of(&report.running, "operation");
         session.ui.note(&format!(
             "{number} left alone: the process that writes is alive"
         ));
-    }
-    if let Some(stuck) = report
-        .operations
-        .iter()
-        .find(|recovered| is_stuck(recovered))
-    {
-        let command = typed(&format!("show {}", stuck.id.short()));
-        session
-            .ui
-            .hint(&format!("see what is known of it with {command}"));
     }
 }

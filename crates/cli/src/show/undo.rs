@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use backout_engine::{Engine, EngineError, Report, UndoReport};
-use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome};
+use backout_engine::{Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep};
+use backout_model::ports::OnConflict;
+use backout_model::{LeftAlone, OperationId, OutcomeKind, TargetOutcome};
 
 use super::{counted_of, id, typed};
 use crate::paths::Here;
@@ -32,17 +33,44 @@ pub(crate) enum Words {
 pub(crate) struct Asked {
     /// Which of the three.
     pub(crate) words: Words,
-    /// The command line without `backout` and `--dry-run`.
-    pub(crate) typed: String,
+    /// How the operation was chosen, if nobody named it.
+    pub(crate) chosen: Option<String>,
+    /// What else was typed: the flags, each with a blank before it.
+    pub(crate) flags: String,
+    /// A name that is none of an operation: a task, a checkpoint.
+    pub(crate) name: Option<String>,
+    /// Whether the differences are shown, too.
+    pub(crate) is_diff: bool,
 }
 
 impl Asked {
     /// An undo of whatever is newest.
-    pub(crate) fn undo() -> Self {
+    pub(crate) const fn undo() -> Self {
         Self {
             words: Words::Undo,
-            typed: "undo".to_owned(),
+            chosen: None,
+            flags: String::new(),
+            name: None,
+            is_diff: false,
         }
+    }
+
+    /// Gives the command that does the same to these operations, and to no others, whatever is newest then.
+    pub(super) fn command(&self, ids: &[OperationId], flag: &str) -> String {
+        let verb = match self.words {
+            Words::Undo => "undo",
+            Words::Redo => "redo",
+            Words::Rollback => "rollback",
+        };
+        let names = match &self.name {
+            Some(name) => name.clone(),
+            None => ids
+                .iter()
+                .map(|id| id.short())
+                .collect::<Vec<_>>()
+                .join(" "),
+        };
+        format!("{verb} {names}{}{flag}", self.flags)
     }
 }
 
@@ -55,39 +83,31 @@ impl Words {
         }
     }
 
-    const fn did(self) -> &'static str {
-        match self {
-            Self::Undo => "undid",
-            Self::Redo => "redid",
-            Self::Rollback => "rolled back",
+    /// Says that a step was done. A plan may go both ways: a redo takes back what was written since.
+    const fn did(self, way: TakeBack) -> &'static str {
+        match (self, way) {
+            (Self::Rollback, TakeBack::Undo) => "rolled back",
+            (_, TakeBack::Undo) => "undid",
+            (_, TakeBack::Redo) => "redid",
         }
     }
 
-    const fn did_not(self) -> &'static str {
-        match self {
-            Self::Undo => "did not undo",
-            Self::Redo => "did not redo",
-            Self::Rollback => "did not roll back",
+    const fn did_not(self, way: TakeBack) -> &'static str {
+        match (self, way) {
+            (Self::Rollback, TakeBack::Undo) => "did not roll back",
+            (_, TakeBack::Undo) => "did not undo",
+            (_, TakeBack::Redo) => "did not redo",
         }
-    }
-
-    /// The undo that a redo takes back is no news: what was undone is.
-    pub(super) fn summary(self, summary: &str, here: &Here) -> String {
-        let summary = match self {
-            Self::Redo => summary.strip_prefix("undo of ").unwrap_or(summary),
-            Self::Undo | Self::Rollback => summary,
-        };
-        here.shorten(&printable(summary))
     }
 }
 
 /// Shows what happened.
-pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport, words: Words) {
+pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport, asked: &Asked) {
     if report.steps.is_empty() {
         session.ui.done("there was nothing to take back\n");
         return;
     }
-    let mut text = steps(engine, report, &session.here, words);
+    let mut text = steps(report, &session.here, asked);
     text.push_str(&left_alone(
         engine,
         &report.left_alone,
@@ -95,48 +115,58 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
         "stayed",
     ));
     session.ui.done(&text);
-    let back = match words {
+    let back = match asked.words {
         Words::Undo | Words::Rollback => "redo",
         Words::Redo => "undo",
     };
-    session
-        .ui
-        .hint(&format!("take this back with {}", typed(back)));
-}
-
-/// A redo takes an undo back, but is about what that had undone.
-pub(super) fn subject(engine: &Engine, id: OperationId, words: Words) -> OperationId {
-    let undo = match words {
-        Words::Redo => engine.store().operation(id).ok().flatten(),
-        Words::Undo | Words::Rollback => None,
-    };
-    undo.and_then(|undo| undo.undoes).unwrap_or(id)
+    if let Some(act) = report.act {
+        let command = typed(&format!("{back} {}", act.short()));
+        session.ui.hint(&format!("take this back with {command}"));
+    }
 }
 
 /// Reports what went wrong in the words of what was asked: the engine speaks of undoing operations.
 pub(crate) fn report(error: EngineError, asked: &Asked) -> Report {
     let not_done = match asked.words {
-        Words::Undo => return Report::from(error),
+        Words::Undo => "nothing was undone",
         Words::Redo => "nothing was redone",
         Words::Rollback => "nothing was rolled back",
     };
-    let command = |flag: &str| format!("`backout {} {flag}`", asked.typed);
+    let command = |ids: &[OperationId], flag: &str| {
+        format!("`{}`", super::command_line(&asked.command(ids, flag)))
+    };
     let next = match &error {
-        EngineError::Conflicts { .. } => vec![
-            format!("take out only this change with {}", command("--merge")),
-            format!(
-                "restore anyway with {} (what is there now is kept)",
-                command("--force")
-            ),
-            format!("see the plan with {}", command("--dry-run")),
-        ],
-        EngineError::NeedsCommitted(_) => vec![
-            format!("take them back as well with {}", command("--committed")),
-            format!("see the plan with {}", command("--dry-run")),
-        ],
-        EngineError::Plan(PlanError::Nothing) if asked.words == Words::Redo => {
-            let report = Report::refused("there is nothing to redo");
-            return report.next("see what was undone with `backout log`");
+        EngineError::Conflicts { targets, tried } => {
+            let mut ids: Vec<OperationId> = targets.iter().map(|target| target.id).collect();
+            ids.dedup();
+            if targets.iter().all(|target| target.is_lost) {
+                vec![format!(
+                    "take back the rest with {}",
+                    command(&ids, " --partial")
+                )]
+            } else {
+                conflict_advice(&|flag| command(&ids, flag), *tried)
+            }
+        }
+        EngineError::NeedsWord(view) => {
+            let mut flags = String::new();
+            if !view.needs_committed.is_empty() {
+                flags.push_str(" --committed");
+            }
+            if !view.needs_others.is_empty() {
+                flags.push_str(" --others");
+            }
+            vec![
+                format!(
+                    "take them back as well with {}",
+                    command(&view.named, &flags)
+                ),
+                format!(
+                    "take out only this change with {}",
+                    command(&view.named, " --merge")
+                ),
+                format!("see the plan with {}", command(&view.named, " --dry-run")),
+            ]
         }
         _ => return Report::from(error),
     };
@@ -147,27 +177,50 @@ pub(crate) fn report(error: EngineError, asked: &Asked) -> Report {
     }
 }
 
+/// What to do about a conflict, best first; what was just tried is no advice.
+fn conflict_advice(command: &dyn Fn(&str) -> String, tried: OnConflict) -> Vec<String> {
+    let mut next = vec![format!(
+        "see what would change back, and what others changed, with {}",
+        command(" --dry-run --diff")
+    )];
+    if tried == OnConflict::Refuse {
+        next.push(format!(
+            "take out only this change with {}",
+            command(" --merge")
+        ));
+    }
+    next.push(format!("take back the rest with {}", command(" --partial")));
+    next.push(format!(
+        "restore anyway with {} (what is there now is kept)",
+        command(" --force")
+    ));
+    next
+}
+
 /// Says what became of each operation and of each of its targets.
-pub(crate) fn steps(engine: &Engine, report: &UndoReport, here: &Here, words: Words) -> String {
+pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked) -> String {
     let mut text = String::new();
-    for step in &report.steps {
+    for (number, step) in by_operation(report).iter().enumerate() {
         let (style, did) = match step.by {
-            Some(_) => (PLAIN, words.did()),
-            None => (BAD, words.did_not()),
+            Some(_) => (PLAIN, asked.words.did(step.way)),
+            None => (BAD, asked.words.did_not(step.way)),
         };
-        let summary = words.summary(&step.summary, here);
+        let summary = here.shorten(&printable(&step.summary));
+        let chosen = asked.chosen.as_ref().filter(|_| number == 0);
+        let chosen = chosen.map(|chosen| paint(DIM, &format!("  ({chosen})")));
         // Writing to a string cannot fail.
         let _written = writeln!(
             text,
-            "{} {}  {}",
+            "{} {}  {}{}",
             paint(style, did),
-            id(subject(engine, step.id, words)),
-            paint(BOLD, &summary)
+            id(step.id),
+            paint(BOLD, &summary),
+            chosen.unwrap_or_default()
         );
         let (shown, hidden) = abridged(&step.outcomes, |outcome| outcome.kind.is_settled());
         let rows = shown.into_iter().map(|outcome| {
             let path = here.show(outcome.target.path().as_path());
-            let said = outcome_text(outcome, here, words);
+            let said = outcome_text(outcome, here, step.way);
             vec![
                 Cell::plain(format!("  {path}")),
                 Cell::new(outcome_style(&outcome.kind), said),
@@ -180,6 +233,26 @@ pub(crate) fn steps(engine: &Engine, report: &UndoReport, here: &Here, words: Wo
         }
     }
     text
+}
+
+/// Puts the steps of one operation together: it may have been brought back in several parts.
+fn by_operation(report: &UndoReport) -> Vec<UndoneStep> {
+    let mut steps: Vec<UndoneStep> = Vec::new();
+    for step in &report.steps {
+        let is_same = |other: &&mut UndoneStep| (other.id, other.way) == (step.id, step.way);
+        match steps.last_mut().filter(is_same) {
+            Some(last) if last.by.is_some() == step.by.is_some() => {
+                last.outcomes.extend(step.outcomes.iter().cloned());
+                last.notes.extend(step.notes.iter().cloned());
+            }
+            _ => steps.push(step.clone()),
+        }
+    }
+    for step in &mut steps {
+        step.outcomes
+            .sort_by(|one, other| one.target.cmp(&other.target));
+    }
+    steps
 }
 
 /// Chooses what of a long list is shown: everything that is out of order, and of the rest the first few.
@@ -205,13 +278,14 @@ pub(super) fn hidden_line(indent: &str, hidden: usize) -> String {
     }
 }
 
-/// Says an outcome. A restored target that is not there is one that the operation had made.
-pub(super) fn outcome_text(outcome: &TargetOutcome, here: &Here, words: Words) -> String {
+/// Says an outcome, by a look at the target: a restored one that is not there is one that the operation had made.
+pub(super) fn outcome_text(outcome: &TargetOutcome, here: &Here, way: TakeBack) -> String {
     let is_there = outcome.target.path().as_path().symlink_metadata().is_ok();
-    match (&outcome.kind, words, is_there) {
-        (OutcomeKind::Restored, Words::Redo, true) => "changed again".to_owned(),
-        (OutcomeKind::Restored, Words::Redo, false) => "gone again".to_owned(),
-        (OutcomeKind::Restored, _, false) => "gone, as before".to_owned(),
+    match (&outcome.kind, way, is_there) {
+        (OutcomeKind::Restored, TakeBack::Redo, true) => "changed again".to_owned(),
+        (OutcomeKind::Restored, TakeBack::Redo, false) => "gone again".to_owned(),
+        (OutcomeKind::Restored, TakeBack::Undo, false) => "gone, as before".to_owned(),
+        (OutcomeKind::AlreadyGone, TakeBack::Redo, _) => "already so".to_owned(),
         (kind, _, _) => here.shorten(&printable(&kind.to_string())),
     }
 }
@@ -221,7 +295,10 @@ pub(super) const fn outcome_style(kind: &OutcomeKind) -> anstyle::Style {
     match kind {
         OutcomeKind::Restored | OutcomeKind::Compensated | OutcomeKind::Merged => GOOD,
         OutcomeKind::AlreadyGone => DIM,
-        OutcomeKind::Skipped { .. } => WARN,
+        OutcomeKind::Overwritten { .. }
+        | OutcomeKind::Incomplete { .. }
+        | OutcomeKind::Left { .. }
+        | OutcomeKind::Skipped { .. } => WARN,
         OutcomeKind::Conflict { .. } | OutcomeKind::Failed { .. } | OutcomeKind::InDoubt { .. } => {
             BAD
         }

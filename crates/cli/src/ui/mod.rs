@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
-use backout_engine::Report;
+use backout_engine::{Recovered, Report};
 use serde::Serialize;
 
 use crate::args::{Color, GlobalArgs};
@@ -35,6 +35,8 @@ pub(crate) struct Ui {
     is_terminal: bool,
     is_closed: Arc<AtomicBool>,
     lost: Option<io::Error>,
+    /// What was recovered on the way and not told to a program yet.
+    recovered: Vec<Recovered>,
 }
 
 impl Ui {
@@ -54,6 +56,7 @@ impl Ui {
             is_terminal,
             is_closed: Arc::new(AtomicBool::new(false)),
             lost: None,
+            recovered: Vec::new(),
         }
     }
 
@@ -73,10 +76,10 @@ impl Ui {
         Some(usize::from(size.ws_col)).filter(|width| self.is_terminal && *width > 0)
     }
 
-    /// Gives a bar for long work, if somebody could see it.
-    pub(crate) fn progress(&self) -> Option<Arc<Bar>> {
+    /// Gives a bar for long work, which is drawn if somebody could see it.
+    pub(crate) fn progress(&self) -> Arc<Bar> {
         let is_seen = io::stderr().is_terminal() && !self.is_json && !self.is_quiet;
-        is_seen.then(|| Arc::new(Bar::new()))
+        Arc::new(Bar::new(is_seen))
     }
 
     /// Prints what was asked for.
@@ -89,12 +92,29 @@ impl Ui {
         }
     }
 
-    /// Prints a reply for programs.
+    /// Prints a reply for programs, with what was recovered on the way.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) {
-        match serde_json::to_string(value) {
+        match self.with_recovered(value) {
             Ok(json) => self.print(&format!("{json}\n")),
             Err(error) => self.fails(error.into()),
         }
+    }
+
+    /// Notes what was recovered on the way, for the next reply or error for programs.
+    pub(crate) fn note_recovered(&mut self, recovered: Vec<Recovered>) {
+        self.recovered.extend(recovered);
+    }
+
+    fn with_recovered(&mut self, value: &impl Serialize) -> serde_json::Result<String> {
+        let recovered = std::mem::take(&mut self.recovered);
+        if recovered.is_empty() {
+            return serde_json::to_string(value);
+        }
+        let mut value = serde_json::to_value(value)?;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("recovered".to_owned(), serde_json::to_value(recovered)?);
+        }
+        serde_json::to_string(&value)
     }
 
     /// Says that something was done.
@@ -128,7 +148,7 @@ impl Ui {
 
     /// Gives a reply for programs beside the output of somebody else.
     pub(crate) fn aside_json(&mut self, value: &impl Serialize) {
-        if let Ok(json) = serde_json::to_string(value) {
+        if let Ok(json) = self.with_recovered(value) {
             self.say(&format!("{json}\n"));
         }
     }
@@ -148,7 +168,7 @@ impl Ui {
     /// Shows what went wrong: what, why, what next.
     pub(crate) fn report(&mut self, report: &Report, here: &Here) {
         let text = if self.is_json {
-            serde_json::to_string(report)
+            self.with_recovered(report)
                 .map(|json| format!("{json}\n"))
                 .unwrap_or_default()
         } else {

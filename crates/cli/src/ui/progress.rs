@@ -1,10 +1,13 @@
-//! A progress bar for work that takes long enough to wonder about.
+//! A progress bar for work that takes long enough to wonder about, and the wish to stop it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use backout_drivers::file::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 
 /// Work that is done sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -24,11 +27,18 @@ pub(crate) struct Bar {
     drawn: ProgressBar,
     began: Instant,
     is_shown: AtomicBool,
+    /// Whether there is somebody to see it.
+    is_seen: bool,
+    /// Whether Ctrl-C was pressed, or the process was asked to end.
+    is_stopped: Arc<AtomicBool>,
 }
+
+/// The signals that stop the work at the next step. A second one ends the process at once.
+const STOPS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 impl Bar {
     /// Makes a bar that is not seen yet.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(is_seen: bool) -> Self {
         let drawn = ProgressBar::hidden();
         if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {percent:>3}% {elapsed}") {
             drawn.set_style(style.progress_chars("━╸ "));
@@ -37,6 +47,18 @@ impl Bar {
             drawn,
             began: Instant::now(),
             is_shown: AtomicBool::new(false),
+            is_seen,
+            is_stopped: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Lets signals stop the work. If that cannot be had, they end the process as ever.
+    pub(crate) fn heed_signals(&self) {
+        for signal in STOPS {
+            let flag = || Arc::clone(&self.is_stopped);
+            // In this order: the first signal is not the second one, too.
+            let _default = flag::register_conditional_default(signal, flag());
+            let _heard = flag::register(signal, flag());
         }
     }
 
@@ -60,9 +82,16 @@ impl Progress for Bar {
     }
 
     fn advance(&self, items: u64) {
-        if self.began.elapsed() >= patience() && !self.is_shown.swap(true, Ordering::Relaxed) {
+        if self.is_seen
+            && self.began.elapsed() >= patience()
+            && !self.is_shown.swap(true, Ordering::Relaxed)
+        {
             self.drawn.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.drawn.inc(items);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
     }
 }

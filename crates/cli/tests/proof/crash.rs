@@ -131,6 +131,15 @@ fn judge(workload: &Workload, world: &World, before: &Tree, after: &Tree, at: &s
     if is_before || is_after {
         return;
     }
+    // What a command did whose watcher died is kept, and can be taken back.
+    if let Some(id) = interrupted(world) {
+        world.ok(&["undo", &id]);
+        let now = world.tree().without_directory_times();
+        let unlike = now.difference(before);
+        assert!(now == *before, "{} at {at}:\n{unlike}", workload.name);
+        world.check_store();
+        return;
+    }
     if is_stepwise(workload) {
         // Asked again, it ends where it would have ended.
         world.run(workload.command);
@@ -149,6 +158,14 @@ fn judge(workload: &Workload, world: &World, before: &Tree, after: &Tree, at: &s
         workload.name,
         now.difference(before)
     );
+}
+
+/// Names a command that waits for a decision.
+fn interrupted(world: &World) -> Option<String> {
+    let status = world.json(&["status"]);
+    let mut stuck = status["stuck"].as_array().unwrap().iter();
+    let found = stuck.find(|op| op["status"] == "interrupted")?;
+    Some(found["id"].as_str().unwrap().to_owned())
 }
 
 /// Aborts at every point and recovers; then aborts the recovery of the busiest points as well, at every point of it.

@@ -395,9 +395,10 @@ impl World {
     /// Says what does not hold of the store.
     pub(crate) fn check(&self) -> Result<(), String> {
         let nothing = serde_json::json!([]);
-        let verified = self.json(&["verify"]);
-        if verified["findings"] != nothing {
-            return Err(format!("the store is not whole: {}", verified["findings"]));
+        let verified = self.run(&["verify"]);
+        if !verified.status.success() {
+            let log = said(&self.run(&["log", "-n", "20"]));
+            return Err(format!("the store is not whole: {}{log}", said(&verified)));
         }
         let status = self.json(&["status"]);
         if status["unfinished"] != nothing {

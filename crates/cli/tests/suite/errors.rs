@@ -86,12 +86,13 @@ fn a_file_that_must_be_new_and_exists() {
 fn a_conflict() {
     let world = one_write();
     world.put("a.txt", "somebody else's");
-    insta::assert_snapshot!(world.cli(["undo"]), @r"
-    error: operation 9e3779b9 was not undone
-      why: `a.txt` changed since: content changed since (1 -> 15 bytes)
-      next: see what the operation changed with `backout diff 9e3779b9`
+    insta::assert_snapshot!(world.cli(["undo"]), @"
+    error: nothing was undone
+      why: `a.txt`: content changed since (1 -> 15 bytes)
+      next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
       next: take out only this change with `backout undo 9e3779b9 --merge`
-      next: restore it anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+      next: take back the rest with `backout undo 9e3779b9 --partial`
+      next: restore anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
     [exit code 1]
     ");
     assert_eq!(world.text("a.txt"), "somebody else's");
@@ -113,22 +114,20 @@ fn an_operation_that_is_undone_already() {
 fn committed_operations_that_depend_on_it() {
     let world = one_write();
     world.did(["write", "a.txt", "--text", "2"]);
-    insta::assert_snapshot!(world.cli(["undo", "@-1"]), @r"
-    error: operation 9e3779b9 was not undone
-      why: 1 committed operation would have to go with it
-      why: 3c6ef372 write a.txt
-      next: undo it as well with `backout undo 9e3779b9 --committed`
-      next: take out only this change with `backout undo 9e3779b9 --merge`
-      next: see the plan with `backout undo 9e3779b9 --dry-run`
-    [exit code 1]
+    insta::assert_snapshot!(world.cli(["undo", "@-1"]), @"
+    undid 3c6ef372  write a.txt
+      a.txt  gone, as before
+    undid 9e3779b9  write a.txt
+      a.txt  gone, as before
+    hint: take this back with `backout redo daa66d2c`
     ");
 }
 
 #[test]
 fn nothing_to_undo_and_nothing_to_redo() {
     let world = World::new();
-    insta::assert_snapshot!(world.cli(["undo"]), @r"
-    error: there is nothing to undo
+    insta::assert_snapshot!(world.cli(["undo"]), @"
+    error: there is nothing to undo below `.`
       next: see the operations with `backout log`
     [exit code 1]
     ");
@@ -146,9 +145,9 @@ fn a_store_of_a_newer_version() {
     journal.pragma_update(None, "user_version", 99).unwrap();
     drop(journal);
     fs::write(world.place("state/lock"), "format 99\n").unwrap();
-    insta::assert_snapshot!(world.cli(["log"]), @r"
+    insta::assert_snapshot!(world.cli(["log"]), @"
     error: the store was written by a newer version of Backout
-      why: it has format 99, this program reads up to 1
+      why: it has format 99, this program reads up to 2
       next: use the newer program; nothing was changed
     [exit code 3]
     ");

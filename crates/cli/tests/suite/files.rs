@@ -10,11 +10,11 @@ fn several_files_are_removed_together_and_come_back_together() {
     let world = World::new().file("a", "1").file("b", "2");
     insta::assert_snapshot!(world.cli(["rm", "a", "b"]), @"removed a, b  (9e3779b9, undo with `backout undo 9e3779b9`)");
     assert!(!world.has("a") && !world.has("b"));
-    insta::assert_snapshot!(world.cli(["undo"]), @r"
-    undid 9e3779b9  remove a and 1 more
+    insta::assert_snapshot!(world.cli(["undo"]), @"
+    undid 9e3779b9  remove a and 1 more  (the newest below .)
       a  restored
       b  restored
-    hint: take this back with `backout redo`
+    hint: take this back with `backout redo 3c6ef372`
     ");
     assert_eq!((world.text("a"), world.text("b")), ("1".into(), "2".into()));
 }

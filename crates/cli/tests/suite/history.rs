@@ -118,13 +118,13 @@ fn an_operation_is_shown_with_all_that_is_known_of_it() {
     hint: see what it changed with `backout diff 1715609f`
     hint: see what an undo would do with `backout undo 1715609f --dry-run`
     ");
-    insta::assert_snapshot!(world.cli(["show", "@-2"]), @r"
+    insta::assert_snapshot!(world.cli(["show", "@-2"]), @"
     78dde6e5  write src/main.rs
       id        78dde6e5fd29f054
       status    undone by 53845412
       when      2027-01-15 09:30:00 UTC (1 h ago)
       agent     claude
-      target    src/main.rs
+      target    src/main.rs  taken back by 53845412
       built on  3c6ef372  writes inside its directory
       strategy  snapshot  small enough to keep whole (size 0)
       journal   10 intent, 11 applied, 12 commit, 22 undone

@@ -82,6 +82,7 @@ fn the_log_answers_with_operations() {
           "id": "3c6ef372fe94f82a",
           "lsn": 4,
           "owner": "…",
+          "place": 4,
           "retained": true,
           "status": "committed",
           "summary": "write $WORLD/work/a",
@@ -106,6 +107,7 @@ fn the_log_answers_with_operations() {
           "id": "9e3779b97f4a7c15",
           "lsn": 1,
           "owner": "…",
+          "place": 1,
           "retained": true,
           "status": "committed",
           "summary": "write $WORLD/work/a",
@@ -138,7 +140,11 @@ fn an_undo_answers_with_its_plan_and_its_outcome() {
           "why": "independent"
         }
       ],
+      "named": [
+        "9e3779b97f4a7c15"
+      ],
       "needs_committed": [],
+      "needs_others": [],
       "reply": "plan",
       "steps": [
         {
@@ -156,6 +162,7 @@ fn an_undo_answers_with_its_plan_and_its_outcome() {
               }
             }
           ],
+          "way": "undo",
           "with": "9e3779b97f4a7c15"
         }
       ]
@@ -163,6 +170,7 @@ fn an_undo_answers_with_its_plan_and_its_outcome() {
     "#);
     insta::assert_snapshot!(pretty(&reply(&world.cli(["undo", "@-1", "--json"]))), @r#"
     {
+      "act": "daa66d2c7ddf743f",
       "left_alone": [
         {
           "id": "3c6ef372fe94f82a",
@@ -184,7 +192,8 @@ fn an_undo_answers_with_its_plan_and_its_outcome() {
               }
             }
           ],
-          "summary": "write $WORLD/work/a"
+          "summary": "write $WORLD/work/a",
+          "way": "undo"
         }
       ]
     }
@@ -199,6 +208,7 @@ fn an_error_is_an_object_on_standard_error() {
     let value: Value = serde_json::from_str(&ran.err).unwrap();
     insta::assert_snapshot!(pretty(&value), @r#"
     {
+      "code": "unknown-operation",
       "next": [
         "see the operations with `backout log`"
       ],
@@ -216,6 +226,7 @@ fn a_wrong_question_is_answered_in_the_same_shape() {
     let value: Value = serde_json::from_str(&ran.err).unwrap();
     insta::assert_snapshot!(pretty(&value), @r#"
     {
+      "code": "usage",
       "next": [
         "a similar argument exists: '--dry-run'",
         "try '--help'."
@@ -223,7 +234,7 @@ fn a_wrong_question_is_answered_in_the_same_shape() {
       "severity": "usage",
       "what": "unexpected argument '--dryrun' found",
       "why": [
-        "Usage: backout undo --dry-run [REF]..."
+        "Usage: backout undo --dry-run [REF|PATH]..."
       ]
     }
     "#);

@@ -10,8 +10,8 @@ fn quiet_says_nothing_of_success_but_shows_what_was_asked_for() {
     insta::assert_snapshot!(world.cli(["-q", "write", "a", "--text", "1"]), @"");
     insta::assert_snapshot!(world.cli(["-q", "log"]), @"●  9e3779b9  just now  committed  write a");
     insta::assert_snapshot!(world.cli(["-q", "undo"]), @"");
-    insta::assert_snapshot!(world.cli(["-q", "undo"]), @r"
-    error: there is nothing to undo
+    insta::assert_snapshot!(world.cli(["-q", "undo"]), @"
+    error: there is nothing to undo below `.`
       next: see the operations with `backout log`
     [exit code 1]
     ");

@@ -11,11 +11,11 @@ fn a_command_speaks_for_itself() {
     err
     ");
     insta::assert_snapshot!(world.cli(["log"]), @"●  9e3779b9  just now  committed  run sh -c 'echo out; echo err >&2; rm a; echo 2 > b'");
-    insta::assert_snapshot!(world.cli(["undo"]), @r"
-    undid 9e3779b9  run sh -c 'echo out; echo err >&2; rm a; echo 2 > b'
+    insta::assert_snapshot!(world.cli(["undo"]), @"
+    undid 9e3779b9  run sh -c 'echo out; echo err >&2; rm a; echo 2 > b'  (the newest below .)
       a  restored
       b  gone, as before
-    hint: take this back with `backout redo`
+    hint: take this back with `backout redo 3c6ef372`
     ");
     assert_eq!(world.text("a"), "1\n");
 }

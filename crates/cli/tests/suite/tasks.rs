@@ -41,12 +41,12 @@ fn a_task_is_rolled_back_whole() {
                 a  will be as before
     hint: do it with `backout rollback refactor`
     ");
-    insta::assert_snapshot!(world.cli(["rollback", "refactor"]), @r"
+    insta::assert_snapshot!(world.cli(["rollback", "refactor"]), @"
     rolled back 3c6ef372  write b
       b  gone, as before
     rolled back 9e3779b9  write a
       a  restored
-    hint: take this back with `backout redo`
+    hint: take this back with `backout redo daa66d2c`
     ");
     assert_eq!(world.text("a"), "0");
     assert!(!world.has("b"));
@@ -103,12 +103,12 @@ fn a_checkpoint_is_marked_listed_and_returned_to() {
     world.did(["write", "b", "--text", "3"]);
     world.minutes(5);
     insta::assert_snapshot!(world.cli(["checkpoint", "--list"]), @r#"before-tests  5 min ago  after record 4  {"step":3}"#);
-    insta::assert_snapshot!(world.cli(["rollback", "--to", "before-tests"]), @r"
+    insta::assert_snapshot!(world.cli(["rollback", "--to", "before-tests"]), @"
     rolled back daa66d2c  write b
       b  gone, as before
     rolled back 3c6ef372  write a
       a  restored
-    hint: take this back with `backout redo`
+    hint: take this back with `backout redo 78dde6e5`
     ");
     insta::assert_snapshot!(world.cli(["rollback", "--to", "before-tests", "--committed"]), @r"
     error: there is nothing to undo
@@ -143,12 +143,13 @@ fn empty_lists_say_so() {
 fn a_rollback_in_conflict_says_what_to_type() {
     let world = open_task();
     world.put("b", "somebody else's");
-    insta::assert_snapshot!(world.cli(["rollback", "refactor"]), @r"
+    insta::assert_snapshot!(world.cli(["rollback", "refactor"]), @"
     error: nothing was rolled back
-      why: `b` changed since: content changed since (1 -> 15 bytes)
+      why: `b`: content changed since (1 -> 15 bytes)
+      next: see what would change back, and what others changed, with `backout rollback refactor --dry-run --diff`
       next: take out only this change with `backout rollback refactor --merge`
+      next: take back the rest with `backout rollback refactor --partial`
       next: restore anyway with `backout rollback refactor --force` (what is there now is kept)
-      next: see the plan with `backout rollback refactor --dry-run`
     [exit code 1]
     ");
     assert_eq!(world.text("a"), "1");

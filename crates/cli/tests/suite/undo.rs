@@ -24,16 +24,16 @@ fn chained_world() -> World {
 fn the_newest_operation_is_undone_and_redone() {
     let world = World::new().file("notes.txt", "keep me");
     world.did(["rm", "notes.txt"]);
-    insta::assert_snapshot!(world.cli(["undo"]), @r"
-    undid 9e3779b9  remove notes.txt
+    insta::assert_snapshot!(world.cli(["undo"]), @"
+    undid 9e3779b9  remove notes.txt  (the newest below .)
       notes.txt  restored
-    hint: take this back with `backout redo`
+    hint: take this back with `backout redo 3c6ef372`
     ");
     assert_eq!(world.text("notes.txt"), "keep me");
-    insta::assert_snapshot!(world.cli(["redo"]), @r"
-    redid 9e3779b9  remove notes.txt
+    insta::assert_snapshot!(world.cli(["redo"]), @"
+    redid 9e3779b9  remove notes.txt  (by the newest undo below .)
       notes.txt  gone again
-    hint: take this back with `backout undo`
+    hint: take this back with `backout undo daa66d2c`
     ");
     assert!(!world.has("notes.txt"));
     insta::assert_snapshot!(world.cli(["log"]), @r"
@@ -46,15 +46,15 @@ fn the_newest_operation_is_undone_and_redone() {
 #[test]
 fn a_dry_run_shows_the_plan_and_changes_nothing() {
     let world = chained_world();
-    insta::assert_snapshot!(world.cli(["undo", "--dry-run", "--committed", "@-2"]), @r"
+    insta::assert_snapshot!(world.cli(["undo", "--dry-run", "--committed", "@-2"]), @"
     would undo 2 operations, newest first:
       78dde6e5  write a  depends on 3c6ef372: writes the same target
                 a  will be as before
       3c6ef372  write a
-                a  will be as before, after the step above
+                a  will be as before, after a step above
     1 later operation would stay:
       daa66d2c  write b  independent
-    hint: do it with `backout undo @-2 --committed`
+    hint: do it with `backout undo 3c6ef372 --committed`
     ");
     assert_eq!(world.text("a"), "3");
 }
@@ -62,14 +62,14 @@ fn a_dry_run_shows_the_plan_and_changes_nothing() {
 #[test]
 fn an_undo_takes_what_was_built_on_it_and_leaves_the_rest() {
     let world = chained_world();
-    insta::assert_snapshot!(world.cli(["undo", "--committed", "@-2"]), @r"
+    insta::assert_snapshot!(world.cli(["undo", "--committed", "@-2"]), @"
     undid 78dde6e5  write a
       a  restored
     undid 3c6ef372  write a
       a  restored
     1 later operation stayed:
       daa66d2c  write b  independent
-    hint: take this back with `backout redo`
+    hint: take this back with `backout redo 1715609f`
     ");
     assert_eq!((world.text("a"), world.text("b")), ("1".into(), "x".into()));
 }
@@ -77,27 +77,27 @@ fn an_undo_takes_what_was_built_on_it_and_leaves_the_rest() {
 #[test]
 fn the_chain_below_goes_too_when_asked_for() {
     let world = chained_world();
-    insta::assert_snapshot!(world.cli(["undo", "--with-dependencies", "--committed", "@", "-n"]), @r"
+    insta::assert_snapshot!(world.cli(["undo", "--with-dependencies", "--committed", "@", "-n"]), @"
     would undo 3 operations, newest first:
       78dde6e5  write a
                 a  will be as before
       3c6ef372  write a  78dde6e5 depends on it: writes the same target
-                a  will be as before, after the step above
+                a  will be as before, after a step above
       9e3779b9  write a  3c6ef372 depends on it: writes the same target
-                a  will be as before, after the step above
-    hint: do it with `backout undo @ --with-dependencies --committed`
+                a  will be as before, after a step above
+    hint: do it with `backout undo 78dde6e5 --with-dependencies --committed`
     ");
 }
 
 #[test]
 fn several_operations_are_undone_by_name() {
     let world = chained_world();
-    insta::assert_snapshot!(world.cli(["undo", "@", "@-1"]), @r"
+    insta::assert_snapshot!(world.cli(["undo", "@", "@-1"]), @"
     undid 78dde6e5  write a
       a  restored
     undid daa66d2c  write b
       b  gone, as before
-    hint: take this back with `backout redo`
+    hint: take this back with `backout redo 1715609f`
     ");
     assert_eq!(world.text("a"), "2");
     assert!(!world.has("b"));
@@ -105,28 +105,29 @@ fn several_operations_are_undone_by_name() {
 
 #[test]
 fn a_dry_run_tells_what_is_in_the_way_and_what_to_type() {
-    insta::assert_snapshot!(drifted_world().cli(["undo", "--dry-run"]), @r"
-    would undo 1 operation:
+    insta::assert_snapshot!(drifted_world().cli(["undo", "--dry-run"]), @"
+    would undo 1 operation:  (the newest below .)
       9e3779b9  edit app.toml
                 app.toml  conflict: content changed since (18 bytes)
-    hint: take out only this change with `backout undo --merge`
-    hint: restore anyway, keeping what is there now, with `backout undo --force`
+    hint: take out only this change with `backout undo 9e3779b9 --merge`
+    hint: take back the rest with `backout undo 9e3779b9 --partial`
+    hint: restore anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
     ");
 }
 
 #[test]
 fn a_merge_takes_out_only_the_change() {
     let world = drifted_world();
-    insta::assert_snapshot!(world.cli(["undo", "--merge", "--dry-run"]), @r"
-    would undo 1 operation:
+    insta::assert_snapshot!(world.cli(["undo", "--merge", "--dry-run"]), @"
+    would undo 1 operation:  (the newest below .)
       9e3779b9  edit app.toml
                 app.toml  merges: only this change is taken out
-    hint: do it with `backout undo --merge`
+    hint: do it with `backout undo 9e3779b9 --merge`
     ");
-    insta::assert_snapshot!(world.cli(["undo", "--merge"]), @r"
-    undid 9e3779b9  edit app.toml
+    insta::assert_snapshot!(world.cli(["undo", "--merge"]), @"
+    undid 9e3779b9  edit app.toml  (the newest below .)
       app.toml  merged
-    hint: take this back with `backout redo`
+    hint: take this back with `backout redo b54cda58`
     ");
     assert_eq!(world.text("app.toml"), "a = 1\nb = 2\nc = 7\n");
 }
@@ -134,10 +135,10 @@ fn a_merge_takes_out_only_the_change() {
 #[test]
 fn force_restores_and_keeps_what_was_overwritten() {
     let world = drifted_world();
-    insta::assert_snapshot!(world.cli(["undo", "--force"]), @r"
-    undid 9e3779b9  edit app.toml
-      app.toml  restored
-    hint: take this back with `backout redo`
+    insta::assert_snapshot!(world.cli(["undo", "--force"]), @"
+    undid 9e3779b9  edit app.toml  (the newest below .)
+      app.toml  restored over a later change (content changed since (18 bytes))
+    hint: take this back with `backout redo 3c6ef372`
     ");
     assert_eq!(world.text("app.toml"), "a = 1\nb = 2\nc = 3\n");
     world.did(["redo"]);
@@ -150,15 +151,15 @@ fn what_can_be_undone_is_undone_in_part_when_asked_for() {
     world.did(["write", "a", "--text", "1"]);
     world.did(["write", "b", "--text", "2"]);
     world.put("b", "somebody else's");
-    insta::assert_snapshot!(world.cli(["undo", "--partial", "@", "@-1"]), @r"
+    insta::assert_snapshot!(world.cli(["undo", "--partial", "@", "@-1"]), @"
     did not undo 3c6ef372  write b
       b  conflict: content changed since (1 -> 15 bytes)
     undid 9e3779b9  write a
       a  gone, as before
-    error: 1 of 2 operations could not be taken back
+    error: 1 of 2 targets were left as they are
       why: 3c6ef372 `b`: conflict: content changed since (1 -> 15 bytes)
-      why: 1 came back
-      next: put right what stands in the way, then `backout undo 3c6ef372` again
+      next: put right what stands in the way, then `backout undo 3c6ef372` again: the rest is still undoable
+      next: take back what was done with `backout redo 78dde6e5`
     [exit code 1]
     ");
     assert!(!world.has("a"));
@@ -170,11 +171,11 @@ fn a_redo_previews_too() {
     let world = World::new();
     world.did(["write", "a", "--text", "1"]);
     world.did(["undo"]);
-    insta::assert_snapshot!(world.cli(["redo", "--dry-run"]), @r"
-    would redo 1 operation:
+    insta::assert_snapshot!(world.cli(["redo", "--dry-run"]), @"
+    would redo 1 operation:  (by the newest undo below .)
       9e3779b9  write a
                 a  will be changed again
-    hint: do it with `backout redo`
+    hint: do it with `backout redo 3c6ef372`
     ");
 }
 
@@ -183,13 +184,13 @@ fn what_is_declared_to_depend_goes_too() {
     let world = World::new();
     world.did(["write", "a", "--text", "1"]);
     world.did(["--depends-on", "@", "write", "b", "--text", "2"]);
-    insta::assert_snapshot!(world.cli(["undo", "-n", "--committed", "@-1"]), @r"
+    insta::assert_snapshot!(world.cli(["undo", "-n", "--committed", "@-1"]), @"
     would undo 2 operations, newest first:
       3c6ef372  write b  depends on 9e3779b9: was declared to depend on it
                 b  will be as before
       9e3779b9  write a
                 a  will be as before
-    hint: do it with `backout undo @-1 --committed`
+    hint: do it with `backout undo 9e3779b9 --committed`
     ");
 }
 
@@ -199,12 +200,13 @@ fn a_redo_in_conflict_says_what_to_type() {
     world.did(["write", "a", "--text", "1"]);
     world.did(["undo"]);
     world.put("a", "somebody else's");
-    insta::assert_snapshot!(world.cli(["redo"]), @r"
+    insta::assert_snapshot!(world.cli(["redo"]), @"
     error: nothing was redone
-      why: `a` changed since: content changed since (1 -> 15 bytes)
-      next: take out only this change with `backout redo --merge`
-      next: restore anyway with `backout redo --force` (what is there now is kept)
-      next: see the plan with `backout redo --dry-run`
+      why: `a`: content changed since (1 -> 15 bytes)
+      next: see what would change back, and what others changed, with `backout redo 9e3779b9 --dry-run --diff`
+      next: take out only this change with `backout redo 9e3779b9 --merge`
+      next: take back the rest with `backout redo 9e3779b9 --partial`
+      next: restore anyway with `backout redo 9e3779b9 --force` (what is there now is kept)
     [exit code 1]
     ");
 }

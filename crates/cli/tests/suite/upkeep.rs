@@ -45,9 +45,10 @@ fn what_a_dead_process_left_behind_is_recovered() {
             .env("BACKOUT_CRASH_AT", "engine.applied"),
     );
     assert_ne!(crash.code, 0);
-    insta::assert_snapshot!(world.cli(["recover"]), @r"
-    9e3779b9  write a  now aborted
+    insta::assert_snapshot!(world.cli(["recover"]), @"
+    9e3779b9  write a  now undone
       a  restored
+      its process died half-way, and what it had done was taken back; bring it back with `backout redo 9e3779b9`
     ");
     assert_eq!(world.text("a"), "before");
 }

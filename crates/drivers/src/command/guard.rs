@@ -92,8 +92,12 @@ impl Recorder {
         }
         let why = format!("it was {size} bytes, more than may be copied first");
         self.note(format!("`{path}` cannot be brought back: {why}"));
-        let origin = self.ledger.origin(&path).unwrap_or(path);
-        match self.learn(Note::Unkept { path: origin, why }, Vec::new()) {
+        let unkept = Note::Unkept {
+            path: self.ledger.origin(&path).unwrap_or(path),
+            why,
+            identity: node_of(place).map(|node| node.identity),
+        };
+        match self.learn(unkept, Vec::new()) {
             Ok(()) => Answer::Continue,
             Err(stop) => self.stop(place, stop),
         }

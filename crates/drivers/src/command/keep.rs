@@ -174,6 +174,7 @@ impl Shelf {
             meta: dressed.unwrap_or(own),
             copy: None,
             entries: None,
+            digest: None,
         }))
     }
 
@@ -309,6 +310,7 @@ impl Shelf {
             meta: wanted,
             copy: None,
             entries: None,
+            digest: None,
         })
     }
 

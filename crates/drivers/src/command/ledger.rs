@@ -46,7 +46,8 @@ pub(crate) struct Ledger {
     pub(crate) written: HashMap<TargetPath, u64>,
     /// Those of them that lost that name.
     pub(crate) shelved: HashMap<TargetPath, Image>,
-    pub(crate) unkept: Vec<(TargetPath, String)>,
+    /// What nobody keeps, by the names of before: what it was, as far as that is known, and why.
+    pub(crate) unkept: BTreeMap<TargetPath, (Option<Identity>, String)>,
     pub(crate) reads: BTreeSet<TargetPath>,
     pub(crate) contents: Vec<NewContent>,
     pub(crate) pending: Option<Move>,
@@ -103,7 +104,13 @@ impl Ledger {
             }
             Note::NotMoved => self.pending = None,
             Note::Alias { name, of } => drop(self.aliases.insert(name, of)),
-            Note::Unkept { path, why } => self.unkept.push((path, why)),
+            Note::Unkept {
+                path,
+                why,
+                identity,
+            } => {
+                self.unkept.entry(path).or_insert((identity, why));
+            }
             Note::Read(path) => drop(self.reads.insert(path)),
             Note::Root(path) => self.roots.push(path),
             Note::Scanned {

@@ -53,8 +53,13 @@ pub(crate) enum Note {
     NotMoved,
     /// A new name is a second one of this file.
     Alias { name: TargetPath, of: TargetPath },
-    /// A name changed and nobody kept what it was.
-    Unkept { path: TargetPath, why: String },
+    /// A name changes and nobody keeps what it is.
+    Unkept {
+        path: TargetPath,
+        why: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        identity: Option<Identity>,
+    },
     /// A file was read.
     Read(TargetPath),
     /// Everything below this directory was looked at before the command.

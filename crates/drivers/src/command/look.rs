@@ -73,6 +73,7 @@ impl Settling<'_> {
             meta,
             copy: None,
             entries: None,
+            digest: None,
         })
     }
 
@@ -165,6 +166,7 @@ impl Settling<'_> {
             meta: wanted,
             copy,
             entries,
+            digest,
             ..
         } = image
         else {
@@ -195,6 +197,7 @@ impl Settling<'_> {
             meta: wanted,
             copy,
             entries,
+            digest,
         })
     }
 

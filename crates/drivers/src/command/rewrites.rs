@@ -263,6 +263,7 @@ fn written(image: &Image) -> Result<Option<Written>, FileError> {
         | Image::Symlink { .. }
         | Image::Directory { .. }
         | Image::Special { .. }
-        | Image::Linked { .. } => None,
+        | Image::Linked { .. }
+        | Image::Unkept { .. } => None,
     })
 }

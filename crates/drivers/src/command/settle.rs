@@ -51,8 +51,6 @@ pub struct Settled {
     pub counts: Counts,
     /// The files that it read, if that was recorded.
     pub reads: Vec<TargetPath>,
-    /// Names whose old state nobody has.
-    pub unkept: Vec<(TargetPath, String)>,
     /// Whether nothing changed at all.
     pub is_nothing: bool,
 }
@@ -100,6 +98,7 @@ pub(crate) fn settle(
         firsts: HashMap::new(),
         last: None,
         copies: 0,
+        shared: BTreeMap::new(),
         known: std::mem::take(&mut ledger.known),
         ledger,
     };
@@ -138,6 +137,8 @@ pub(super) struct Settling<'t> {
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
     pub(super) last: Option<Arc<Dir>>,
     pub(super) copies: usize,
+    /// Names whose new state is not the command's alone, and why.
+    pub(super) shared: BTreeMap<TargetPath, String>,
 }
 
 impl Settling<'_> {
@@ -193,9 +194,29 @@ impl Settling<'_> {
         for (origin, now) in moved {
             self.moved(&origin, &now, &names)?;
         }
+        self.find_unkept()?;
         self.find_renamed()?;
         self.find_rewritten()?;
         self.find_redressed()
+    }
+
+    /// What nobody kept is told, if it changed. If it is gone it was kept when it went, but not as it was before.
+    fn find_unkept(&mut self) -> Result<(), FileError> {
+        for (path, (identity, why)) in self.ledger.unkept.clone() {
+            if self.before.contains_key(&path) {
+                let why = format!("what it was is not kept: {why}");
+                self.shared.insert(path, why);
+                continue;
+            }
+            let node = self.node(&path)?;
+            let is_as_it_was = identity.is_some() && node.map(|node| node.identity) == identity;
+            if !is_as_it_was {
+                let node = node.map_or(Kind::File, |node| node.kind);
+                let image = Image::Unkept { node, why };
+                self.before.insert(path, Before::Image(image));
+            }
+        }
+        Ok(())
     }
 
     /// Something of before has another name now.
@@ -449,8 +470,14 @@ impl Settling<'_> {
         contents.sort_by_key(|content| content.digest);
         contents.dedup_by_key(|content| content.digest);
         let targets: BTreeSet<Target> = changes.iter().flat_map(targets_of).collect();
+        let numbered = changes.iter().enumerate();
+        let shared = numbered.filter_map(|(index, change)| {
+            let why = self.shared.get(change.path());
+            Some((index, why?.clone()))
+        });
         let recipe = FileRecipe {
             operation: self.id,
+            shared: shared.collect(),
             changes,
             parents: kept,
         };
@@ -465,7 +492,6 @@ impl Settling<'_> {
             completion: completion.encode()?,
             counts,
             reads: self.ledger.reads.into_iter().collect(),
-            unkept: self.ledger.unkept,
             is_nothing,
         })
     }

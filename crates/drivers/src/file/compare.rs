@@ -115,6 +115,7 @@ impl Current {
                 differs_from_first(node, to, identity.as_ref().or(believed))
             }
             Image::Kept { .. } => self.differs_from_kept(place, node, image),
+            Image::Unkept { .. } => Ok(Some("nobody kept what it was".to_owned())),
         }
     }
 

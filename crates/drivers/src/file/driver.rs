@@ -4,11 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backout_model::ports::{
-    Depots, Driver, OnConflict, Prepared, PreparedUndo, ReadContents, WriteContents,
+    Applied, Depots, Driver, How, Prepared, PreparedUndo, ReadContents, WriteContents,
 };
-use backout_model::{
-    Armed, Completion, Effect, OperationId, Slot, Target, TargetOutcome, TargetPath, Traits, Verb,
-};
+use backout_model::{Armed, Effect, OperationId, Slot, Target, TargetPath, Traits, Verb};
 
 use super::error::FileError;
 use super::execute::{Purpose, run};
@@ -18,7 +16,7 @@ use super::recipe::{FileCompletion, FileRecipe};
 use super::request::FileRequest;
 use super::stage::Staged;
 use super::tools::{Progress, Tools};
-use super::undo::{check_kept, prepare_undo, recover};
+use super::undo::{check_kept, prepare_undo};
 use super::view::{Examined, FileVersions, examine, versions};
 use crate::command::{self, Limits, Recorder, RecorderError, Settled};
 
@@ -49,7 +47,13 @@ impl FileDriver {
 
     /// Tells where each target of an effect stands now. Looks only.
     pub fn examine(&self, effect: &Effect) -> Result<Vec<Examined>, FileError> {
-        examine(effect)
+        examine(&self.tools, effect)
+    }
+
+    /// Names what an effect wrote.
+    pub fn targets_of(&self, effect: &Effect) -> Result<Vec<Target>, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        Ok(recipe.changes.iter().flat_map(plan::targets_of).collect())
     }
 
     /// Gives what each target was before and after an effect, as far as it is at hand. Looks only.
@@ -146,6 +150,13 @@ impl Driver for FileDriver {
         plan::targets(&self.tools, request)
     }
 
+    fn sources(&self, request: &FileRequest) -> Vec<Target> {
+        let sources = request.sources().into_iter();
+        sources
+            .filter_map(|source| plan::source(&self.tools, source))
+            .collect()
+    }
+
     fn traits(&self, request: &FileRequest) -> Traits {
         let paths = request.paths();
         let size = |path: &&std::path::Path| path.metadata().map_or(0, |found| found.len());
@@ -164,37 +175,33 @@ impl Driver for FileDriver {
         plan::plan(&self.tools, id, request)
     }
 
-    fn apply(&self, armed: Armed<Staged>) -> Result<Completion, FileError> {
+    fn apply(&self, armed: Armed<Staged>) -> Result<Applied, FileError> {
         let (id, _, staged) = armed.into_parts();
         let purpose = if staged.is_undo {
             Purpose::Undo
         } else {
             Purpose::Apply
         };
-        run(&self.tools, id, &staged.steps, &staged.parents, purpose)?.encode()
+        let happened = run(&self.tools, id, &staged.steps, &staged.parents, purpose)?;
+        Ok(Applied {
+            completion: happened.completion.encode()?,
+            unlike: happened.unlike,
+        })
     }
 
     fn prepare_undo(
         &self,
         id: OperationId,
         effect: &Effect,
-        on_conflict: OnConflict,
+        how: How<'_>,
     ) -> Result<PreparedUndo<Staged>, FileError> {
-        prepare_undo(&self.tools, id, effect, on_conflict)
+        prepare_undo(&self.tools, id, effect, how)
     }
 
     fn is_in_place(&self, effect: &Effect) -> Result<bool, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
         let completion = FileCompletion::of(effect)?;
-        let states = judge_all(&recipe, &completion)?;
+        let states = judge_all(&self.tools, &recipe, &completion)?;
         Ok(states.iter().all(|state| *state == State::After))
-    }
-
-    fn revert(&self, effect: &Effect) -> Result<Vec<TargetOutcome>, FileError> {
-        recover::revert(&self.tools, effect)
-    }
-
-    fn finish(&self, effect: &Effect) -> Result<Vec<TargetOutcome>, FileError> {
-        recover::finish(&self.tools, effect)
     }
 }

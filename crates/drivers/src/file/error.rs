@@ -12,6 +12,9 @@ use super::mode::ModeError;
 /// Says why a file operation did not happen, or how far it got.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
+    /// Somebody wanted it to stop.
+    #[error("it was interrupted")]
+    Stopped,
     /// Nothing has that name.
     #[error("`{path}` does not exist")]
     NotFound {
@@ -281,15 +284,4 @@ impl<T> Naming<T> for io::Result<T> {
     fn naming(self, path: &TargetPath, action: &'static str) -> Result<T, FileError> {
         self.map_err(|error| FileError::of_io(error, path, action))
     }
-}
-
-/// Says an error with its causes in one line.
-pub(crate) fn chain(error: &FileError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

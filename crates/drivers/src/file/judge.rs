@@ -7,6 +7,7 @@ use backout_model::TargetPath;
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
+use super::tools::Tools;
 use super::written::{Written, locate};
 
 /// How what is there relates to an operation.
@@ -23,8 +24,10 @@ pub enum State {
     },
 }
 
-/// Tells where the world stands with respect to every change of a recipe.
+/// Tells where the world stands with respect to every change of a recipe. A target that the effect shares with others
+/// is never as the effect alone left it.
 pub(crate) fn judge_all(
+    tools: &Tools,
     recipe: &FileRecipe,
     completion: &FileCompletion,
 ) -> Result<Vec<State>, FileError> {
@@ -38,8 +41,12 @@ pub(crate) fn judge_all(
     let set = changes.iter().filter_map(Change::set_path);
     let set: HashSet<&TargetPath> = set.chain(moves.keys().copied()).collect();
     let mut not_yet: HashSet<TargetPath> = HashSet::new();
+    // Names that a move has left and that the effect, if it was finished, gave to something else.
+    let mut vacated: HashSet<&TargetPath> = HashSet::new();
+    let is_finished = completion.identities.len() == changes.len();
     let mut states = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
+        tools.check_stopped()?;
         let mut names = std::iter::once(change.path().clone()).chain(change.path().ancestors());
         // Where an old tree, something to be moved, or something in the way of a move still stands (or
         // stands again), nothing is of this effect: what comes later in the recipe did not happen yet.
@@ -78,6 +85,7 @@ pub(crate) fn judge_all(
         };
         // A move that was cut short has what it replaced still under its old name.
         if let (State::After, Change::Move { from, replaced, .. }) = (&state, change)
+            && !is_finished
             && !replaced.is_absent()
             && is_at(&Current::at(from)?, replaced, &rewritten)?
         {
@@ -94,7 +102,20 @@ pub(crate) fn judge_all(
                 Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => {}
             }
         }
-        states.push(state);
+        let is_emptied = is_finished
+            && vacated.contains(change.path())
+            && matches!(change, Change::Set { before, .. } if before.is_absent())
+            && Current::at(change.path())?.node.is_none();
+        if let (State::After, Change::Move { from, .. }) = (&state, change) {
+            vacated.insert(from);
+        }
+        states.push(match (state, change, recipe.shared.get(&index)) {
+            (State::After, _, Some(why)) => State::Other { why: why.clone() },
+            (State::Before, Change::Set { .. }, _) if is_emptied => State::Other {
+                why: "it is gone".to_owned(),
+            },
+            (state, ..) => state,
+        });
     }
     Ok(states)
 }
@@ -311,7 +332,7 @@ fn state(
 }
 
 /// Compares only the fields that the change changed: others may change theirs.
-fn differs_where_changed(now: &Meta, wanted: &Meta, other: &Meta) -> Option<String> {
+pub(crate) fn differs_where_changed(now: &Meta, wanted: &Meta, other: &Meta) -> Option<String> {
     let mut seen = wanted.clone();
     let mut reference = wanted.clone();
     if wanted.mode != other.mode {

@@ -142,6 +142,7 @@ impl<'t> Keeper<'t> {
             meta: meta_of(place, node)?,
             copy: None,
             entries: None,
+            digest: None,
         }))
     }
 
@@ -201,6 +202,7 @@ impl<'t> Keeper<'t> {
                     meta,
                     copy,
                     entries: None,
+                    digest: None,
                 })
             }
             // Said now, while the write can still be left.

@@ -1,7 +1,7 @@
 //! Comparing what is there with an inode that was kept whole.
 //!
-//! A kept inode is known by its number. An undo may have had to make it anew: then it is known by its looks, but only
-//! if the kept one is not in its slot, for what is there is not here.
+//! A kept inode is known by its number. An undo may have had to make it anew: then it is known by its bytes if those are
+//! known, else by its size and its time, but only if the kept one is not in its slot, for what is there is not here.
 
 use backout_model::{Digest, Slot};
 
@@ -26,6 +26,7 @@ impl Current {
             meta,
             copy,
             entries,
+            digest,
         } = image
         else {
             return Ok(None);
@@ -38,18 +39,13 @@ impl Current {
             return self.differs_from_tree(place, node, kept, entries.as_ref());
         }
         if !node.is_kept(*kind, identity) {
-            let why = match copy {
+            let why = match copy.as_ref().or(digest.as_ref()) {
                 Some(digest) => self.differs_in_bytes(place, node, digest, identity.size)?,
                 None if node.identity.ino == identity.ino => {
                     Some(changed_bytes(identity.size, node.identity.size))
                 }
-                // A link or a pipe has no bytes that could differ.
-                None if *kind != Kind::File
-                    && node.looks_like(*kind, identity)
-                    && !is_kept_in(slot)? =>
-                {
-                    None
-                }
+                // Made anew, by the undo of something that came between: of the same size and the same nanosecond.
+                None if node.looks_like(*kind, identity) && !is_kept_in(slot)? => None,
                 None => Some(format!("it is another {} now", kind.word())),
             };
             if why.is_some() {

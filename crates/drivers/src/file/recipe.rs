@@ -4,7 +4,10 @@
 //!   to undo, to revert half an operation, and to finish a half-done undo.
 //! - A **kept** inode is at exactly one of three places: its slot in the depot, the temporary name of its
 //!   change, or its path. It moves between them by rename only, so no crash can lose it.
-//! - Version 1 is read for ever; golden files under `golden/` hold it to that.
+//! - Every version is read for ever; golden files under `golden/` hold it to that. Version 2 can say that a target is shared
+//!   with others, that nobody has what it was, and which bytes a kept file has.
+
+use std::collections::BTreeMap;
 
 use backout_model::{
     Completion, Digest, DriverKind, Effect, JsonText, OperationId, Recipe, Slot, TargetPath,
@@ -16,7 +19,7 @@ use super::error::FileError;
 pub(crate) use super::written::Written;
 
 /// The newest version of the body that this program writes and reads.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 
 /// Numbers of inodes.
 pub(crate) type Numbers = std::collections::HashSet<u64>;
@@ -31,6 +34,9 @@ pub(crate) struct FileRecipe {
     /// The times of the directories whose entries change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) parents: Vec<ParentTimes>,
+    /// Changes, by number, whose new state is not the operation's alone, and why: somebody else wrote there meanwhile.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) shared: BTreeMap<usize, String>,
 }
 
 /// The times of a directory whose entries change.
@@ -219,6 +225,16 @@ pub(crate) enum Image {
         /// What was in a tree when an undo kept it or brought it back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         entries: Option<Digest>,
+        /// The bytes of a file, where they are known without reading it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<Digest>,
+    },
+    /// Something that nobody kept.
+    Unkept {
+        /// What it was.
+        node: Kind,
+        /// Why it was not kept.
+        why: String,
     },
 }
 
@@ -248,8 +264,39 @@ impl Image {
             | Self::Directory { meta }
             | Self::Special { meta, .. }
             | Self::Kept { meta, .. } => Some(meta),
-            Self::Absent | Self::Linked { .. } => None,
+            Self::Absent | Self::Linked { .. } | Self::Unkept { .. } => None,
         }
+    }
+
+    /// Names the bytes of a file, if they are known.
+    pub(crate) const fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::File { digest, .. } => Some(*digest),
+            Self::Kept { copy, digest, .. } => match copy {
+                Some(copy) => Some(*copy),
+                None => *digest,
+            },
+            Self::Absent
+            | Self::Symlink { .. }
+            | Self::Directory { .. }
+            | Self::Special { .. }
+            | Self::Linked { .. }
+            | Self::Unkept { .. } => None,
+        }
+    }
+
+    /// Notes the bytes of a kept file.
+    #[must_use]
+    pub(crate) fn with_digest(mut self, known: Option<Digest>) -> Self {
+        if let Self::Kept {
+            node: Kind::File,
+            digest,
+            ..
+        } = &mut self
+        {
+            *digest = digest.or(known);
+        }
+        self
     }
 
     /// Gives the slot that it is kept in.
@@ -261,7 +308,8 @@ impl Image {
             | Self::Symlink { .. }
             | Self::Directory { .. }
             | Self::Special { .. }
-            | Self::Linked { .. } => None,
+            | Self::Linked { .. }
+            | Self::Unkept { .. } => None,
         }
     }
 
@@ -279,7 +327,8 @@ impl Image {
             | Self::Symlink { .. }
             | Self::Directory { .. }
             | Self::Special { .. }
-            | Self::Linked { .. } => None,
+            | Self::Linked { .. }
+            | Self::Unkept { .. } => None,
         }
     }
 }

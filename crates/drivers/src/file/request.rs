@@ -283,6 +283,28 @@ impl FileRequest {
         }
     }
 
+    /// Lists the paths whose content it takes over.
+    pub(crate) fn sources(&self) -> Vec<&Path> {
+        match self {
+            Self::Copy { from, .. } => vec![from],
+            Self::HardLink { to, .. } => vec![to],
+            Self::Write { source, .. } | Self::Append { source, .. } => match source {
+                Source::Path(path) => vec![path],
+                Source::Bytes(_) | Source::Opened(_) => Vec::new(),
+            },
+            Self::Batch(requests) => requests.iter().flat_map(Self::sources).collect(),
+            Self::Edit { .. }
+            | Self::Patch { .. }
+            | Self::Remove { .. }
+            | Self::Move { .. }
+            | Self::Mkdir { .. }
+            | Self::Symlink { .. }
+            | Self::Chmod { .. }
+            | Self::Chown { .. }
+            | Self::Layer { .. } => Vec::new(),
+        }
+    }
+
     /// Lists the paths as given, to be looked at together.
     pub(crate) fn paths(&self) -> Vec<&Path> {
         match self {

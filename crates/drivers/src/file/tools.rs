@@ -2,19 +2,25 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use backout_model::ports::{Depots, ReadContents, WriteContents};
 
 use super::error::FileError;
 use super::sys::Syncs;
 
-/// Is told how far long work has come, in items.
+/// Is told how far long work has come, in items, and may stop it.
 pub trait Progress: fmt::Debug + Send + Sync {
     /// Says how many items there will be.
     fn total(&self, items: u64);
 
     /// Says that so many more are done.
     fn advance(&self, items: u64);
+
+    /// Tells whether somebody wants the work to stop.
+    fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 /// Tells nobody.
@@ -34,6 +40,8 @@ pub(crate) struct Tools {
     pub(crate) depots: Arc<dyn Depots>,
     pub(crate) progress: Arc<dyn Progress>,
     pub(crate) syncs: Syncs,
+    /// Whether what was begun is being taken back: that is not stopped half-way.
+    is_going_back: AtomicBool,
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fault: Fault,
 }
@@ -51,25 +59,34 @@ impl Tools {
             depots,
             progress: Arc::new(Silence),
             syncs: Syncs::default(),
+            is_going_back: AtomicBool::new(false),
             #[cfg(any(test, feature = "testing"))]
             fault: Fault::default(),
         }
     }
 
-    /// Marks a step boundary: a test may end the process here, or make the step fail.
-    #[cfg_attr(
-        not(any(test, feature = "testing")),
-        expect(
-            clippy::unused_self,
-            clippy::unnecessary_wraps,
-            reason = "only tests make steps fail"
-        )
-    )]
+    /// Marks a step boundary: somebody may stop the work here, and a test may end the process or make the step fail.
     pub(crate) fn reach(&self, name: &'static str) -> Result<(), FileError> {
         backout_crashpoint::crash_point(name);
         #[cfg(any(test, feature = "testing"))]
         self.fault.reach(name)?;
+        self.check_stopped()
+    }
+
+    /// Fails if somebody wants the work to stop.
+    pub(crate) fn check_stopped(&self) -> Result<(), FileError> {
+        if self.progress.is_stopped() && !self.is_going_back.load(Ordering::Relaxed) {
+            return Err(FileError::Stopped);
+        }
         Ok(())
+    }
+
+    /// Does something that must not be stopped: it takes back what was begun.
+    pub(crate) fn going_back<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.is_going_back.store(true, Ordering::Relaxed);
+        let value = work();
+        self.is_going_back.store(false, Ordering::Relaxed);
+        value
     }
 
     /// Tells whether a test wants the operation abandoned as it stands, like a crash would.

@@ -25,6 +25,10 @@ pub struct Examined {
     pub target: Target,
     /// How what is there now relates to the operation.
     pub state: State,
+    /// The number of the change that it is part of: the two names of a move stand and fall together.
+    pub change: usize,
+    /// Why what it was cannot be brought back, if it cannot.
+    pub lost: Option<String>,
 }
 
 /// One side of a change.
@@ -61,15 +65,15 @@ pub struct FileVersions {
 }
 
 /// Tells where each target of an effect stands.
-pub(crate) fn examine(effect: &Effect) -> Result<Vec<Examined>, FileError> {
+pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
     let mut examined = Vec::new();
     let mut locks = Locks::default();
-    let states = judge_all(&recipe, &completion)?;
+    let states = judge_all(tools, &recipe, &completion)?;
     let paths: HashSet<&TargetPath> = recipe.changes.iter().map(Change::path).collect();
     let brought: HashSet<&TargetPath> = recipe.changes.iter().filter_map(brings).collect();
-    for (change, state) in std::iter::zip(&recipe.changes, states) {
+    for (number, (change, state)) in std::iter::zip(&recipe.changes, states).enumerate() {
         let state = match state {
             State::After => {
                 let locked = locks.why(change);
@@ -78,13 +82,59 @@ pub(crate) fn examine(effect: &Effect) -> Result<Vec<Examined>, FileError> {
             }
             state => state,
         };
+        let lost = match state {
+            State::Before => None,
+            State::After | State::Other { .. } => lost(tools, change)?,
+        };
         let of = |target| Examined {
             target,
             state: state.clone(),
+            change: number,
+            lost: lost.clone(),
         };
         examined.extend(targets_of(change).into_iter().map(of));
     }
     Ok(examined)
+}
+
+/// Says why what a change replaced cannot be brought back, if it is not kept or not kept any more.
+fn lost(tools: &Tools, change: &Change) -> Result<Option<String>, FileError> {
+    match change {
+        Change::Set { before, .. } => lost_image(tools, before),
+        Change::Move { replaced, .. } => lost_image(tools, replaced),
+        Change::Rewrite { before, .. } => before.lacks(tools),
+        Change::Retouch { .. } => Ok(None),
+    }
+}
+
+fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError> {
+    let is_stored = |digest| match tools.contents.has(digest) {
+        Ok(true) => None,
+        Ok(false) => Some(format!(
+            "its content {} is missing from the store",
+            digest.short()
+        )),
+        Err(error) => Some(error.to_string()),
+    };
+    Ok(match image {
+        Image::Unkept { why, .. } => Some(format!("it was not kept: {why}")),
+        Image::File {
+            digest,
+            stored: true,
+            ..
+        } => is_stored(digest),
+        Image::File { .. } => Some("its bytes were never stored".to_owned()),
+        Image::Kept { slot, copy, .. } if Current::at(&slot.path())?.node.is_none() => match copy {
+            Some(copy) => is_stored(copy),
+            None => Some("what was kept is not in its depot any more".to_owned()),
+        },
+        Image::Kept { .. }
+        | Image::Absent
+        | Image::Symlink { .. }
+        | Image::Directory { .. }
+        | Image::Special { .. }
+        | Image::Linked { .. } => None,
+    })
 }
 
 /// Tells what stands in a directory that the operation made and that is not its own.
@@ -265,6 +315,10 @@ fn version(tools: &Tools, path: &TargetPath, image: &Image) -> Result<Version, F
         Image::Special { node, .. } | Image::Kept { node, .. } => {
             Ok(Version::Described(node.noun().to_owned()))
         }
+        Image::Unkept { node, why } => Ok(Version::Described(format!(
+            "{} that was not kept: {why}",
+            node.noun()
+        ))),
     }
 }
 

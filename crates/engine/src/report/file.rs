@@ -42,6 +42,7 @@ fn base_changed(paths: &[String]) -> Report {
 /// Why more than the error says, and what to do next.
 fn advice(error: &FileError) -> (&'static str, &'static str) {
     match error {
+        FileError::Stopped => ("", ""),
         FileError::NotFound { .. } => (
             "",
             "check the name; missing directories are made with `--parents`",

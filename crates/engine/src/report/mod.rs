@@ -4,6 +4,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod code;
 mod file;
 mod plan;
 mod storage;
@@ -16,6 +17,9 @@ use backout_storage::RefError;
 use serde::Serialize;
 
 use crate::EngineError;
+
+/// The exit code that shells give for a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
 
 /// How bad it is, and the exit code that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -32,6 +36,8 @@ pub enum Severity {
 /// One report: what happened, why, what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
+    /// What kind of thing happened, for programs: one of a fixed set of words.
+    pub code: &'static str,
     /// How bad it is.
     pub severity: Severity,
     /// What happened.
@@ -59,12 +65,25 @@ impl Report {
     }
 
     fn new(severity: Severity, what: impl Into<String>) -> Self {
+        let code = match severity {
+            Severity::Refused => "refused",
+            Severity::Usage => "usage",
+            Severity::Broken => "broken",
+        };
         Self {
+            code,
             severity,
             what: what.into(),
             why: Vec::new(),
             next: Vec::new(),
         }
+    }
+
+    /// Says what kind of thing happened.
+    #[must_use]
+    pub const fn code(mut self, code: &'static str) -> Self {
+        self.code = code;
+        self
     }
 
     /// Adds a reason.
@@ -98,7 +117,10 @@ impl Report {
     }
 
     /// Gives the exit code of a program that ends with this report.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
+        if self.code == "interrupted" {
+            return INTERRUPTED;
+        }
         match self.severity {
             Severity::Refused => 1,
             Severity::Usage => 2,
@@ -109,6 +131,14 @@ impl Report {
 
 impl From<EngineError> for Report {
     fn from(error: EngineError) -> Self {
+        let code = code::of(&error);
+        Self::told(error).code(code)
+    }
+}
+
+impl Report {
+    #[expect(clippy::too_many_lines, reason = "one arm per error")]
+    fn told(error: EngineError) -> Self {
         match error {
             EngineError::Storage(error) => storage::report(&error),
             EngineError::File(error) => file::report(&error),
@@ -120,8 +150,34 @@ impl From<EngineError> for Report {
             }
             EngineError::TakenBack { id, cause } => {
                 let mut report = Self::from(*cause);
-                report.what = format!("{}; operation {} was taken back", report.what, id.short());
+                report.why.push(format!(
+                    "operation {} was taken back: everything is as it was before",
+                    id.short()
+                ));
                 report
+            }
+            EngineError::NotRecorded { id, cause } => {
+                let inner = storage::report(&cause);
+                let mut report = Self::broken(format!(
+                    "operation {} happened, but could not be recorded",
+                    id.short()
+                ))
+                .because(inner.what);
+                report.why.extend(inner.why);
+                report.next = inner.next;
+                report.next("then run `backout recover`: it takes the operation back")
+            }
+            EngineError::Stays { id, cause, why } => {
+                let (cause, why) = (Self::from(*cause), Self::from(*why));
+                let mut report = Self::refused(format!(
+                    "{}, but operation {} stays",
+                    cause.what,
+                    id.short()
+                ));
+                report.why.extend(cause.why);
+                report.why.push(why.what);
+                report.why.extend(why.why);
+                report.next(format!("take it back with `backout undo {}`", id.short()))
             }
             EngineError::HalfDone {
                 id,
@@ -145,9 +201,27 @@ impl From<EngineError> for Report {
             }
             EngineError::Ref(error) => reference(&error),
             EngineError::Plan(error) => plan::report(&error),
-            EngineError::NeedsCommitted(view) => plan::needs_committed(&view),
-            EngineError::Conflicts { targets } => plan::conflicts(&targets),
+            EngineError::NeedsWord(view) => plan::needs_word(&view),
+            EngineError::Conflicts { targets, tried } => plan::conflicts(&targets, tried),
             EngineError::Partial(report) => plan::partial(&report),
+            EngineError::Stopped(report) => plan::stopped(&report),
+            EngineError::NothingBelow { below, elsewhere } => {
+                plan::nothing_below(&below, elsewhere.as_ref())
+            }
+            EngineError::NothingOnPath { path, inside, .. } => plan::nothing_on_path(&path, inside),
+            EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
+            EngineError::Inseparable { id, tree } => plan::inseparable(id, tree.as_ref()),
+            EngineError::NothingToDecide { id, status } => Self::refused(format!(
+                "there is nothing to decide about operation {}",
+                id.short()
+            ))
+            .because(format!("it is {status}"))
+            .next("see what waits for a decision with `backout status`"),
+            EngineError::AtWork { id, owner } => {
+                Self::refused(format!("operation {} is still at work", id.short()))
+                    .because(format!("process {} does it", owner.pid))
+                    .next("wait for it, or end that process first")
+            }
             EngineError::NoTask { .. }
             | EngineError::TaskEnded { .. }
             | EngineError::TaskOpen { .. }
@@ -195,7 +269,11 @@ fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) ->
             "see what is kept with `backout show {}`",
             id.short()
         ))
-        .next(format!("try again with `backout undo {}`", id.short()))
+        .next(format!(
+            "take back what can be with `backout recover --rollback {0}`, or accept what is there with \
+             `backout recover --keep {0}`",
+            id.short()
+        ))
 }
 
 #[expect(

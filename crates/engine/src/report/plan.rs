@@ -1,6 +1,7 @@
 //! Reports of undos that cannot be planned, or not wholly carried out.
 
-use backout_model::PlanError;
+use backout_model::ports::OnConflict;
+use backout_model::{OperationId, PlanError, TargetPath};
 
 use super::Report;
 use crate::{PlanView, RefusedTarget, UndoReport};
@@ -54,37 +55,59 @@ pub(super) fn report(error: &PlanError) -> Report {
             Report::refused(format!("operation {} is irreversible", id.short()))
                 .next("a person has to decide what to do about it")
         }
+        PlanError::ChangedNothing { id } => Report::refused(format!(
+            "there is nothing to undo in operation {}",
+            id.short()
+        ))
+        .because("it changed nothing"),
+        PlanError::NothingChosen { id } => Report::refused("nothing was undone")
+            .because(format!(
+                "nothing that operation {} did and that is in effect matches what was chosen",
+                id.short()
+            ))
+            .next(format!(
+                "see what it did with `backout show {}`",
+                id.short()
+            )),
         PlanError::Nothing => Report::refused("there is nothing to undo")
             .next("see the operations with `backout log`"),
     }
 }
 
-pub(super) fn needs_committed(view: &PlanView) -> Report {
+/// Says which operations would have to go and need a word.
+pub(super) fn needs_word(view: &PlanView) -> Report {
     let named = view
         .steps
         .last()
-        .map(|step| step.step.id.short())
+        .map(|step| step.id.short())
         .unwrap_or_default();
-    let number = view.needs_committed.len();
-    let (operations, them) = if number == 1 {
-        ("operation", "it")
-    } else {
-        ("operations", "them")
-    };
-    let mut report = Report::refused(format!("operation {named} was not undone")).because(format!(
-        "{number} committed {operations} would have to go with it"
-    ));
-    for step in view
-        .steps
-        .iter()
-        .filter(|s| view.needs_committed.contains(&s.step.id))
-        .take(LINES_MAX)
-    {
-        report = report.because(format!("{} {}", step.step.id.short(), step.summary));
+    let mut report = Report::refused(format!("operation {named} was not undone"));
+    let mut flags = String::new();
+    for (ids, whose, flag) in [
+        (&view.needs_committed, "of committed tasks", " --committed"),
+        (&view.needs_others, "of other agents", " --others"),
+    ] {
+        if ids.is_empty() {
+            continue;
+        }
+        flags.push_str(flag);
+        let operations = if ids.len() == 1 {
+            "operation"
+        } else {
+            "operations"
+        };
+        report = report.because(format!(
+            "{} {operations} {whose} would have to go with it",
+            ids.len()
+        ));
+        let steps = view.steps.iter().filter(|step| ids.contains(&step.id));
+        for step in steps.take(LINES_MAX) {
+            report = report.because(format!("{} {}", step.id.short(), step.summary));
+        }
     }
     report
         .next(format!(
-            "undo {them} as well with `backout undo {named} --committed`"
+            "take them back as well with `backout undo {named}{flags}`"
         ))
         .next(format!(
             "take out only this change with `backout undo {named} --merge`"
@@ -94,17 +117,112 @@ pub(super) fn needs_committed(view: &PlanView) -> Report {
         ))
 }
 
-pub(super) fn conflicts(targets: &[RefusedTarget]) -> Report {
+/// Says that there is nothing below a directory.
+pub(super) fn nothing_below(
+    below: &TargetPath,
+    elsewhere: Option<&(OperationId, String)>,
+) -> Report {
+    let report = Report::refused(format!("there is nothing to undo below `{below}`"));
+    match elsewhere {
+        Some((id, summary)) => report
+            .because(format!(
+                "the newest operation elsewhere is {}: {summary}",
+                id.short()
+            ))
+            .next(format!("undo it with `backout undo {}`", id.short()))
+            .next("or undo the newest wherever it is with `backout undo --everywhere`"),
+        None => report.next("see the operations with `backout log`"),
+    }
+}
+
+/// Says that there is nothing at a path.
+pub(super) fn nothing_on_path(path: &TargetPath, inside: Option<OperationId>) -> Report {
+    let report = Report::refused(format!("there is nothing to undo at `{path}`"));
+    match inside {
+        Some(id) => report
+            .because(format!(
+                "operation {} wrote a whole tree that it lies in",
+                id.short()
+            ))
+            .next(format!(
+                "bring back only this with `backout restore {path} --from {}`",
+                id.short()
+            ))
+            .next(format!(
+                "or take back the whole tree with `backout undo {}`",
+                id.short()
+            )),
+        None => report.next(format!("see what was done to it with `backout log {path}`")),
+    }
+}
+
+/// Says that nothing can be redone.
+pub(super) fn nothing_to_redo(id: Option<OperationId>) -> Report {
+    match id {
+        Some(id) => Report::refused(format!("operation {} is not undone", id.short()))
+            .because("only what was undone can be redone")
+            .next(format!(
+                "see where it stands with `backout show {}`",
+                id.short()
+            )),
+        None => Report::refused("there is nothing to redo")
+            .next("see what was undone with `backout log`"),
+    }
+}
+
+/// Says that a part cannot be taken back by itself.
+pub(super) fn inseparable(id: OperationId, tree: Option<&TargetPath>) -> Report {
+    let report = Report::refused(format!("operation {} was not undone", id.short()));
+    let report = match tree {
+        Some(tree) => report.because(format!(
+            "`{tree}` is a tree that can only be taken back as one"
+        )),
+        None => report,
+    };
+    report
+        .next(format!(
+            "take all of it back with `backout undo {}`",
+            id.short()
+        ))
+        .next(format!(
+            "or bring back one path with `backout restore PATH --from {}`",
+            id.short()
+        ))
+}
+
+/// Says how far an undo had come when somebody stopped it.
+pub(super) fn stopped(report: &UndoReport) -> Report {
+    let done = report.steps.iter().filter(|step| step.by.is_some()).count();
+    let mut told = Report::refused("it was interrupted");
+    if let Some(step) = report.steps.last() {
+        told = told.because(format!(
+            "{} {} was under way; it was put back as it was",
+            step.id.short(),
+            step.summary
+        ));
+    }
+    told = told.because(match done {
+        0 => "nothing else was done".to_owned(),
+        1 => "1 operation before it is done, and stays so".to_owned(),
+        done => format!("{done} operations before it are done, and stay so"),
+    });
+    match report.act {
+        Some(act) => told.next(format!(
+            "take back what was done with `backout redo {}`",
+            act.short()
+        )),
+        None => told,
+    }
+}
+
+pub(super) fn conflicts(targets: &[RefusedTarget], tried: OnConflict) -> Report {
     let id = targets
         .first()
         .map(|target| target.id.short())
         .unwrap_or_default();
     let mut report = Report::refused(format!("operation {id} was not undone"));
     for refused in targets.iter().take(LINES_MAX) {
-        report = report.because(format!(
-            "`{}` changed since: {}",
-            refused.target, refused.why
-        ));
+        report = report.because(format!("`{}`: {}", refused.target, refused.why));
     }
     if let Some(more) = targets
         .len()
@@ -113,12 +231,17 @@ pub(super) fn conflicts(targets: &[RefusedTarget]) -> Report {
     {
         report = report.because(format!("and {more} more"));
     }
+    report = report.next(format!(
+        "see what would change back, and what others changed, with `backout undo {id} --dry-run --diff`"
+    ));
+    if tried == OnConflict::Refuse {
+        report = report.next(format!(
+            "take out only this change with `backout undo {id} --merge`"
+        ));
+    }
     report
         .next(format!(
-            "see what the operation changed with `backout diff {id}`"
-        ))
-        .next(format!(
-            "take out only this change with `backout undo {id} --merge`"
+            "take back the rest with `backout undo {id} --partial`"
         ))
         .next(format!(
             "restore it anyway with `backout undo {id} --force` (what is there now is kept)"
@@ -126,39 +249,47 @@ pub(super) fn conflicts(targets: &[RefusedTarget]) -> Report {
 }
 
 pub(super) fn partial(report: &UndoReport) -> Report {
-    let failed: Vec<_> = report
-        .steps
-        .iter()
-        .filter(|step| !step.is_complete())
-        .collect();
-    let back = report.steps.len() - failed.len();
-    let mut told = Report::refused(format!(
-        "{} of {} operations could not be taken back",
-        failed.len(),
-        report.steps.len()
-    ));
-    for step in failed.iter().take(LINES_MAX) {
-        for outcome in step
-            .outcomes
-            .iter()
-            .filter(|outcome| !outcome.kind.is_settled())
-        {
-            told = told.because(format!(
-                "{} `{}`: {}",
-                step.id.short(),
-                outcome.target,
-                outcome.kind
-            ));
-        }
+    let left = || {
+        let steps = report.steps.iter();
+        steps.flat_map(|step| {
+            let left = step.outcomes.iter().filter(|it| !it.kind.is_complete());
+            left.map(move |outcome| (step, outcome))
+        })
+    };
+    let (back, all): (usize, usize) = report.steps.iter().fold((0, 0), |(back, all), step| {
+        let settled = step.outcomes.iter().filter(|it| it.kind.is_settled());
+        let settled = if step.by.is_some() {
+            settled.count()
+        } else {
+            0
+        };
+        (back + settled, all + step.outcomes.len())
+    });
+    let mut told = Report::refused(if back == 0 {
+        "nothing was taken back".to_owned()
+    } else {
+        format!("{} of {all} targets were left as they are", all - back)
+    });
+    for (step, outcome) in left().take(LINES_MAX) {
+        let id = step.id.short();
+        told = told.because(format!("{id} `{}`: {}", outcome.target, outcome.kind));
     }
-    if back > 0 {
-        told = told.because(format!("{back} came back"));
+    let more = left().count().saturating_sub(LINES_MAX);
+    if more > 0 {
+        told = told.because(format!("and {more} more"));
     }
-    let id = failed
-        .first()
-        .map(|step| step.id.short())
-        .unwrap_or_default();
-    told.next(format!(
-        "put right what stands in the way, then `backout undo {id}` again"
-    ))
+    let id = left().next().map(|(step, _)| step.id.short());
+    let told = match id {
+        Some(id) => told.next(format!(
+            "put right what stands in the way, then `backout undo {id}` again: the rest is still undoable"
+        )),
+        None => told,
+    };
+    match report.act {
+        Some(act) if back > 0 => told.next(format!(
+            "take back what was done with `backout redo {}`",
+            act.short()
+        )),
+        _ => told,
+    }
 }

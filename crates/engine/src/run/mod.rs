@@ -17,13 +17,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, SpawnError, Watching, spawn};
+use backout_capture::live::{Back, DOOR, SpawnError, Watching, spawn};
 use backout_crashpoint::crash_point;
 use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Decision, Dependency,
-    DependencyReason, DriverKind, Effect, Event, Intent, JsonText, OperationId, Recipe, Status,
+    DependencyReason, DriverKind, Event, Intent, JsonText, OnFailure, OperationId, Recipe, Status,
     Strategy, Target, TargetPath, Verb,
 };
 use backout_storage::this_process;
@@ -32,6 +32,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Engine, EngineError};
 use start::{best_mode, keep_opened, roots_of, start_of, summary_of};
 pub use watch::Watch;
+
+/// The variable that tells a command which operation it is: what it asks us to do is part of it.
+pub const RUN_VARIABLE: &str = "BACKOUT_RUN";
 
 /// The version of the body of an unsettled command's recipe.
 const RECIPE_VERSION: u16 = 1;
@@ -59,8 +62,12 @@ pub struct RunRequest {
     pub is_read_only: bool,
     /// How the command is watched.
     pub capture: Capture,
+    /// What becomes of what it did if its watcher dies.
+    pub on_failure: OnFailure,
     /// Directories that are compared before and after, beside what is watched.
     pub roots: Vec<PathBuf>,
+    /// Variables that the command gets beside ours, so that what it asks us to do is done in the same connection.
+    pub environment: Vec<(OsString, OsString)>,
     /// The process that the caller waits for, if it is another one.
     pub back: Option<Back>,
 }
@@ -90,7 +97,9 @@ impl RunRequest {
             timeout: None,
             is_read_only: false,
             capture: Capture::Auto,
+            on_failure: OnFailure::Keep,
             roots: Vec::new(),
+            environment: Vec::new(),
             back: None,
         }
     }
@@ -181,11 +190,11 @@ impl Engine {
             (CaptureMode::Live, true) => Watching::WritesAndReads,
             _ => Watching::Nothing,
         };
-        let spawned = match spawn(
-            &request.words,
-            watching,
-            request.back.as_ref().and_then(Back::door),
-        ) {
+        let mut variables = request.environment.clone();
+        variables.push((RUN_VARIABLE.into(), armed.id.to_string().into()));
+        let door = request.back.as_ref().and_then(Back::door);
+        variables.extend(door.map(|door| (OsString::from(DOOR), door.to_owned())));
+        let spawned = match spawn(&request.words, watching, &variables) {
             Ok(spawned) => spawned,
             Err(error) => return Err(self.not_started(armed.id, error)),
         };
@@ -281,8 +290,9 @@ impl Engine {
                 reason: "what a name is, is kept before the command first touches it".to_owned(),
             },
             targets: Vec::new(),
-            depends_on: self.depends_on(id, context, &[])?,
+            depends_on: self.depends_on(id, context, &[], &[])?,
             undoes: None,
+            with: None,
             group: None,
             notes: Vec::new(),
             command: Some(start.clone()),
@@ -381,12 +391,6 @@ impl Engine {
         let mut depends_on = self.store.dependencies(&settled.targets)?;
         depends_on.extend(self.reads(&settled.reads)?);
         depends_on.retain(|dependency| dependency.on != id);
-        notes.extend(
-            settled
-                .unkept
-                .iter()
-                .map(|(path, why)| format!("`{path}` cannot be brought back: {why}")),
-        );
         notes.dedup();
         let captured = Captured {
             id,
@@ -412,12 +416,12 @@ impl Engine {
             .collect())
     }
 
-    /// Settles a command whose supervisor died, by its log.
+    /// Settles a command whose supervisor died, by its log: what it did is recorded, and waits for a decision.
     pub(crate) fn settle_dead_command(
         &self,
         id: OperationId,
         recipe: &Recipe,
-    ) -> Result<(Effect, Vec<Target>), EngineError> {
+    ) -> Result<(), EngineError> {
         let unreadable = |error: serde_json::Error| EngineError::Io {
             action: "read the recipe",
             source: error.into(),
@@ -427,18 +431,21 @@ impl Engine {
         let log = [self.store.capture_log(id), body.log];
         let log = log.iter().find(|path| path.exists()).unwrap_or(&log[0]);
         let settled = self.files.settle_log(id, log)?;
-        let targets = settled.targets.clone();
-        let effect = Effect {
-            recipe: settled.recipe.clone(),
-            completion: Some(settled.completion.clone()),
+        let completion = settled.completion.clone();
+        let end = CommandEnd {
+            created: settled.counts.created,
+            changed: settled.counts.changed,
+            deleted: settled.counts.deleted,
+            ..CommandEnd::default()
         };
-        let note = "its supervisor died; what it had captured was taken back".to_owned();
-        let (event, contents) = self.captured(id, settled, vec![note], CommandEnd::default())?;
-        let events = vec![event];
+        let note = "its watcher died; what it had done until then is recorded".to_owned();
+        let (captured, contents) = self.captured(id, settled, vec![note], end)?;
+        let events = vec![captured, Event::Interrupted { id, completion }];
         self.store
             .append(&Entry { events, contents }, Durability::Power)?;
         crash_point("run.recaptured");
-        Ok((effect, targets))
+        self.forget_log(id);
+        Ok(())
     }
 
     /// Removes the log of a command that is settled.

@@ -71,6 +71,7 @@ pub(super) fn start_of(
         environment: environment(),
         mode,
         level: request.level,
+        on_failure: request.on_failure,
     })
 }
 

@@ -14,7 +14,6 @@
 
 mod diff;
 mod error;
-mod glob;
 mod manifest;
 mod note;
 mod select;
@@ -29,13 +28,11 @@ use backout_drivers::file::{FileError, FileRequest};
 use backout_model::{OperationId, TargetPath};
 use backout_storage::{is_alive, is_from_another_boot, this_process};
 
-use crate::{Engine, EngineError, Finished, Reply};
+use crate::{Engine, EngineError, Finished, Reply, Selection};
 
 pub use error::TrialError;
-pub use glob::Glob;
 use manifest::{Manifest, VERSION};
 pub use manifest::{TrialChange, TrialEnd, TrialState, TrialWhat};
-pub use select::Selection;
 pub use view::{TrialStanding, TrialView};
 
 /// Where layers can be if the state directory's file system cannot hold them.
@@ -109,7 +106,7 @@ impl Engine {
             }
             TryCommand::Diff { trial, selection } => {
                 let manifest = self.open_trial(self.find_trial(trial.as_deref())?)?;
-                let files = diff::files(&selection.of(&manifest.changes))?;
+                let files = diff::files(&select::chosen(&selection, &manifest.changes))?;
                 Ok(Reply::Diff {
                     id: manifest.id,
                     files,
@@ -123,7 +120,7 @@ impl Engine {
         self.sweep_trials()?;
         let id = self.next_id();
         let mut manifest = self.new_manifest(id, task)?;
-        self.keep(&manifest)?;
+        self.keep_manifest(&manifest)?;
         let finished = match overlay::run(&as_task(task)?, &self.places(id), &self.masks()?) {
             Ok(finished) => finished,
             Err(error) => {
@@ -133,7 +130,7 @@ impl Engine {
         };
         crash_point("trial.ran");
         note::outcome(&mut manifest, &finished)?;
-        self.keep(&manifest)?;
+        self.keep_manifest(&manifest)?;
         crash_point("trial.noted");
         let view = TrialView::of(&manifest, &Selection::default());
         if manifest.changes.is_empty() {
@@ -173,7 +170,7 @@ impl Engine {
         selection: &Selection,
     ) -> Result<Finished, EngineError> {
         let manifest = self.open_trial(self.find_trial(trial)?)?;
-        let chosen = selection.of(&manifest.changes);
+        let chosen = select::chosen(selection, &manifest.changes);
         if chosen.is_empty() {
             return Err(TrialError::NothingChosen { id: manifest.id }.into());
         }
@@ -250,7 +247,7 @@ impl Engine {
         }
     }
 
-    fn keep(&self, manifest: &Manifest) -> Result<(), EngineError> {
+    fn keep_manifest(&self, manifest: &Manifest) -> Result<(), EngineError> {
         let bytes = serde_json::to_vec(manifest).map_err(|source| EngineError::Io {
             action: "write down what the command changed",
             source: source.into(),

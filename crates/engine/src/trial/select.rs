@@ -5,44 +5,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use backout_drivers::file::{LayerEntry, LayerState};
 use backout_model::TargetPath;
 
-use super::glob::Glob;
 use super::manifest::{TrialChange, TrialState, TrialWhat};
+use crate::Selection;
 
-/// Which changes are meant.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
-    /// Those that match one of these; all, if there are none.
-    pub only: Vec<Glob>,
-    /// But not those that match one of these.
-    pub exclude: Vec<Glob>,
-}
-
-impl Selection {
-    fn has(&self, change: &TrialChange) -> bool {
-        let paths = || std::iter::once(&change.path).chain(change.from());
-        let is_hit = |globs: &[Glob]| {
-            let mut hits = paths().flat_map(|path| {
-                let path = path.as_path();
-                globs.iter().map(move |glob| glob.matches(path))
-            });
-            hits.any(|is_hit| is_hit)
-        };
-        (self.only.is_empty() || is_hit(&self.only)) && !is_hit(&self.exclude)
+/// Gives the changes that are meant, with the new directories that they lie in.
+pub(super) fn chosen<'c>(
+    selection: &Selection,
+    changes: &'c [TrialChange],
+) -> Vec<&'c TrialChange> {
+    let is_meant = |change: &&TrialChange| {
+        let paths = std::iter::once(&change.path).chain(change.from());
+        selection.has(paths.map(TargetPath::as_path))
+    };
+    let mut chosen: BTreeSet<&TargetPath> = BTreeSet::new();
+    for change in changes.iter().filter(is_meant) {
+        chosen.insert(&change.path);
     }
-
-    /// Gives the changes that are meant, with the new directories that they lie in.
-    pub(super) fn of<'c>(&self, changes: &'c [TrialChange]) -> Vec<&'c TrialChange> {
-        let mut chosen: BTreeSet<&TargetPath> = BTreeSet::new();
-        for change in changes.iter().filter(|change| self.has(change)) {
-            chosen.insert(&change.path);
-        }
-        let above: BTreeSet<TargetPath> = chosen.iter().flat_map(|path| path.ancestors()).collect();
-        let is_needed = |change: &&TrialChange| {
-            let makes = matches!(change.what, TrialWhat::Created | TrialWhat::Changed);
-            chosen.contains(&change.path) || makes && above.contains(&change.path)
-        };
-        changes.iter().filter(is_needed).collect()
-    }
+    let above: BTreeSet<TargetPath> = chosen.iter().flat_map(|path| path.ancestors()).collect();
+    let is_needed = |change: &&TrialChange| {
+        let makes = matches!(change.what, TrialWhat::Created | TrialWhat::Changed);
+        chosen.contains(&change.path) || makes && above.contains(&change.path)
+    };
+    changes.iter().filter(is_needed).collect()
 }
 
 /// Says to the driver what shall become real. A second name whose first is left out stands for itself.

@@ -5,8 +5,8 @@ use backout_storage::{is_alive, is_from_another_boot};
 use serde::Serialize;
 
 use super::manifest::{Manifest, TrialChange, TrialEnd, command_line};
-use super::select::Selection;
-use crate::Finished;
+use super::select;
+use crate::{Finished, Selection};
 
 /// Where a trial stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -71,7 +71,7 @@ impl TrialView {
         } else {
             TrialStanding::Interrupted
         };
-        let chosen = selection.of(&manifest.changes);
+        let chosen = select::chosen(selection, &manifest.changes);
         Self {
             id: manifest.id,
             made: manifest.made,

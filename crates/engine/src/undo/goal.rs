@@ -2,42 +2,67 @@
 
 use std::collections::BTreeSet;
 
-use backout_model::ports::{Driver as _, OnConflict};
+use backout_model::ports::{Driver as _, How, OnConflict};
 use backout_model::{
     DependencyReason, Goal, History, Operation, OperationId, OutcomeKind, Permission, PlanError,
-    Status, Target, TargetOutcome, UndoPlan, Verb, plan_undo,
+    Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb, plan_undo,
 };
 use backout_storage::{Filter, OperationRef};
 
-use crate::{Engine, EngineError, UndoOptions, UndoWhat};
+use crate::{Engine, EngineError, RedoWhat, UndoOptions, UndoWhat};
+
+/// How many later operations that stay a plan names.
+const LATER_MAX: usize = 50;
+
+/// How many operations are looked at first when the newest is looked for.
+const PAGE: usize = 32;
+
+/// A goal, the operations it begins with, and the paths it is restricted to.
+struct Aim {
+    goal: Goal,
+    roots: Vec<OperationId>,
+    paths: Vec<TargetPath>,
+}
+
+impl Aim {
+    fn of(ids: Vec<OperationId>, dependencies: bool) -> Self {
+        Self {
+            goal: Goal::Operations {
+                ids: ids.clone(),
+                dependencies,
+            },
+            roots: ids,
+            paths: Vec::new(),
+        }
+    }
+}
 
 impl Engine {
     pub(super) fn plan(
         &self,
         what: &UndoWhat,
-        options: UndoOptions,
+        options: &UndoOptions,
     ) -> Result<(History, UndoPlan), EngineError> {
-        let (goal, roots) = self.goal(what, options)?;
-        self.plan_goal(&goal, &roots, options)
+        let aim = self.aim(what, options)?;
+        self.plan_aim(&aim, options)
     }
 
-    fn plan_goal(
+    fn plan_aim(
         &self,
-        goal: &Goal,
-        roots: &[OperationId],
-        options: UndoOptions,
+        aim: &Aim,
+        options: &UndoOptions,
     ) -> Result<(History, UndoPlan), EngineError> {
-        let mut operations = self.store.connected(roots)?;
+        let mut operations = self.store.connected(&aim.roots)?;
         if let Some(oldest) = operations
             .iter()
-            .filter(|op| roots.contains(&op.id))
+            .filter(|op| aim.roots.contains(&op.id))
             .map(|op| op.lsn)
             .min()
         {
             // Later work that is not connected stays; the plan says so.
             let filter = Filter {
                 after: Some(oldest),
-                limit: Some(50),
+                limit: Some(LATER_MAX),
                 ..Filter::default()
             };
             operations.extend(self.store.operations(&filter)?);
@@ -45,45 +70,45 @@ impl Engine {
         let history = History::new(operations);
         let mut permission = Permission {
             committed: options.committed,
+            agent: self.settings.context.agent.clone(),
+            others: options.others,
             ..Permission::default()
         };
         if options.on_conflict == OnConflict::Merge {
-            permission.excused = self.excused(&history, roots)?;
+            permission.excused = self.excused(&history, &aim.roots)?;
         }
-        let plan = plan_undo(&history, goal, &permission)?;
+        let is_meant = |target: &Target| {
+            let path = target.path();
+            let is_there = |at: &TargetPath| path == at || path.is_below(at);
+            (aim.paths.is_empty() || aim.paths.iter().any(is_there))
+                && options.selection.has(std::iter::once(path.as_path()))
+        };
+        let is_restricted = !aim.paths.is_empty() || !options.selection.is_everything();
+        let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
+        let plan = plan_undo(&history, &aim.goal, scope, &permission)?;
         Ok((history, plan))
     }
 
-    /// Finds the goal and the operations it begins with.
-    fn goal(
-        &self,
-        what: &UndoWhat,
-        options: UndoOptions,
-    ) -> Result<(Goal, Vec<OperationId>), EngineError> {
+    fn aim(&self, what: &UndoWhat, options: &UndoOptions) -> Result<Aim, EngineError> {
         let dependencies = options.with_dependencies;
         match what {
-            UndoWhat::Newest => {
-                let id = self.newest_in_effect()?;
-                Ok((
-                    Goal::Operations {
-                        ids: vec![id],
-                        dependencies,
-                    },
-                    vec![id],
-                ))
+            UndoWhat::Newest { below } => {
+                let newest = self.newest_act(below.as_ref())?;
+                Ok(Aim::of(newest, dependencies))
             }
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
                 for reference in references {
-                    ids.push(self.what_a_redo_brought_back(self.store.resolve(reference)?)?);
+                    ids.extend(self.whole_act(self.store.resolve(reference)?)?);
                 }
-                Ok((
-                    Goal::Operations {
-                        ids: ids.clone(),
-                        dependencies,
-                    },
-                    ids,
-                ))
+                Ok(Aim::of(ids, dependencies))
+            }
+            UndoWhat::Paths { paths, since } => {
+                let ids = self.on_paths(paths, *since)?;
+                Ok(Aim {
+                    paths: paths.clone(),
+                    ..Aim::of(ids, false)
+                })
             }
             UndoWhat::Task(task) => {
                 if self.store.task(task)?.is_none() {
@@ -93,25 +118,31 @@ impl Engine {
                     task: Some(task.clone()),
                     ..Filter::default()
                 };
-                Ok((Goal::Task(task.clone()), self.ids_of(&filter)?))
+                Ok(Aim {
+                    goal: Goal::Task(task.clone()),
+                    roots: self.ids_of(&filter)?,
+                    paths: Vec::new(),
+                })
             }
             UndoWhat::ToCheckpoint(name) => {
                 let checkpoint = self
                     .store
                     .checkpoint(name)?
                     .ok_or_else(|| EngineError::NoCheckpoint { name: name.clone() })?;
+                let (task, agent) = (checkpoint.task, checkpoint.agent);
+                // An operation may be older than the mark and brought back after it.
                 let filter = Filter {
-                    after: Some(checkpoint.lsn),
-                    task: checkpoint.task.clone(),
-                    agent: checkpoint.agent.clone(),
+                    task: task.clone(),
+                    agent: agent.clone(),
+                    placed_after: Some(checkpoint.lsn),
                     ..Filter::default()
                 };
-                let goal = Goal::Since {
-                    lsn: checkpoint.lsn,
-                    task: checkpoint.task,
-                    agent: checkpoint.agent,
-                };
-                Ok((goal, self.ids_of(&filter)?))
+                let lsn = checkpoint.lsn;
+                Ok(Aim {
+                    goal: Goal::Since { lsn, task, agent },
+                    roots: self.ids_of(&filter)?,
+                    paths: Vec::new(),
+                })
             }
         }
     }
@@ -125,29 +156,66 @@ impl Engine {
             .collect())
     }
 
-    fn newest_in_effect(&self) -> Result<OperationId, EngineError> {
-        let agent = self.settings.context.agent.clone();
-        let task = self.settings.context.task.clone();
-        let found = self.newest(
-            &Filter {
-                agent,
-                task,
-                ..Filter::default()
-            },
-            |operation| !operation.verb.is_reversal() && operation.status != Status::Armed,
-        )?;
-        found
-            .map(|operation| operation.id)
-            .ok_or(EngineError::Plan(PlanError::Nothing))
+    /// Finds what was done last by the agent that asks: an operation, or all that one redo brought back.
+    fn newest_act(&self, below: Option<&TargetPath>) -> Result<Vec<OperationId>, EngineError> {
+        let filter = Filter {
+            agent: self.settings.context.agent.clone(),
+            task: self.settings.context.task.clone(),
+            path: below.cloned(),
+            ..Filter::default()
+        };
+        let found = self.newest(&filter, |operation| match operation.verb {
+            Verb::Redo => operation.status == Status::Committed,
+            Verb::Undo | Verb::Recover => false,
+            _ => operation.status != Status::Armed,
+        })?;
+        let Some(newest) = found else {
+            return self.nothing_below(below, &filter);
+        };
+        if newest.verb != Verb::Redo {
+            return Ok(vec![newest.id]);
+        }
+        let mut brought_back = Vec::new();
+        for redo in self.members(&newest)? {
+            brought_back.extend(self.subject(redo)?);
+        }
+        Ok(brought_back)
     }
 
-    /// Finds the newest operation in effect that `wanted` accepts, looking at a page at a time.
+    /// Says that there is nothing to undo here, and whether there is elsewhere.
+    fn nothing_below<T>(
+        &self,
+        below: Option<&TargetPath>,
+        filter: &Filter,
+    ) -> Result<T, EngineError> {
+        let Some(below) = below else {
+            return Err(PlanError::Nothing.into());
+        };
+        let anywhere = Filter {
+            path: None,
+            ..filter.clone()
+        };
+        let elsewhere = self.newest(&anywhere, |operation| {
+            !operation.verb.is_reversal() && operation.status != Status::Armed
+        })?;
+        Err(EngineError::NothingBelow {
+            below: below.clone(),
+            elsewhere: elsewhere.map(|operation| (operation.id, operation.summary)),
+        })
+    }
+
+    /// Finds the newest operation that `wanted` accepts and that has something in effect, looking at a page at a time.
     fn newest(
         &self,
         filter: &Filter,
         wanted: impl Fn(&Operation) -> bool,
     ) -> Result<Option<Operation>, EngineError> {
-        let mut limit = 32;
+        let is_here = |target: &Target| {
+            let path = target.path();
+            let below = filter.path.as_ref();
+            below.is_none_or(|below| path == below || path.is_below(below))
+        };
+        let mut limit = PAGE;
         loop {
             let page = Filter {
                 limit: Some(limit),
@@ -155,7 +223,11 @@ impl Engine {
             };
             let operations = self.store.operations(&page)?;
             let is_last = operations.len() < limit;
-            let accepted = |op: &Operation| op.status.is_in_effect() && wanted(op);
+            let accepted = |op: &Operation| {
+                op.status.is_in_effect()
+                    && op.in_effect().any(|standing| is_here(&standing.target))
+                    && wanted(op)
+            };
             if let Some(found) = operations.into_iter().find(accepted) {
                 return Ok(Some(found));
             }
@@ -166,60 +238,166 @@ impl Engine {
         }
     }
 
-    /// A redo is not undone itself: what it brought back is.
-    fn what_a_redo_brought_back(&self, id: OperationId) -> Result<OperationId, EngineError> {
-        let Some(operation) = self.store.operation(id)? else {
-            return Ok(id);
-        };
-        if operation.verb != Verb::Redo {
-            return Ok(id);
+    /// Gives what was done to paths and is in effect: the last of it, or all since a moment.
+    fn on_paths(
+        &self,
+        paths: &[TargetPath],
+        since: Option<Timestamp>,
+    ) -> Result<Vec<OperationId>, EngineError> {
+        let mut ids = BTreeSet::new();
+        for path in paths {
+            let filter = Filter {
+                path: Some(path.clone()),
+                ..Filter::default()
+            };
+            let is_act = |operation: &Operation| {
+                !operation.verb.is_reversal() && operation.status != Status::Armed
+            };
+            if let Some(since) = since {
+                for operation in self.store.operations(&filter)? {
+                    let stands = operation.status.is_in_effect() && is_act(&operation);
+                    let is_there =
+                        |target: &Target| target.path() == path || target.path().is_below(path);
+                    let touches = operation.in_effect().any(|s| is_there(&s.target));
+                    if stands && touches && self.store.moment_of(operation.place)? > since {
+                        ids.insert(operation.id);
+                    }
+                }
+            } else {
+                let newest = self.newest(&filter, is_act)?;
+                ids.extend(newest.map(|operation| operation.id));
+            }
         }
-        let undo = operation
-            .undoes
-            .map(|undo| self.store.operation(undo))
-            .transpose()?
-            .flatten();
-        Ok(undo.and_then(|undo| undo.undoes).unwrap_or(id))
+        if ids.is_empty() {
+            return Err(self.nothing_on(paths, since)?);
+        }
+        Ok(ids.into_iter().collect())
+    }
+
+    /// Says why there is nothing to undo at some paths.
+    fn nothing_on(
+        &self,
+        paths: &[TargetPath],
+        since: Option<Timestamp>,
+    ) -> Result<EngineError, EngineError> {
+        let Some(path) = paths.first() else {
+            return Ok(PlanError::Nothing.into());
+        };
+        // It may lie in a tree that went or came as one.
+        let mut inside = None;
+        for above in path.ancestors() {
+            let filter = Filter {
+                path: Some(above.clone()),
+                ..Filter::default()
+            };
+            let holds = |operation: &Operation| {
+                let mut targets = operation.in_effect().map(|standing| &standing.target);
+                !operation.verb.is_reversal()
+                    && targets.any(|target| {
+                        *target.path() == above
+                            && Target::node(path.clone()).overlap(target).is_some()
+                    })
+            };
+            inside = self.newest(&filter, holds)?.map(|operation| operation.id);
+            if inside.is_some() {
+                break;
+            }
+        }
+        Ok(EngineError::NothingOnPath {
+            path: path.clone(),
+            since,
+            inside,
+        })
+    }
+
+    /// An undo or a redo that was the first of several stands for all of them.
+    fn whole_act(&self, id: OperationId) -> Result<Vec<OperationId>, EngineError> {
+        match self.store.operation(id)? {
+            Some(operation) if operation.verb.is_reversal() && operation.group == Some(id) => {
+                let members = self.members(&operation)?;
+                let ids: Vec<_> = members.into_iter().map(|member| member.id).collect();
+                Ok(if ids.is_empty() { vec![id] } else { ids })
+            }
+            _ => Ok(vec![id]),
+        }
+    }
+
+    /// Lists the operations of the same act that still hold.
+    fn members(&self, operation: &Operation) -> Result<Vec<Operation>, EngineError> {
+        let Some(group) = operation.group else {
+            return Ok(vec![operation.clone()]);
+        };
+        let filter = Filter {
+            group: Some(group),
+            ..Filter::default()
+        };
+        let holds = |member: &Operation| {
+            member.verb == operation.verb && member.status == Status::Committed
+        };
+        let members = self.store.operations(&filter)?.into_iter();
+        Ok(members.filter(holds).collect())
+    }
+
+    /// Finds the operation that an undo or a redo is about.
+    pub(crate) fn subject(&self, operation: Operation) -> Result<Option<OperationId>, EngineError> {
+        let mut at = operation;
+        while let Some(next) = at.undoes {
+            match self.store.operation(next)? {
+                Some(operation) => at = operation,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(at.id))
     }
 
     pub(super) fn plan_redo(
         &self,
-        what: Option<&OperationRef>,
-        options: UndoOptions,
+        what: &RedoWhat,
+        options: &UndoOptions,
     ) -> Result<(History, UndoPlan), EngineError> {
         let undos = match what {
-            None => self.newest_undo_group()?,
-            Some(reference) => {
-                let id = self.store.resolve(reference)?;
-                let operation = self.store.operation(id)?.ok_or(PlanError::Unknown { id })?;
-                match (operation.verb, operation.undone_by) {
-                    (Verb::Undo, _) => vec![id],
-                    (_, Some(undo)) => vec![undo],
-                    _ => return Err(PlanError::Nothing.into()),
+            RedoWhat::Newest { below } => self.newest_undo(below.as_ref())?,
+            RedoWhat::Operations(references) => {
+                let mut undos = Vec::new();
+                for reference in references {
+                    undos.extend(self.undos_of(reference)?);
                 }
+                undos
             }
         };
-        let goal = Goal::Operations {
-            ids: undos.clone(),
-            dependencies: false,
-        };
-        self.plan_goal(&goal, &undos, options)
+        self.plan_aim(&Aim::of(undos, false), options)
+    }
+
+    fn undos_of(&self, reference: &OperationRef) -> Result<Vec<OperationId>, EngineError> {
+        let id = self.store.resolve(reference)?;
+        let operation = self.store.operation(id)?.ok_or(PlanError::Unknown { id })?;
+        match operation.verb {
+            Verb::Undo | Verb::Recover if operation.status.is_in_effect() => self.whole_act(id),
+            _ => {
+                let undos = operation.undos();
+                if undos.is_empty() {
+                    return Err(EngineError::NothingToRedo { id: Some(id) });
+                }
+                Ok(undos)
+            }
+        }
     }
 
     /// Finds the undos of the newest undo command that still hold.
-    fn newest_undo_group(&self) -> Result<Vec<OperationId>, EngineError> {
-        let newest = self
-            .newest(&Filter::default(), |op| {
-                op.verb == Verb::Undo && op.status == Status::Committed
-            })?
-            .ok_or(PlanError::Nothing)?;
-        let group = Filter {
-            group: newest.group,
+    fn newest_undo(&self, below: Option<&TargetPath>) -> Result<Vec<OperationId>, EngineError> {
+        let filter = Filter {
+            agent: self.settings.context.agent.clone(),
+            path: below.cloned(),
             ..Filter::default()
         };
-        let holds = |op: &Operation| op.verb == Verb::Undo && op.status == Status::Committed;
-        let members = self.store.operations(&group)?.into_iter().filter(holds);
-        Ok(members.map(|op| op.id).collect())
+        let is_undo = |op: &Operation| op.verb == Verb::Undo && op.status == Status::Committed;
+        match self.newest(&filter, is_undo)? {
+            Some(newest) => {
+                let members = self.members(&newest)?;
+                Ok(members.into_iter().map(|member| member.id).collect())
+            }
+            None => Err(EngineError::NothingToRedo { id: None }),
+        }
     }
 
     /// Finds the later writes of the same targets that can stay because the undone change merges out.
@@ -233,10 +411,13 @@ impl Engine {
             let Some(operation) = history.get(root) else {
                 continue;
             };
-            let effect = self.store.effect(operation.redone_by.unwrap_or(root))?;
-            let trial = self
-                .files
-                .prepare_undo(self.next_id(), &effect, OnConflict::Merge)?;
+            let holders = operation.holders();
+            let ([holder], false) = (holders.as_slice(), operation.is_partly_undone()) else {
+                continue;
+            };
+            let effect = self.store.effect(*holder)?;
+            let how = How::from(OnConflict::Merge);
+            let trial = self.files.prepare_undo(self.next_id(), &effect, how)?;
             let is_settled = |outcome: &TargetOutcome| outcome.kind.is_settled();
             if !trial.outcomes.iter().all(is_settled) {
                 continue;
@@ -250,9 +431,8 @@ impl Engine {
                 })
             };
             for (dependent, reason) in history.dependents(root) {
-                let stays = reason == DependencyReason::SameTarget
-                    && dependent.targets.iter().all(is_merged);
-                if stays {
+                let mut theirs = dependent.in_effect().map(|standing| &standing.target);
+                if reason == DependencyReason::SameTarget && theirs.all(is_merged) {
                     excused.insert((dependent.id, root));
                 }
             }

@@ -1,13 +1,17 @@
 //! Undo and redo: decide with a pure plan, look before touching anything, then take back step by step.
 //!
-//! - A plan with a conflict is refused whole, unless the caller asks for its independent parts.
+//! - A plan with a conflict is refused whole, unless the caller asks for what can be taken back.
 //! - Each step is an operation of its own, armed and journalled, so that an undo survives being killed and can itself
 //!   be undone.
 //! - A step that fails does not stop the independent ones; what it stands on is left alone.
+//! - What is reported is what was found afterwards.
 
+mod follow;
 mod goal;
 mod preview;
+mod work;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use backout_crashpoint::crash_point;
@@ -17,18 +21,21 @@ use backout_model::{
     Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
     UndoPlan, UndoStep, Verb,
 };
-use backout_storage::OperationRef;
 
 use crate::lifecycle::{Head, with_causes};
-use crate::{Engine, EngineError, PlanView, UndoOptions, UndoReport, UndoWhat, UndoneStep};
-use preview::conflicts;
+use crate::{
+    Engine, EngineError, PlanView, RedoWhat, TakeBack, UndoOptions, UndoReport, UndoWhat,
+    UndoneStep,
+};
+use preview::{conflicts, way_of};
+pub(crate) use work::Work;
 
 /// Pauses before a step that failed for a passing reason is tried again.
 const RETRY_PAUSES_MS: [u64; 3] = [50, 200, 800];
 
 impl Engine {
     /// Takes operations back.
-    pub fn undo(&self, what: &UndoWhat, options: UndoOptions) -> Result<UndoReport, EngineError> {
+    pub fn undo(&self, what: &UndoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
         let (history, plan) = self.plan(what, options)?;
         self.carry_out(&history, plan, options)
@@ -38,18 +45,14 @@ impl Engine {
     pub fn preview_undo(
         &self,
         what: &UndoWhat,
-        options: UndoOptions,
+        options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
         let (history, plan) = self.plan(what, options)?;
         self.view(&history, &plan, options)
     }
 
     /// Takes undos back.
-    pub fn redo(
-        &self,
-        what: Option<&OperationRef>,
-        options: UndoOptions,
-    ) -> Result<UndoReport, EngineError> {
+    pub fn redo(&self, what: &RedoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
         let (history, plan) = self.plan_redo(what, options)?;
         self.carry_out(&history, plan, options)
@@ -58,8 +61,8 @@ impl Engine {
     /// Shows what a redo would do.
     pub fn preview_redo(
         &self,
-        what: Option<&OperationRef>,
-        options: UndoOptions,
+        what: &RedoWhat,
+        options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
         let (history, plan) = self.plan_redo(what, options)?;
         self.view(&history, &plan, options)
@@ -70,40 +73,38 @@ impl Engine {
         &self,
         history: &History,
         plan: UndoPlan,
-        options: UndoOptions,
+        options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
         let view = self.view(history, &plan, options)?;
-        if !view.needs_committed.is_empty() {
-            return Err(EngineError::NeedsCommitted(Box::new(view)));
+        if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
+            return Err(EngineError::NeedsWord(Box::new(view)));
         }
         if !view.is_executable {
             return Err(EngineError::Conflicts {
                 targets: conflicts(&view),
+                tried: options.on_conflict,
             });
         }
-        let mut steps: Vec<UndoneStep> = Vec::with_capacity(plan.steps.len());
-        let mut group = None;
+        let mut report = UndoReport {
+            left_alone: visible(plan.left_alone),
+            ..UndoReport::default()
+        };
         for step in &plan.steps {
             let Some(operation) = history.get(step.id) else {
                 continue;
             };
-            let stands_on_failed = history.dependents(step.id).any(|(dependent, _)| {
-                steps
-                    .iter()
-                    .any(|s| s.id == dependent.id && !s.is_complete())
-            });
-            let undone = if stands_on_failed {
-                skipped(operation)
+            let undone = if stands_on_failed(history, step, &report, options.partial) {
+                self.skipped(operation, step)?
             } else {
-                self.take_back(operation, step, group, options.on_conflict)?
+                self.take_back(operation, step, report.act, options)?
             };
-            group = group.or(undone.by);
-            steps.push(undone);
+            report.act = report.act.or(undone.by);
+            let is_stopped = undone.is_stopped;
+            report.steps.push(undone);
+            if is_stopped {
+                return Err(EngineError::Stopped(Box::new(report)));
+            }
         }
-        let report = UndoReport {
-            steps,
-            left_alone: visible(plan.left_alone),
-        };
         if report.is_complete() {
             Ok(report)
         } else {
@@ -117,11 +118,11 @@ impl Engine {
         operation: &Operation,
         step: &UndoStep,
         group: Option<OperationId>,
-        on_conflict: OnConflict,
+        options: &UndoOptions,
     ) -> Result<UndoneStep, EngineError> {
         let mut pauses = RETRY_PAUSES_MS.iter();
         loop {
-            let error = match self.try_take_back(operation, step, group, on_conflict) {
+            let error = match self.try_take_back(operation, step, group, options) {
                 Ok(undone) => return Ok(undone),
                 Err(error) => error,
             };
@@ -132,25 +133,15 @@ impl Engine {
             if let EngineError::Storage(error) = error {
                 return Err(error.into());
             }
+            let is_stopped = error.is_stop();
             let why = with_causes(&error);
             let outcomes = match error {
-                EngineError::HalfDone { outcomes, .. } => {
-                    let event = Event::UndoFailed {
-                        id: step.id,
-                        outcomes: outcomes.clone(),
-                    };
-                    self.store
-                        .append(&Entry::of(vec![event]), Durability::Process)?;
-                    outcomes
-                }
-                _ => all(operation, &OutcomeKind::Failed { why }),
+                EngineError::HalfDone { outcomes, .. } => outcomes,
+                _ => all(step, &OutcomeKind::Failed { why }),
             };
             return Ok(UndoneStep {
-                id: step.id,
-                summary: operation.summary.clone(),
-                by: None,
-                outcomes,
-                notes: Vec::new(),
+                is_stopped,
+                ..self.not_done(operation, outcomes)?
             });
         }
     }
@@ -160,111 +151,190 @@ impl Engine {
         operation: &Operation,
         step: &UndoStep,
         group: Option<OperationId>,
-        on_conflict: OnConflict,
+        options: &UndoOptions,
     ) -> Result<UndoneStep, EngineError> {
-        let effect = self.store.effect(step.with)?;
-        let mut lease = self.lease(&operation.targets)?;
-        let id = lease.id;
-        let undone = |by, outcomes| UndoneStep {
-            id: step.id,
-            summary: operation.summary.clone(),
-            by,
-            outcomes,
-            notes: Vec::new(),
-        };
+        let lease = self.lease(&step.targets, &[])?;
         // Another process may have been faster: look again now that the targets are ours.
         let now = self.store.operation(step.id)?;
-        if now.as_ref().map(|op| (op.status, op.redone_by))
-            != Some((operation.status, operation.redone_by))
-        {
+        if !now.is_some_and(|now| stands_alike(&now, operation, step)) {
             let why = "another process changed its status at the same moment".to_owned();
-            return Ok(undone(None, all(operation, &OutcomeKind::Skipped { why })));
+            return self.not_done(operation, all(step, &OutcomeKind::Skipped { why }));
         }
-        let ready = self.files.prepare_undo(id, &effect, on_conflict)?;
-        crash_point("engine.undo-prepared");
-        let is_foreseen_whole = ready
-            .outcomes
-            .iter()
-            .all(|outcome| outcome.kind.is_settled());
-        if !is_foreseen_whole && on_conflict != OnConflict::Force {
-            return Ok(undone(None, ready.outcomes));
-        }
-        let verb = if operation.verb.is_reversal() {
-            Verb::Redo
-        } else {
-            Verb::Undo
+        let work = self.work(operation, step)?;
+        let verb = match way_of(operation) {
+            TakeBack::Undo => Verb::Undo,
+            TakeBack::Redo => Verb::Redo,
         };
-        let head = Head {
+        let act = Act {
             verb,
-            summary: format!("{verb} of {}", of_what(operation)),
-            decision: operation.decision.clone(),
-            undoes: Some(step.id),
-            group: Some(group.unwrap_or(id)),
+            group,
+            on_conflict: options.on_conflict,
+            is_partial: options.partial,
         };
-        let targets = ready.prepared.targets.clone();
+        match self.reverse(lease, &work, act)? {
+            Reversed::Done {
+                by,
+                outcomes,
+                notes,
+            } => Ok(UndoneStep {
+                by: Some(by),
+                notes,
+                ..self.not_done(operation, outcomes)?
+            }),
+            Reversed::Nothing(outcomes) => self.not_done(operation, outcomes),
+        }
+    }
+
+    /// Takes back what a step is about, as an operation of its own: prepares, arms, applies, looks, records.
+    pub(crate) fn reverse(
+        &self,
+        mut lease: crate::lifecycle::HeldLease<'_>,
+        work: &Work<'_>,
+        act: Act,
+    ) -> Result<Reversed, EngineError> {
+        let id = lease.id;
+        let operation = work.operation;
+        let how = work.how(act.on_conflict, act.is_partial);
+        let ready = self.files.prepare_undo(id, &work.effect, how)?;
+        crash_point("engine.undo-prepared");
+        let mut outcomes = work.spread(&ready.outcomes);
+        if act.verb == Verb::Redo {
+            self.mark_left(work, &mut outcomes)?;
+        }
+        let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_settled());
+        let has_something = outcomes.iter().any(|outcome| outcome.kind.is_settled());
+        let goes_on = act.is_partial || act.on_conflict == OnConflict::Force;
+        if !has_something || !is_whole && !goes_on {
+            return Ok(Reversed::Nothing(outcomes));
+        }
         let notes = ready.prepared.notes.clone();
-        let armed = self.arm(id, head, &self.settings.context, ready.prepared)?;
+        let head = Head {
+            verb: act.verb,
+            summary: format!(
+                "{} of {}",
+                named(act.verb),
+                self.subject_of(operation)?.summary
+            ),
+            decision: operation.decision.clone(),
+            undoes: Some(work.step.id),
+            with: Some(work.step.with).filter(|with| *with != work.step.id),
+            group: Some(act.group.unwrap_or(id)),
+        };
+        // What was found to be so already is part of it, too: a redo brings its standing back.
+        let is_ours = |outcome: &&TargetOutcome| {
+            outcome.kind.is_settled() && !matches!(outcome.kind, OutcomeKind::Left { .. })
+        };
+        let settled = outcomes.iter().filter(is_ours);
+        let targets: Vec<_> = settled.map(|outcome| outcome.target.clone()).collect();
+        let mut prepared = ready.prepared;
+        prepared.targets.extend(targets);
+        prepared.targets.sort();
+        prepared.targets.dedup();
+        let context = &self.settings.context;
+        let armed = self.arm(id, head, context, prepared, Vec::new())?;
         lease.is_ended_by_a_record();
-        let completion = self.apply(armed, &targets)?;
+        let applied = self.apply(armed)?;
+        if !applied.unlike.is_empty() {
+            follow::correct(&mut outcomes, &work.spread(&applied.unlike));
+        }
+        let completion = applied.completion;
         let mut events = vec![Event::Applied { id, completion }, Event::Commit { id }];
-        events.extend(what_follows(operation, step, id, &ready.outcomes));
+        events.extend(self.what_follows(work, id, &outcomes)?);
         crash_point("engine.undo-applied");
         // What was restored stays restored, also when power fails right after the answer.
         self.store.append(&Entry::of(events), Durability::Process)?;
         crash_point("engine.undone");
-        Ok(UndoneStep {
+        Ok(Reversed::Done {
+            by: id,
+            outcomes,
             notes,
-            ..undone(Some(id), ready.outcomes)
         })
     }
+
+    /// Reports a step that nothing was done for.
+    fn not_done(
+        &self,
+        operation: &Operation,
+        outcomes: Vec<TargetOutcome>,
+    ) -> Result<UndoneStep, EngineError> {
+        let subject = self.subject_of(operation)?;
+        Ok(UndoneStep {
+            id: subject.id,
+            way: way_of(operation),
+            summary: subject.summary,
+            by: None,
+            outcomes,
+            notes: Vec::new(),
+            is_stopped: false,
+        })
+    }
+
+    fn skipped(&self, operation: &Operation, step: &UndoStep) -> Result<UndoneStep, EngineError> {
+        let why = "something built on it could not be taken back".to_owned();
+        self.not_done(operation, all(step, &OutcomeKind::Skipped { why }))
+    }
 }
 
-/// What the journal says when an undo or redo has ended: who is undone, who is back.
-pub(crate) fn what_follows(
-    operation: &Operation,
+/// How something is taken back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Act {
+    pub(crate) verb: Verb,
+    /// The first operation of the same act.
+    pub(crate) group: Option<OperationId>,
+    pub(crate) on_conflict: OnConflict,
+    pub(crate) is_partial: bool,
+}
+
+/// What came of taking something back.
+pub(crate) enum Reversed {
+    /// It was done, by this operation.
+    Done {
+        by: OperationId,
+        outcomes: Vec<TargetOutcome>,
+        notes: Vec<String>,
+    },
+    /// Nothing was done, for these reasons.
+    Nothing(Vec<TargetOutcome>),
+}
+
+const fn named(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Recover => "recovery",
+        verb => verb.as_str(),
+    }
+}
+
+/// Tells whether what a step is about stands as it did when the plan was made.
+fn stands_alike(now: &Operation, then: &Operation, step: &UndoStep) -> bool {
+    let meant: HashSet<&Target> = step.targets.iter().collect();
+    let standing = |operation: &Operation| {
+        let all = operation.targets.iter();
+        let meant = all.filter(|standing| meant.contains(&standing.target));
+        meant.cloned().collect::<Vec<_>>()
+    };
+    now.status.is_in_effect() && standing(now) == standing(then)
+}
+
+/// Tells whether a step must wait for one that was not carried out. With the targets judged one by one, the guard on each
+/// target says so better.
+fn stands_on_failed(
+    history: &History,
     step: &UndoStep,
-    by: OperationId,
-    outcomes: &[TargetOutcome],
-) -> Vec<Event> {
-    let mut events = vec![Event::Undone {
-        id: step.id,
-        by,
-        outcomes: outcomes.to_vec(),
-    }];
-    if step.with != step.id {
-        events.push(Event::Undone {
-            id: step.with,
-            by,
-            outcomes: Vec::new(),
-        });
-    }
-    if let (Verb::Undo, Some(back)) = (operation.verb, operation.undoes) {
-        events.push(Event::Redone { id: back, by });
-    }
-    events
+    report: &UndoReport,
+    is_partial: bool,
+) -> bool {
+    history.dependents(step.id).any(|(dependent, reason)| {
+        let mut done = report.steps.iter();
+        let is_failed = |done: &UndoneStep| done.id == dependent.id && !done.is_complete();
+        done.any(is_failed) && !(is_partial && reason.is_of_targets())
+    })
 }
 
-fn of_what(operation: &Operation) -> String {
-    match operation.verb {
-        Verb::Undo | Verb::Redo => operation.summary.trim_start_matches("undo of ").to_owned(),
-        _ => operation.summary.clone(),
-    }
-}
-
-fn skipped(operation: &Operation) -> UndoneStep {
-    let why = "something built on it could not be taken back".to_owned();
-    UndoneStep {
-        id: operation.id,
-        summary: operation.summary.clone(),
-        by: None,
-        outcomes: all(operation, &OutcomeKind::Skipped { why }),
-        notes: Vec::new(),
-    }
-}
-
-fn all(operation: &Operation, kind: &OutcomeKind) -> Vec<TargetOutcome> {
-    let outcome = |target: &Target| TargetOutcome::new(target.clone(), kind.clone());
-    operation.targets.iter().map(outcome).collect()
+fn all(step: &UndoStep, kind: &OutcomeKind) -> Vec<TargetOutcome> {
+    let targets = step.targets.iter().cloned();
+    targets
+        .map(|target| TargetOutcome::new(target, kind.clone()))
+        .collect()
 }
 
 /// What is undone already is no news.

@@ -1,12 +1,17 @@
 //! Looking at every target that a plan would touch, before anything is touched.
 
+use std::collections::HashSet;
+
 use backout_drivers::file::{Examined, State};
 use backout_model::ports::{Driver as _, OnConflict};
-use backout_model::{Effect, History, Operation, Target, UndoPlan};
+use backout_model::{
+    Chosen, History, Operation, OutcomeKind, Target, TargetOutcome, UndoPlan, UndoStep, Verb,
+};
 
+use super::work::Work;
 use crate::{
-    Engine, EngineError, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TargetState,
-    UndoOptions,
+    Engine, EngineError, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack,
+    TargetState, UndoOptions,
 };
 
 impl Engine {
@@ -15,87 +20,135 @@ impl Engine {
         &self,
         history: &History,
         plan: &UndoPlan,
-        options: UndoOptions,
+        options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let mut newer: Vec<&Operation> = Vec::new();
+        let mut newer: Vec<&UndoStep> = Vec::new();
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
             let Some(operation) = history.get(step.id) else {
                 continue;
             };
-            let effect = self.store.effect(step.with)?;
-            let mut targets = Vec::new();
-            // What a newer step changes first cannot be judged yet; the state of one target may hang on another.
-            let is_later = newer.iter().any(|other| overlap(other, operation));
-            for examined in self.files.examine(&effect)? {
-                let state = if is_later {
-                    TargetState::AfterNewerStep
-                } else {
-                    self.state(&effect, &examined, options)?
-                };
-                targets.push(PlannedTarget {
-                    target: examined.target,
-                    state,
-                });
-            }
-            newer.push(operation);
+            let work = self.work(operation, step)?;
+            let subject = self.subject_of(operation)?;
             steps.push(PlannedStep {
-                step: step.clone(),
-                summary: operation.summary.clone(),
-                targets,
+                id: subject.id,
+                way: way_of(operation),
+                with: work.step.with,
+                strategy: step.strategy,
+                chosen: step.chosen.clone(),
+                summary: subject.summary,
+                targets: self.planned_targets(&work, &newer, options)?,
             });
+            newer.push(step);
         }
-        let conflicts = |step: &PlannedStep| {
-            step.targets
-                .iter()
-                .any(|t| matches!(t.state, TargetState::Conflict { .. }))
+        let is_in_the_way = |step: &PlannedStep| {
+            let mut targets = step.targets.iter();
+            targets.any(|target| target.state.hindrance().is_some())
         };
-        let is_executable =
-            plan.needs_committed.is_empty() && (options.partial || !steps.iter().any(conflicts));
+        let is_free = options.partial || !steps.iter().any(is_in_the_way);
+        let is_named = |step: &&UndoStep| step.chosen == Chosen::Named;
+        let mut named: Vec<_> = plan
+            .steps
+            .iter()
+            .filter(is_named)
+            .map(|step| step.id)
+            .collect();
+        named.dedup();
         Ok(PlanView {
+            named,
+            is_executable: plan.needs_committed.is_empty()
+                && plan.needs_others.is_empty()
+                && is_free,
             steps,
             left_alone: plan.left_alone.clone(),
-            needs_committed: plan.needs_committed.iter().map(|step| step.id).collect(),
-            is_executable,
+            needs_committed: plan.needs_committed.clone(),
+            needs_others: plan.needs_others.clone(),
         })
     }
 
-    fn state(
+    fn planned_targets(
         &self,
-        effect: &Effect,
-        examined: &Examined,
-        options: UndoOptions,
-    ) -> Result<TargetState, EngineError> {
-        let why = match &examined.state {
-            State::After => return Ok(TargetState::ComesBack),
-            State::Before => return Ok(TargetState::AlreadyBefore),
-            State::Other { why } => why.clone(),
+        work: &Work<'_>,
+        newer: &[&UndoStep],
+        options: &UndoOptions,
+    ) -> Result<Vec<PlannedTarget>, EngineError> {
+        let examined = self.files.examine(&work.effect)?;
+        let is_other = |state: &State| {
+            matches!(state, State::Other { .. }) && options.on_conflict == OnConflict::Merge
         };
-        match options.on_conflict {
-            OnConflict::Refuse => Ok(TargetState::Conflict { why }),
-            OnConflict::Force => Ok(TargetState::Overwritten { why }),
-            OnConflict::Merge => {
-                let trial = self
-                    .files
-                    .prepare_undo(self.next_id(), effect, OnConflict::Merge)?;
-                let merges = trial
-                    .outcomes
-                    .iter()
-                    .filter(|outcome| outcome.target == examined.target)
-                    .all(|outcome| outcome.kind.is_settled());
-                Ok(if merges {
-                    TargetState::Merges
-                } else {
-                    TargetState::Conflict { why }
-                })
-            }
-        }
+        let merged = if examined.iter().any(|it| is_other(&it.state)) {
+            let how = work.how(OnConflict::Merge, true);
+            let trial = self.files.prepare_undo(self.next_id(), &work.effect, how)?;
+            work.spread(&trial.outcomes)
+        } else {
+            Vec::new()
+        };
+        // What a newer step changes first cannot be judged yet.
+        let is_later = |target: &Target| newer.iter().any(|step| touches(step, target));
+        let later = examined.iter().filter(|it| is_later(&it.target));
+        let later: HashSet<usize> = later.map(|it| it.change).collect();
+        let planned = work.examined(&examined).into_iter();
+        let planned = planned.map(|(target, found)| {
+            let state = match found {
+                Some(found) if later.contains(&found.change) => TargetState::AfterNewerStep,
+                Some(Examined {
+                    lost: Some(why), ..
+                }) => TargetState::CannotComeBack { why: why.clone() },
+                Some(found) => foreseen(&target, &found.state, options.on_conflict, &merged),
+                None => TargetState::AlreadyBefore,
+            };
+            PlannedTarget { target, state }
+        });
+        Ok(planned.collect())
+    }
+
+    /// Finds the operation that a step is about: for an undo or a redo, the one that it took or brought back.
+    pub(super) fn subject_of(&self, operation: &Operation) -> Result<Operation, EngineError> {
+        let found = match operation.undoes {
+            Some(_) => self.subject(operation.clone())?,
+            None => None,
+        };
+        let found = found.map(|id| self.store.operation(id)).transpose()?;
+        Ok(found.flatten().unwrap_or_else(|| operation.clone()))
     }
 }
 
-fn overlap(one: &Operation, other: &Operation) -> bool {
-    let touches = |target: &Target| other.targets.iter().any(|t| t.overlap(target).is_some());
-    one.targets.iter().any(touches)
+/// Tells which way taking an operation back goes.
+pub(super) const fn way_of(operation: &Operation) -> TakeBack {
+    match operation.verb {
+        Verb::Undo | Verb::Recover => TakeBack::Redo,
+        _ => TakeBack::Undo,
+    }
+}
+
+fn touches(step: &UndoStep, target: &Target) -> bool {
+    let mut theirs = step.targets.iter();
+    theirs.any(|other| other.overlap(target).is_some())
+}
+
+fn foreseen(
+    target: &Target,
+    state: &State,
+    on_conflict: OnConflict,
+    merged: &[TargetOutcome],
+) -> TargetState {
+    let why = match state {
+        State::After => return TargetState::ComesBack,
+        State::Before => return TargetState::AlreadyBefore,
+        State::Other { why } => why.clone(),
+    };
+    match on_conflict {
+        OnConflict::Refuse => TargetState::Conflict { why },
+        OnConflict::Force => TargetState::Overwritten { why },
+        OnConflict::Merge => {
+            let outcome = merged.iter().find(|outcome| outcome.target == *target);
+            match outcome.map(|outcome| &outcome.kind) {
+                Some(kind) if kind.is_settled() => TargetState::Merges,
+                Some(OutcomeKind::Conflict { why }) => TargetState::Conflict { why: why.clone() },
+                Some(_) | None => TargetState::Conflict { why },
+            }
+        }
+    }
 }
 
 /// Lists what stands in the way of a plan.
@@ -103,12 +156,13 @@ pub(super) fn conflicts(view: &PlanView) -> Vec<RefusedTarget> {
     let mut refused = Vec::new();
     for step in &view.steps {
         for planned in &step.targets {
-            if let TargetState::Conflict { why } = &planned.state {
+            if let Some(why) = planned.state.hindrance() {
                 let (target, why) = (planned.target.clone(), why.clone());
                 refused.push(RefusedTarget {
-                    id: step.step.id,
+                    id: step.id,
                     target,
                     why,
+                    is_lost: matches!(planned.state, TargetState::CannotComeBack { .. }),
                 });
             }
         }

@@ -6,7 +6,7 @@ use backout_drivers::file::{Expect, FileRequest, Source};
 use backout_engine::{EngineError, Report, UndoOptions, UndoWhat};
 use backout_model::{PlanError, Status};
 
-use crate::world::{World, written};
+use crate::world::{NEWEST, World, written};
 
 #[test]
 fn a_write_that_changes_nothing_is_not_recorded() {
@@ -57,8 +57,10 @@ fn a_check_after_the_write_that_says_no_takes_it_back() {
     assert!(matches!(error, EngineError::TakenBack { .. }), "{error}");
     assert_eq!(
         (world.read("a").as_deref(), world.status(id)),
-        (Some("1"), Status::Aborted)
+        (Some("1"), Status::Undone)
     );
+    world.redo();
+    assert_eq!(world.read("a").as_deref(), Some("2"), "even that is kept");
 }
 
 #[test]
@@ -104,7 +106,7 @@ fn a_task_is_rolled_back_whole_or_committed_whole() {
         .engine
         .rollback(
             &UndoWhat::Task(task.clone()),
-            UndoOptions::default(),
+            &UndoOptions::default(),
             "a test",
         )
         .unwrap();
@@ -171,7 +173,7 @@ fn a_checkpoint_is_returned_to() {
     let what = UndoWhat::ToCheckpoint(checkpoint.name.clone());
     world
         .engine
-        .rollback(&what, UndoOptions::default(), "a test")
+        .rollback(&what, &UndoOptions::default(), "a test")
         .unwrap();
     assert_eq!(
         (world.read("a").as_deref(), world.read("b")),
@@ -203,7 +205,7 @@ fn one_agent_never_reverts_what_another_wrote() {
         .unwrap();
     a.rollback(
         &UndoWhat::ToCheckpoint(checkpoint.name),
-        UndoOptions::default(),
+        &UndoOptions::default(),
         "a test",
     )
     .unwrap();
@@ -211,9 +213,7 @@ fn one_agent_never_reverts_what_another_wrote() {
         (world.read("mine"), world.read("theirs").as_deref()),
         (None, Some("b"))
     );
-    let error = a
-        .undo(&UndoWhat::Newest, UndoOptions::default())
-        .unwrap_err();
+    let error = a.undo(&NEWEST, &UndoOptions::default()).unwrap_err();
     assert!(
         matches!(error, EngineError::Plan(PlanError::Nothing)),
         "{error}"

@@ -60,18 +60,12 @@ fn independent_later_work_stays() {
 }
 
 #[test]
-fn what_was_built_on_it_goes_too_newest_first_but_only_with_leave() {
+fn what_was_built_on_it_goes_too_newest_first() {
     let world = World::new();
     let directory = world.mkdir("d");
     let first = world.write("d/f", "1");
     let second = world.write("d/f", "2");
-    let refused = world.undo(directory, UndoOptions::default()).unwrap_err();
-    let EngineError::NeedsCommitted(view) = refused else {
-        panic!("{refused:#?}")
-    };
-    assert_eq!(view.needs_committed, [second, first]);
-    assert_eq!(world.read("d/f").as_deref(), Some("2"), "nothing happened");
-    let report = world.undone(directory);
+    let report = world.undo(directory, UndoOptions::default()).unwrap();
     assert_eq!(
         report.steps.iter().map(|s| s.id).collect::<Vec<_>>(),
         [second, first, directory]
@@ -144,7 +138,7 @@ fn somebody_elses_change_is_a_conflict_and_left_alone() {
     fs::write(world.path("a"), "somebody else").unwrap();
     let view = world
         .engine
-        .preview_undo(&named(id), UndoOptions::default())
+        .preview_undo(&named(id), &UndoOptions::default())
         .unwrap();
     assert!(matches!(
         view.steps[0].targets[0].state,
@@ -153,10 +147,10 @@ fn somebody_elses_change_is_a_conflict_and_left_alone() {
     assert!(!view.is_executable);
     let error = world.undo(id, UndoOptions::default()).unwrap_err();
     assert!(
-        matches!(&error, EngineError::Conflicts { targets } if targets.len() == 1),
+        matches!(&error, EngineError::Conflicts { targets, .. } if targets.len() == 1),
         "{error}"
     );
-    assert_eq!(Report::from(error).next.len(), 3);
+    assert_eq!(Report::from(error).next.len(), 4);
     assert_eq!(world.read("a").as_deref(), Some("somebody else"));
     assert_eq!(world.status(id), Status::Committed);
 }
@@ -208,7 +202,7 @@ fn a_failing_part_does_not_stop_the_others_when_asked() {
         a.to_string().parse().unwrap(),
         b.to_string().parse().unwrap(),
     ]);
-    let error = world.engine.undo(&both, committed()).unwrap_err();
+    let error = world.engine.undo(&both, &committed()).unwrap_err();
     assert!(
         matches!(error, EngineError::Conflicts { .. }),
         "whole plan refused: {error}"
@@ -218,7 +212,7 @@ fn a_failing_part_does_not_stop_the_others_when_asked() {
         partial: true,
         ..committed()
     };
-    let error = world.engine.undo(&both, partial).unwrap_err();
+    let error = world.engine.undo(&both, &partial).unwrap_err();
     let EngineError::Partial(report) = error else {
         panic!("{error}")
     };
@@ -258,10 +252,8 @@ fn a_merge_does_not_keep_what_was_moved_there_and_removed_again() {
     };
     let onto = written(&world.engine.write(&onto).unwrap());
     let gone = world.remove("d");
-    // Nothing can be merged where nothing is: the later work has to go as well, and is asked for.
-    let refused = world.undo(first, on(OnConflict::Merge)).unwrap_err();
-    let EngineError::NeedsCommitted(view) = refused else {
-        panic!("{refused:?}");
-    };
-    assert!(view.needs_committed.contains(&onto) && view.needs_committed.contains(&gone));
+    // Nothing can be merged where nothing is: the later work has to go as well.
+    let report = world.undo(first, on(OnConflict::Merge)).unwrap();
+    let gone_too: Vec<_> = report.steps.iter().map(|step| step.id).collect();
+    assert_eq!(gone_too, [gone, onto, first]);
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use backout_drivers::file::FileRequest;
-use backout_engine::{Engine, EngineError, Finished, Settings, UndoOptions, UndoReport, UndoWhat};
+use backout_engine::{
+    Engine, EngineError, Finished, RedoWhat, Settings, UndoOptions, UndoReport, UndoWhat,
+};
 use backout_model::ports::OnConflict;
 use backout_model::{OperationId, Status};
 
@@ -71,7 +73,7 @@ impl World {
         id: OperationId,
         options: UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        self.engine.undo(&named(id), options)
+        self.engine.undo(&named(id), &options)
     }
 
     pub(crate) fn undone(&self, id: OperationId) -> UndoReport {
@@ -79,13 +81,21 @@ impl World {
     }
 
     pub(crate) fn redo(&self) -> UndoReport {
-        self.engine.redo(None, UndoOptions::default()).unwrap()
+        self.engine
+            .redo(&NEWEST_UNDO, &UndoOptions::default())
+            .unwrap()
     }
 
     pub(crate) fn status(&self, id: OperationId) -> Status {
         self.engine.store().operation(id).unwrap().unwrap().status
     }
 }
+
+/// The newest undo, wherever it was.
+pub(crate) const NEWEST_UNDO: RedoWhat = RedoWhat::Newest { below: None };
+
+/// The newest operation, wherever it was.
+pub(crate) const NEWEST: UndoWhat = UndoWhat::Newest { below: None };
 
 pub(crate) fn written(finished: &Finished) -> OperationId {
     finished.id.expect("something was written")

@@ -35,7 +35,8 @@ pub(crate) fn of_a_write(
         .map_err(|error| format!("recovery failed: {error:?}"))?;
     let now = look(&run.root);
     let found = run.engine.store().operations(&newest()).unwrap();
-    match found.first().filter(|op| Some(op.lsn) > lsn) {
+    let written = found.iter().find(|op| !op.verb.is_reversal());
+    match written.filter(|op| Some(op.lsn) > lsn) {
         Some(op) if op.status.is_in_effect() && op.status != Status::InDoubt => {
             run.oracle.learn(op.id, plan, now);
             Ok(())
@@ -85,7 +86,7 @@ pub(crate) fn of_an_undo(
 
 fn newest() -> Filter {
     Filter {
-        limit: Some(1),
+        limit: Some(4),
         ..Filter::default()
     }
 }
@@ -125,7 +126,7 @@ pub(crate) fn be_a_child() {
         } => {
             let id = u64::from_str_radix(words.next().unwrap(), 16).unwrap();
             let what = named(backout_model::OperationId::from_bits(id));
-            drop(engine.undo(&what, options(*manner, *committed)));
+            drop(engine.undo(&what, &options(*manner, *committed)));
         }
         Step::Redo { .. } | Step::Begin | Step::Commit | Step::Mark | Step::Foreign(_) => {}
     }

@@ -41,6 +41,8 @@ pub(crate) struct Op {
     pub(crate) is_blurred: bool,
     /// What the world was right after it was last taken back.
     pub(crate) left: Option<Snapshot>,
+    /// Which act brought it: its own, or a redo, perhaps with others.
+    pub(crate) act: usize,
 }
 
 impl Op {
@@ -63,6 +65,7 @@ pub(crate) struct Oracle {
     pub(crate) world: Snapshot,
     pub(crate) ours: Snapshot,
     pub(crate) ops: Vec<Op>,
+    acts: usize,
     tokens: HashMap<Inode, Inode>,
 }
 
@@ -90,7 +93,9 @@ impl Oracle {
             put(&mut self.ours, name, after.clone());
         }
         let bytes = |(from, to): (Name, Name)| (from.bytes(), to.bytes());
+        self.acts += 1;
         self.ops.push(Op {
+            act: self.acts,
             id,
             changed,
             ours,
@@ -107,9 +112,11 @@ impl Oracle {
 
     /// Notes that operations were taken back or brought again, and what is there now.
     pub(crate) fn follow(&mut self, taken: &[(usize, Way)], now: Snapshot, is_exact: bool) {
+        self.acts += 1;
         for &(index, way) in taken {
             let op = &mut self.ops[index];
             op.is_in_effect = way == Way::Again;
+            op.act = self.acts;
             op.is_blurred |= !is_exact;
             let is_carried = carry(&mut self.ours, op, way);
             for (name, (before, after)) in &op.changed {
@@ -168,6 +175,21 @@ impl Oracle {
             op.changed
                 .retain(|_, (before, after)| before != after || !is_known(before));
         }
+    }
+
+    /// Lists the operations that the newest act brought and that are in effect.
+    pub(crate) fn newest(&self) -> Vec<usize> {
+        let standing = || {
+            self.ops
+                .iter()
+                .enumerate()
+                .filter(|(_, op)| op.is_in_effect)
+        };
+        let newest = standing().map(|(_, op)| op.act).max();
+        standing()
+            .filter(|(_, op)| Some(op.act) == newest)
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// Lists the names under which somebody else's work stands.

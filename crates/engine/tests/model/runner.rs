@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use backout_engine::{
-    Command, Engine, EngineError, Filter, Reply, Settings, UndoOptions, UndoReport, UndoWhat,
+    Command, Engine, EngineError, Filter, RedoWhat, Reply, Settings, UndoOptions, UndoReport,
+    UndoWhat,
 };
 use backout_model::ports::OnConflict;
 use backout_model::{CheckpointName, OperationId, Status, TaskId};
@@ -217,7 +218,7 @@ impl Run {
 
     fn what(&self, what: What) -> Option<UndoWhat> {
         match what {
-            What::Newest => Some(UndoWhat::Newest),
+            What::Newest => Some(UndoWhat::Newest { below: None }),
             What::Back(back) => {
                 let standing: Vec<OperationId> = self
                     .oracle
@@ -241,7 +242,7 @@ impl Run {
         manner: Manner,
     ) -> Result<(), String> {
         let roots = self.roots(what);
-        let result = self.engine.rollback(what, options, "the story says so");
+        let result = self.engine.rollback(what, &options, "the story says so");
         if result.is_ok() && matches!(what, UndoWhat::Task(_)) {
             self.task = None;
         }
@@ -256,16 +257,8 @@ impl Run {
                 .filter_map(|reference| self.engine.store().resolve(reference).ok())
                 .filter_map(|id| self.oracle.index_of(id))
                 .collect(),
-            UndoWhat::Newest => self
-                .oracle
-                .ops
-                .iter()
-                .enumerate()
-                .rev()
-                .find_map(standing)
-                .into_iter()
-                .collect(),
-            UndoWhat::Task(_) | UndoWhat::ToCheckpoint(_) => self
+            UndoWhat::Newest { .. } => self.oracle.newest(),
+            UndoWhat::Task(_) | UndoWhat::ToCheckpoint(_) | UndoWhat::Paths { .. } => self
                 .oracle
                 .ops
                 .iter()
@@ -286,10 +279,14 @@ impl Run {
             },
             None => None,
         };
-        let reference = chosen.map(|index| self.oracle.ops[index].id.to_string().parse().unwrap());
-        let result = self
-            .engine
-            .redo(reference.as_ref(), options(Manner::Refuse, true));
+        let what = match chosen {
+            Some(index) => {
+                let id = self.oracle.ops[index].id.to_string();
+                RedoWhat::Operations(vec![id.parse().unwrap()])
+            }
+            None => RedoWhat::Newest { below: None },
+        };
+        let result = self.engine.redo(&what, &options(Manner::Refuse, true));
         let roots = chosen.map_or(undone, |index| vec![index]);
         self.follow(result, &roots, Way::Again, Manner::Refuse)
     }
@@ -333,7 +330,8 @@ impl Run {
             }
             Err(
                 EngineError::Plan(_)
-                | EngineError::NeedsCommitted(_)
+                | EngineError::NeedsWord(_)
+                | EngineError::NothingToRedo { .. }
                 | EngineError::TaskEnded { .. },
             ) => self.unchanged(&now, "an undo that was not possible"),
             Err(error) => Err(format!("an undo failed: {error:?}")),
@@ -420,14 +418,15 @@ impl Run {
     fn end(&mut self, story: &Story, first: &Snapshot) -> Result<(), String> {
         self.task = None;
         loop {
-            let result = self
-                .engine
-                .undo(&UndoWhat::Newest, options(Manner::Refuse, true));
+            let result = self.engine.undo(
+                &UndoWhat::Newest { below: None },
+                &options(Manner::Refuse, true),
+            );
             if let Err(EngineError::Plan(_)) = result {
                 break;
             }
             let before = self.oracle.ops.iter().filter(|op| op.is_in_effect).count();
-            let roots = self.roots(&UndoWhat::Newest);
+            let roots = self.roots(&UndoWhat::Newest { below: None });
             self.follow(result, &roots, Way::Back, Manner::Refuse)?;
             if before == self.oracle.ops.iter().filter(|op| op.is_in_effect).count() {
                 break; // a conflict stands in the way, and was found to be one
@@ -454,6 +453,14 @@ impl Run {
             return Err("the store cannot be checked".to_owned());
         };
         if !report.findings.is_empty() {
+            if std::env::var_os("BACKOUT_MODEL_DEBUG").is_some() {
+                for op in self.engine.store().operations(&Filter::default()).unwrap() {
+                    eprintln!(
+                        "{} {} {} {:?} undoes {:?} group {:?} {:#?}",
+                        op.id, op.verb, op.status, op.summary, op.undoes, op.group, op.targets
+                    );
+                }
+            }
             return Err(format!("the store is not whole: {:?}", report.findings));
         }
         let stuck =

@@ -163,6 +163,10 @@ impl World {
             Status::Armed => return,
             Status::Applied => vec![applied],
             Status::Committed => vec![applied, commit],
+            Status::Interrupted => vec![Event::Interrupted {
+                id,
+                completion: Completion::default(),
+            }],
             Status::Aborted => vec![abort(vec![])],
             Status::InDoubt => vec![abort(outcomes(doubt))],
             Status::Undone => vec![
@@ -172,6 +176,7 @@ impl World {
                     id,
                     by: id,
                     outcomes: vec![],
+                    is_partial: false,
                 },
             ],
             Status::Failed => vec![
@@ -192,7 +197,9 @@ impl World {
             started,
             ..this_process()
         };
-        self.store.lease(id(number), &[node(path)], &owner).unwrap();
+        self.store
+            .lease(id(number), &[node(path)], &owner, &[])
+            .unwrap();
     }
 
     pub(crate) fn stash(&self, number: u64, bytes: &[u8]) -> Digest {
@@ -263,6 +270,7 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
         targets: paths.iter().map(|path| node(path)).collect(),
         depends_on: vec![],
         undoes: None,
+        with: None,
         group: None,
         notes: vec![],
         command: None,

@@ -109,9 +109,19 @@ pub(crate) fn put_slot(
         .and_then(|mut statement| statement.execute(values))
         .map_err(|error| store.named(error))?;
     if added == 1 {
-        add_stored(store, transaction, Kept::Slots, bytes.unwrap_or(0))?;
+        return add_stored(store, transaction, Kept::Slots, bytes.unwrap_or(0));
     }
-    Ok(())
+    // An undo is about to take it out, or a redo to put it back: it is measured anew.
+    let place = params![slot.depot.as_bytes(), slot.name];
+    let known: i64 = transaction
+        .prepare_cached("SELECT coalesce(bytes, 0) FROM slot WHERE depot = ?1 AND name = ?2")
+        .and_then(|mut statement| statement.query_row(place, |row| row.get(0)))
+        .map_err(|error| store.named(error))?;
+    transaction
+        .prepare_cached("UPDATE slot SET bytes = NULL WHERE depot = ?1 AND name = ?2")
+        .and_then(|mut statement| statement.execute(place))
+        .map_err(|error| store.named(error))?;
+    add_stored(store, transaction, Kept::Slots, -known)
 }
 
 fn file_bytes(path: &Path) -> Option<i64> {

@@ -1,7 +1,10 @@
 //! Choosing the operations whose images go, and letting them go with a record of it.
 //!
-//! An operation and the redo that brought it back are one: undoing it again takes the redo's recipe. They go
+//! An operation and the redos that brought its targets back are one: undoing it again takes the redos' recipes. They go
 //! together, when the younger of them is due.
+//!
+//! The clock may have gone back. An operation is at least as young as everything that was armed before it, whatever the
+//! clock said.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,9 +29,11 @@ const EXPIRED_AT_ONCE_MAX: usize = 500;
 struct Finished {
     id: i64,
     status: Status,
+    /// When it was finished, as the clock said.
+    finished: i64,
+    /// The same, but never before what was armed earlier.
     at: i64,
     lsn: i64,
-    redone_by: Option<i64>,
 }
 
 /// Operations that go together.
@@ -160,9 +165,9 @@ impl Store {
         let all = self.retained(transaction)?;
         let ids: HashSet<i64> = all.iter().map(|operation| operation.id).collect();
         let mut sets = Sets::default();
-        for operation in &all {
-            if let Some(redo) = operation.redone_by.filter(|redo| ids.contains(redo)) {
-                sets.join(operation.id, redo);
+        for (operation, holder) in self.holders(transaction)? {
+            if ids.contains(&operation) && ids.contains(&holder) {
+                sets.join(operation, holder);
             }
         }
         let mut grouped: HashMap<i64, Vec<Finished>> = HashMap::new();
@@ -220,8 +225,8 @@ impl Store {
         Ok(false)
     }
 
-    /// Tells whether nothing happened to a group since the plan was made. Every change of status changes
-    /// the moment an operation finished.
+    /// Tells whether nothing happened to a group since the plan was made. Whatever happens to an operation changes the
+    /// moment it finished.
     fn is_as_planned(
         &self,
         transaction: &Transaction<'_>,
@@ -229,24 +234,16 @@ impl Store {
         leases: &Leases,
     ) -> Result<bool, StorageError> {
         let mut statement = transaction
-            .prepare_cached(
-                "SELECT status, finished, redone_by FROM operation WHERE id = ?1 AND retained = 1",
-            )
+            .prepare_cached("SELECT status, finished FROM operation WHERE id = ?1 AND retained = 1")
             .map_err(|error| self.named(error))?;
         for member in &group.members {
             let now = statement
                 .query_row([member.id], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?))
+                    Ok((row.get::<_, String>(0)?, row.get(1)?))
                 })
                 .optional()
                 .map_err(|error| self.named(error))?;
-            if now
-                != Some((
-                    member.status.as_str().to_owned(),
-                    member.at,
-                    member.redone_by,
-                ))
-            {
+            if now != Some((member.status.as_str().to_owned(), member.finished)) {
                 return Ok(false);
             }
         }
@@ -256,26 +253,40 @@ impl Store {
     fn retained(&self, transaction: &Transaction<'_>) -> Result<Vec<Finished>, StorageError> {
         let named = |error| self.named(error);
         let mut statement = transaction
-            .prepare(
-                "SELECT id, status, finished, redone_by, lsn FROM operation WHERE retained = 1",
-            )
+            .prepare("SELECT id, status, finished, lsn, at, retained FROM operation ORDER BY lsn")
+            .map_err(named)?;
+        let mut rows = statement.query([]).map_err(named)?;
+        let mut latest = i64::MIN;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next().map_err(named)? {
+            let status: String = row.get(1).map_err(named)?;
+            // A word that nobody knows is not finished: it stays.
+            let known = Status::ALL
+                .into_iter()
+                .find(|known| known.as_str() == status);
+            let finished: i64 = row.get(2).map_err(named)?;
+            latest = latest.max(row.get(4).map_err(named)?);
+            if row.get(5).map_err(named)? {
+                all.push(Finished {
+                    id: row.get(0).map_err(named)?,
+                    status: known.unwrap_or(Status::InDoubt),
+                    finished,
+                    at: finished.max(latest),
+                    lsn: row.get(3).map_err(named)?,
+                });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Lists which operation's targets are taken back by which redo's recipe.
+    fn holders(&self, transaction: &Transaction<'_>) -> Result<Vec<(i64, i64)>, StorageError> {
+        let named = |error| self.named(error);
+        let mut statement = transaction
+            .prepare("SELECT DISTINCT operation, held_by FROM target WHERE held_by IS NOT NULL")
             .map_err(named)?;
         let rows = statement
-            .query_map([], |row| {
-                let status: String = row.get(1)?;
-                // A word that nobody knows is not finished: it stays.
-                let known = Status::ALL
-                    .into_iter()
-                    .find(|known| known.as_str() == status);
-                let status = known.unwrap_or(Status::InDoubt);
-                Ok(Finished {
-                    id: row.get(0)?,
-                    status,
-                    at: row.get(2)?,
-                    redone_by: row.get(3)?,
-                    lsn: row.get(4)?,
-                })
-            })
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
             .map_err(named)?;
         rows.map(|row| row.map_err(named)).collect()
     }
@@ -317,9 +328,12 @@ impl Store {
 const fn is_finished(status: Status) -> bool {
     match status {
         Status::Committed | Status::Aborted | Status::Undone | Status::Refused => true,
-        Status::Staged | Status::Armed | Status::Applied | Status::InDoubt | Status::Failed => {
-            false
-        }
+        Status::Staged
+        | Status::Armed
+        | Status::Applied
+        | Status::Interrupted
+        | Status::InDoubt
+        | Status::Failed => false,
     }
 }
 

@@ -73,7 +73,7 @@ impl Store {
         transaction: &Transaction<'_>,
     ) -> Result<HashSet<i64>, StorageError> {
         let sql = "SELECT id FROM operation
-                   WHERE status IN ('armed', 'applied', 'in-doubt', 'failed')";
+                   WHERE status IN ('armed', 'applied', 'interrupted', 'in-doubt', 'failed')";
         Ok(self.operation_ids(transaction, sql)?.into_iter().collect())
     }
 

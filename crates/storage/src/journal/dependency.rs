@@ -17,7 +17,8 @@ use crate::{StorageError, Store};
 const ON_PATH: &str = "
 SELECT operation.id, target.reach, operation.undoes IS NOT NULL FROM target
 JOIN operation ON operation.id = target.operation
-WHERE target.path = ?1 AND operation.status IN ('armed', 'applied', 'committed', 'in-doubt', 'failed')
+WHERE target.path = ?1 AND target.undone_by IS NULL
+  AND operation.status IN ('armed', 'applied', 'committed', 'interrupted', 'in-doubt', 'failed')
 ORDER BY target.lsn DESC";
 
 /// The names below a directory that somebody wrote.

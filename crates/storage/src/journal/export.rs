@@ -86,9 +86,9 @@ impl Store {
             .query_row(
                 "SELECT min(record.lsn) FROM record
                  LEFT JOIN operation ON operation.id = record.operation
-                 WHERE record.at >= ?1 OR operation.retained = 1
-                    OR operation.status IN ('armed', 'applied', 'in-doubt', 'failed')
-                    OR operation.finished >= ?1",
+                 WHERE record.at > ?1 OR operation.retained = 1
+                    OR operation.status IN ('armed', 'applied', 'interrupted', 'in-doubt', 'failed')
+                    OR operation.finished > ?1",
                 [before],
                 |row| row.get(0),
             )

@@ -35,12 +35,14 @@ pub enum Lease {
 }
 
 impl Store {
-    /// Tries to take all `targets` for `operation`; takes none if one of them is held.
+    /// Tries to take all `targets` for `operation`; takes none if one of them is held. What those of `instead_of` hold is
+    /// not in the way: who recovers operations works in their place.
     pub fn lease(
         &self,
         operation: OperationId,
         targets: &[Target],
         owner: &Owner,
+        instead_of: &[OperationId],
     ) -> Result<Lease, StorageError> {
         self.write(Durability::Process, |transaction| {
             for held in self.leases_in(transaction)? {
@@ -48,7 +50,7 @@ impl Store {
                 else {
                     continue;
                 };
-                if held.by == operation {
+                if held.by == operation || instead_of.contains(&held.by) {
                     continue;
                 }
                 if owner::is_alive(&held.owner) {
@@ -106,7 +108,7 @@ impl Store {
             let claimed = transaction
                 .prepare_cached(
                     "UPDATE operation SET owner = ?3 WHERE id = ?1 AND owner = ?2
-                     AND status IN ('armed', 'in-doubt')",
+                     AND status IN ('armed', 'in-doubt', 'interrupted')",
                 )
                 .and_then(|mut s| s.execute(params![id_to_sql(operation.id), was, is]))
                 .map_err(|error| self.named(error))?;

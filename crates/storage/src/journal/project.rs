@@ -5,9 +5,9 @@
 //! may be missing after a repair, and then the later one is believed.
 
 use backout_model::{
-    AgentId, Captured, Checkpoint, Decision, Dependency, Digest, Event, Intent, Lsn, Operation,
-    OperationId, Recipe, Refusal, Repair, Status, Strategy, Target, TargetOutcome, TaskId,
-    TaskStatus, Timestamp,
+    AgentId, Captured, Checkpoint, Completion, Decision, Dependency, Digest, Event, Intent, Lsn,
+    Operation, OperationId, Recipe, Refusal, Repair, Standing, Status, Strategy, Target,
+    TargetOutcome, TaskId, TaskStatus, Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -45,13 +45,13 @@ pub(crate) fn project(
         }
         Event::Captured(captured) => projection.captured(lsn, captured),
         Event::Applied { id, completion } => {
-            let bytes = serde_json::to_vec(completion)
-                .map_err(|cause| contradiction("a completion", &cause))?;
-            projection.execute(
-                "UPDATE operation SET completion = ?2 WHERE id = ?1",
-                params![id_to_sql(*id), bytes],
-            )?;
+            projection.complete(*id, completion)?;
             projection.status(*id, Status::Applied)?;
+            projection.release(*id)
+        }
+        Event::Interrupted { id, completion } => {
+            projection.complete(*id, completion)?;
+            projection.status(*id, Status::Interrupted)?;
             projection.release(*id)
         }
         Event::Commit { id } => projection.status(*id, Status::Committed),
@@ -64,8 +64,13 @@ pub(crate) fn project(
             projection.status(*id, next)?;
             projection.release(*id)
         }
-        Event::Undone { id, by, outcomes } => projection.undone(*id, *by, outcomes),
-        Event::Redone { id, by } => projection.redone(*id, *by),
+        Event::Undone {
+            id,
+            by,
+            outcomes,
+            is_partial,
+        } => projection.undone(*id, *by, outcomes, *is_partial),
+        Event::Redone { id, by, targets } => projection.redone(lsn, *id, *by, targets.as_deref()),
         Event::UndoFailed { id, .. } => projection.status(*id, Status::Failed),
         Event::TaskBegin { task, agent, owner } => {
             let owner = owner.as_ref().map(to_json).transpose()?;
@@ -108,10 +113,21 @@ impl Projection<'_, '_> {
         self.store.release_in(self.transaction, id)
     }
 
+    /// Notes what only the effect could tell.
+    fn complete(&self, id: OperationId, completion: &Completion) -> Result<(), StorageError> {
+        let bytes = serde_json::to_vec(completion)
+            .map_err(|cause| contradiction("a completion", &cause))?;
+        self.execute(
+            "UPDATE operation SET completion = ?2 WHERE id = ?1",
+            params![id_to_sql(id), bytes],
+        )
+    }
+
     fn intent(&self, lsn: Lsn, intent: &Intent) -> Result<(), StorageError> {
         let operation = Operation {
             id: intent.id,
             lsn,
+            place: lsn,
             at: self.now,
             verb: intent.verb,
             summary: intent.summary.clone(),
@@ -120,12 +136,10 @@ impl Projection<'_, '_> {
             task: intent.task.clone(),
             owner: intent.owner.clone(),
             decision: intent.decision.clone(),
-            targets: intent.targets.clone(),
+            targets: standing(&intent.targets),
             depends_on: intent.depends_on.clone(),
             undoes: intent.undoes,
             group: intent.group,
-            undone_by: None,
-            redone_by: None,
             retained: true,
             notes: intent.notes.clone(),
         };
@@ -147,7 +161,7 @@ impl Projection<'_, '_> {
     /// A command's place is where it ended: what was written meanwhile came before its end.
     fn captured(&self, lsn: Lsn, captured: &Captured) -> Result<(), StorageError> {
         self.execute(
-            "UPDATE operation SET lsn = ?2, notes = ?3 WHERE id = ?1",
+            "UPDATE operation SET lsn = ?2, place = ?2, notes = ?3 WHERE id = ?1",
             params![
                 id_to_sql(captured.id),
                 lsn_to_sql(lsn),
@@ -199,8 +213,8 @@ impl Projection<'_, '_> {
             .transaction
             .prepare_cached(
                 "INSERT INTO operation (id, lsn, at, verb, summary, status, agent, task, owner, decision,
-                     notes, undoes, undo_group, retained, finished)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                     notes, undoes, undo_group, retained, finished, place)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?2)",
             )
             .and_then(|mut statement| statement.execute(values));
         match inserted {
@@ -211,11 +225,17 @@ impl Projection<'_, '_> {
             }
             result => result.map_err(|error| self.store.named(error))?,
         };
-        self.targets(lsn, operation.id, &operation.targets)?;
+        let targets = operation.targets.iter().map(|standing| &standing.target);
+        self.targets(lsn, operation.id, targets)?;
         self.edges(operation.id, &operation.depends_on)
     }
 
-    fn targets(&self, lsn: Lsn, id: OperationId, targets: &[Target]) -> Result<(), StorageError> {
+    fn targets<'t>(
+        &self,
+        lsn: Lsn,
+        id: OperationId,
+        targets: impl IntoIterator<Item = &'t Target>,
+    ) -> Result<(), StorageError> {
         let id = id_to_sql(id);
         for target in targets {
             self.execute(
@@ -254,6 +274,11 @@ impl Projection<'_, '_> {
     }
 
     fn status_of(&self, id: OperationId) -> Result<Status, StorageError> {
+        let found = self.status_found(id)?;
+        found.ok_or_else(|| contradiction(&format!("operation {id}"), &"it was never armed"))
+    }
+
+    fn status_found(&self, id: OperationId) -> Result<Option<Status>, StorageError> {
         let at = format!("operation {id}");
         let found = self
             .transaction
@@ -264,8 +289,7 @@ impl Projection<'_, '_> {
                     .optional()
             })
             .map_err(|error| self.store.named(error))?;
-        let status = found.ok_or_else(|| contradiction(&at, &"it was never armed"))?;
-        word(&at, &status)
+        found.map(|status| word(&at, &status)).transpose()
     }
 
     fn undone(
@@ -273,19 +297,111 @@ impl Projection<'_, '_> {
         id: OperationId,
         by: OperationId,
         outcomes: &[TargetOutcome],
+        is_partial: bool,
     ) -> Result<(), StorageError> {
-        if !all_settled(outcomes) {
+        if !is_partial && !all_settled(outcomes) {
             return self.status(id, Status::Failed);
+        }
+        if is_partial {
+            let settled = outcomes.iter().filter(|outcome| outcome.kind.is_settled());
+            for outcome in settled {
+                self.execute(
+                    "UPDATE target SET undone_by = ?3 WHERE operation = ?1 AND path = ?2 AND undone_by IS NULL",
+                    params![id_to_sql(id), outcome.target.path().as_bytes(), id_to_sql(by)],
+                )?;
+            }
+        } else {
+            self.execute(
+                "UPDATE target SET undone_by = ?2 WHERE operation = ?1 AND undone_by IS NULL",
+                params![id_to_sql(id), id_to_sql(by)],
+            )?;
+        }
+        self.end_redos(id, by)?;
+        self.release(id)?;
+        if self.has_targets_in_effect(id)? {
+            return self.touch(id);
         }
         self.status(id, Status::Undone)?;
         self.execute(
             "UPDATE operation SET undone_by = ?2, redone_by = NULL WHERE id = ?1",
             params![id_to_sql(id), id_to_sql(by)],
+        )?;
+        self.roll_task_back_again(id)
+    }
+
+    /// A redo holds as long as what it brought back does.
+    fn end_redos(&self, id: OperationId, by: OperationId) -> Result<(), StorageError> {
+        let named = |error| self.store.named(error);
+        let mut statement = self
+            .transaction
+            .prepare_cached(
+                "SELECT redo.id FROM operation AS undo JOIN operation AS redo ON redo.undoes = undo.id
+                 WHERE undo.undoes = ?1 AND redo.verb = 'redo' AND redo.status = 'committed'",
+            )
+            .map_err(named)?;
+        let redos = statement
+            .query_map([id_to_sql(id)], |row| row.get::<_, i64>(0))
+            .map_err(named)?;
+        let redos: Vec<i64> = redos.collect::<rusqlite::Result<_>>().map_err(named)?;
+        for redo in redos {
+            self.execute(
+                "UPDATE target SET undone_by = ?3 WHERE operation = ?2 AND undone_by IS NULL
+                   AND NOT EXISTS (SELECT 1 FROM target AS back
+                       WHERE back.operation = ?1 AND back.undone_by IS NULL
+                         AND (back.path = target.path
+                           OR (back.path > CAST(target.path || '/' AS BLOB)
+                             AND back.path < CAST(target.path || '0' AS BLOB))))",
+                params![id_to_sql(id), redo, id_to_sql(by)],
+            )?;
+            let redo = super::rows::id_from_sql(redo);
+            if !self.has_targets_in_effect(redo)? {
+                self.status(redo, Status::Undone)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_targets_in_effect(&self, id: OperationId) -> Result<bool, StorageError> {
+        self.transaction
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM target WHERE operation = ?1 AND undone_by IS NULL)",
+            )
+            .and_then(|mut statement| statement.query_row([id_to_sql(id)], |row| row.get(0)))
+            .map_err(|error| self.store.named(error))
+    }
+
+    /// Notes that something happened to an operation whose status stays.
+    fn touch(&self, id: OperationId) -> Result<(), StorageError> {
+        self.execute(
+            "UPDATE operation SET finished = ?2 WHERE id = ?1",
+            params![id_to_sql(id), self.now.0],
         )
     }
 
-    /// An operation that came back is kept, or waits for its task again if that is still open.
-    fn redone(&self, id: OperationId, by: OperationId) -> Result<(), StorageError> {
+    /// An operation that came back is kept, or waits for its task again if that is, or is again, open.
+    fn redone(
+        &self,
+        lsn: Lsn,
+        id: OperationId,
+        by: OperationId,
+        targets: Option<&[Standing]>,
+    ) -> Result<(), StorageError> {
+        match targets {
+            None => self.execute(
+                "UPDATE target SET undone_by = NULL, held_by = ?2 WHERE operation = ?1",
+                params![id_to_sql(id), id_to_sql(by)],
+            )?,
+            Some(targets) => {
+                for standing in targets {
+                    self.bring_back(id, by, standing)?;
+                }
+            }
+        }
+        self.execute(
+            "UPDATE task SET status = was WHERE status = 'rolled-back' AND was IS NOT NULL
+               AND id = (SELECT task FROM operation WHERE id = ?1)",
+            [id_to_sql(id)],
+        )?;
         let is_open: bool = self
             .transaction
             .prepare_cached(
@@ -294,24 +410,75 @@ impl Projection<'_, '_> {
             )
             .and_then(|mut statement| statement.query_row([id_to_sql(id)], |row| row.get(0)))
             .map_err(|error| self.store.named(error))?;
-        self.status(
-            id,
-            if is_open {
-                Status::Applied
-            } else {
-                Status::Committed
-            },
-        )?;
+        let next = if is_open {
+            Status::Applied
+        } else {
+            Status::Committed
+        };
+        match self.status_found(id)? {
+            Some(status) if status != Status::Undone => self.touch(id)?,
+            _ => self.status(id, next)?,
+        }
         self.execute(
-            "UPDATE operation SET undone_by = NULL, redone_by = ?2 WHERE id = ?1",
-            params![id_to_sql(id), id_to_sql(by)],
+            "UPDATE operation SET undone_by = NULL, redone_by = ?2, place = ?3 WHERE id = ?1",
+            params![id_to_sql(id), id_to_sql(by), lsn_to_sql(lsn)],
         )
     }
 
-    fn finish_task(&self, task: &str, status: TaskStatus) -> Result<(), StorageError> {
+    fn bring_back(
+        &self,
+        id: OperationId,
+        by: OperationId,
+        standing: &Standing,
+    ) -> Result<(), StorageError> {
+        let path = standing.target.path();
         self.execute(
-            "UPDATE task SET status = ?2 WHERE id = ?1",
-            params![task, status.as_str()],
+            "UPDATE target SET undone_by = NULL, held_by = ?3 WHERE operation = ?1 AND path = ?2",
+            params![
+                id_to_sql(id),
+                path.as_bytes(),
+                standing.held_by.map(id_to_sql)
+            ],
+        )?;
+        // An earlier redo that holds it again is in effect again.
+        let Some(holder) = standing.held_by.filter(|holder| *holder != by) else {
+            return Ok(());
+        };
+        for name in std::iter::once(path.clone()).chain(path.ancestors()) {
+            self.execute(
+                "UPDATE target SET undone_by = NULL WHERE operation = ?1 AND path = ?2
+                   AND (?3 OR reach = 'tree')",
+                params![id_to_sql(holder), name.as_bytes(), name == *path],
+            )?;
+        }
+        match self.status_found(holder)? {
+            Some(Status::Undone) => self.status(holder, Status::Committed),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish_task(&self, task: &str, status: TaskStatus) -> Result<(), StorageError> {
+        let sql = match status {
+            // What it was is remembered: a redo makes it that again.
+            TaskStatus::RolledBack => {
+                "UPDATE task SET was = status, status = ?2 WHERE id = ?1 AND status <> ?2"
+            }
+            TaskStatus::Open | TaskStatus::Committed => "UPDATE task SET status = ?2 WHERE id = ?1",
+        };
+        self.execute(sql, params![task, status.as_str()])
+    }
+
+    /// A task that was rolled back once is rolled back again when nothing of it is left in effect.
+    fn roll_task_back_again(&self, id: OperationId) -> Result<(), StorageError> {
+        self.execute(
+            "UPDATE task SET was = status, status = 'rolled-back'
+             WHERE id = (SELECT task FROM operation WHERE id = ?1)
+               AND status <> 'rolled-back'
+               AND was IS NOT NULL
+               AND NOT EXISTS (SELECT 1 FROM operation AS other JOIN target ON target.operation = other.id
+                               WHERE other.task = task.id AND target.undone_by IS NULL
+                                 AND other.status IN ('armed', 'applied', 'committed', 'interrupted'))",
+            [id_to_sql(id)],
         )
     }
 
@@ -383,9 +550,21 @@ impl Projection<'_, '_> {
                     completion
                 ],
             )?;
+            self.execute(
+                "UPDATE target SET undone_by = ?2, held_by = ?3 WHERE operation = ?1",
+                params![
+                    id_to_sql(assumed.id),
+                    assumed.undone_by.map(id_to_sql),
+                    assumed.redone_by.map(id_to_sql)
+                ],
+            )?;
         }
         Ok(())
     }
+}
+
+fn standing(targets: &[Target]) -> Vec<Standing> {
+    targets.iter().cloned().map(Standing::new).collect()
 }
 
 fn all_settled(outcomes: &[TargetOutcome]) -> bool {
@@ -397,6 +576,7 @@ fn refused(refusal: &Refusal, now: Timestamp) -> Operation {
     Operation {
         id: refusal.id,
         lsn: Lsn(0),
+        place: Lsn(0),
         at: now,
         verb: refusal.verb,
         summary: refusal.summary.clone(),
@@ -409,12 +589,10 @@ fn refused(refusal: &Refusal, now: Timestamp) -> Operation {
             fallback: None,
             reason: refusal.why.clone(),
         },
-        targets: refusal.targets.clone(),
+        targets: standing(&refusal.targets),
         depends_on: vec![],
         undoes: None,
         group: None,
-        undone_by: None,
-        redone_by: None,
         retained: false,
         notes: vec![],
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use backout_model::{
-    AgentId, Checkpoint, CheckpointName, Completion, Digest, DriverKind, Effect, JsonText, Lsn,
-    Operation, OperationId, Owner, Recipe, Record, RecordError, Slot, TargetPath, Task, TaskId,
-    Timestamp,
+    AgentId, Checkpoint, CheckpointName, Completion, Digest, DriverKind, Effect, Event, Intent,
+    JsonText, Lsn, OnFailure, Operation, OperationId, Owner, Recipe, Record, RecordError, Slot,
+    TargetOutcome, TargetPath, Task, TaskId, Timestamp,
 };
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Params, Transaction, params};
@@ -32,8 +32,10 @@ pub struct Filter {
     pub path: Option<TargetPath>,
     /// Only the undos of one plan.
     pub group: Option<OperationId>,
-    /// Only those with a place after this one.
+    /// Only those that are in the journal after this place.
     pub after: Option<Lsn>,
+    /// Only those that were done, or brought back, after this place.
+    pub placed_after: Option<Lsn>,
     /// At most this many.
     pub limit: Option<usize>,
 }
@@ -94,7 +96,8 @@ impl Store {
     pub fn armed(&self) -> Result<Vec<Operation>, StorageError> {
         // The status list repeats the partial index, so that only unfinished rows are visited.
         self.operations_where(
-            "status IN ('armed', 'in-doubt', 'failed') AND status = 'armed' ORDER BY lsn DESC",
+            "status IN ('armed', 'in-doubt', 'failed', 'interrupted') AND status = 'armed'
+             ORDER BY lsn DESC",
             [],
         )
     }
@@ -102,7 +105,8 @@ impl Store {
     /// Lists operations that somebody has to look at, newest first.
     pub fn stuck(&self) -> Result<Vec<Operation>, StorageError> {
         self.operations_where(
-            "status IN ('armed', 'in-doubt', 'failed') AND status <> 'armed' ORDER BY lsn DESC",
+            "status IN ('armed', 'in-doubt', 'failed', 'interrupted') AND status <> 'armed'
+             ORDER BY lsn DESC",
             [],
         )
     }
@@ -114,7 +118,8 @@ impl Store {
             let mut neighbours = transaction
                 .prepare_cached(
                     "SELECT dependency FROM edge WHERE dependent = ?1
-                     UNION SELECT dependent FROM edge WHERE dependency = ?1",
+                     UNION SELECT dependent FROM edge WHERE dependency = ?1
+                     UNION SELECT held_by FROM target WHERE operation = ?1 AND held_by IS NOT NULL",
                 )
                 .map_err(named)?;
             let mut found: BTreeSet<OperationId> = ids.iter().copied().collect();
@@ -168,6 +173,45 @@ impl Store {
         })
     }
 
+    /// Tells what becomes of what a command did if it is left alone.
+    pub fn on_failure(&self, id: OperationId) -> Result<OnFailure, StorageError> {
+        let started = self.first_intent(id)?.and_then(|intent| intent.command);
+        Ok(started.map(|start| start.on_failure).unwrap_or_default())
+    }
+
+    fn first_intent(&self, id: OperationId) -> Result<Option<Box<Intent>>, StorageError> {
+        let found = self.records_where(
+            "operation = ?1 AND kind = 'intent' ORDER BY lsn LIMIT 1",
+            [id_to_sql(id)],
+        )?;
+        Ok(found.into_iter().find_map(|record| match record.event {
+            Event::Intent(intent) => Some(intent),
+            _ => None,
+        }))
+    }
+
+    /// Names the operation whose recipe an undo or a redo carried out, if that was not the one that it took back.
+    pub fn undone_with(&self, undo: OperationId) -> Result<Option<OperationId>, StorageError> {
+        Ok(self.first_intent(undo)?.and_then(|intent| intent.with))
+    }
+
+    /// Gives what became of each target of an operation when an undo took it back.
+    pub fn outcomes_of(
+        &self,
+        id: OperationId,
+        undo: OperationId,
+    ) -> Result<Vec<TargetOutcome>, StorageError> {
+        let found = self.records_where(
+            "operation = ?1 AND kind = 'undone' ORDER BY lsn DESC",
+            [id_to_sql(id)],
+        )?;
+        let outcomes = found.into_iter().find_map(|record| match record.event {
+            Event::Undone { by, outcomes, .. } if by == undo => Some(outcomes),
+            _ => None,
+        });
+        Ok(outcomes.unwrap_or_default())
+    }
+
     fn intent(&self, id: OperationId) -> Result<(StoredIntent, Option<Completion>), StorageError> {
         self.read(|transaction| {
             let at = format!("operation {id}");
@@ -212,6 +256,46 @@ impl Store {
             "lsn > ?1 ORDER BY lsn LIMIT ?2",
             params![lsn_to_sql(lsn), limit],
         )
+    }
+
+    /// Finds another operation in effect that did something to a path after a place in the journal.
+    pub fn done_since(
+        &self,
+        path: &TargetPath,
+        place: Lsn,
+        except: OperationId,
+    ) -> Result<Option<OperationId>, StorageError> {
+        self.read(|transaction| {
+            let found = transaction
+                .prepare_cached(
+                    "SELECT operation.id FROM target JOIN operation ON operation.id = target.operation
+                     WHERE target.path = ?1 AND target.undone_by IS NULL AND operation.id <> ?3
+                       AND operation.undoes IS NULL AND operation.place > ?2
+                       AND operation.status IN ('applied', 'committed', 'interrupted')
+                     ORDER BY operation.place DESC LIMIT 1",
+                )
+                .and_then(|mut statement| {
+                    let values = params![path.as_bytes(), lsn_to_sql(place), id_to_sql(except)];
+                    statement.query_row(values, |row| row.get(0)).optional()
+                })
+                .map_err(|error| self.named(error))?;
+            Ok(found.map(id_from_sql))
+        })
+    }
+
+    /// Tells when a record was written; the beginning of time if it is not in the journal any more.
+    pub fn moment_of(&self, lsn: Lsn) -> Result<Timestamp, StorageError> {
+        self.read(|transaction| {
+            let at = transaction
+                .prepare_cached("SELECT at FROM record WHERE lsn = ?1")
+                .and_then(|mut statement| {
+                    statement
+                        .query_row([lsn_to_sql(lsn)], |row| row.get(0))
+                        .optional()
+                })
+                .map_err(|error| self.named(error))?;
+            Ok(Timestamp(at.unwrap_or(i64::MIN)))
+        })
     }
 
     /// Counts how often the busiest of these paths was written since a moment, up to `limit`.
@@ -448,6 +532,9 @@ pub(super) fn condition_of(filter: &Filter) -> (String, Vec<Value>) {
     }
     if let Some(after) = filter.after {
         also("lsn > ?", &mut vec![lsn_to_sql(after).into()]);
+    }
+    if let Some(after) = filter.placed_after {
+        also("place > ?", &mut vec![lsn_to_sql(after).into()]);
     }
     let limit = filter
         .limit

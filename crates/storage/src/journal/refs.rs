@@ -1,6 +1,7 @@
 //! How people name operations: a short unique prefix of the id, `@` for the newest, `@-1` for the one before.
 //!
-//! `@` counts the agents' own operations; undos and redos have ids of their own and are named by them.
+//! `@` counts operations that changed something. Undos and redos have ids of their own and are named by them; writes that
+//! were refused or did not come to pass, and commands that changed nothing, are not counted.
 
 use std::str::FromStr;
 
@@ -97,7 +98,9 @@ impl Store {
         let found = self.read(|transaction| {
             transaction
                 .prepare_cached(
-                    "SELECT id FROM operation WHERE undoes IS NULL AND status <> 'refused'
+                    "SELECT id FROM operation
+                     WHERE undoes IS NULL AND status NOT IN ('refused', 'aborted')
+                       AND EXISTS (SELECT 1 FROM target WHERE target.operation = operation.id)
                      ORDER BY lsn DESC LIMIT 1 OFFSET ?1",
                 )
                 .and_then(|mut s| s.query_row([back], |row| row.get(0)).optional())

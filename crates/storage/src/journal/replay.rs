@@ -18,7 +18,7 @@ use crate::schema::CREATE;
 use crate::{StorageError, Store};
 
 /// What is compared of an operation; the first is its id.
-const OPERATION_COLUMNS: [&str; 17] = [
+const OPERATION_COLUMNS: [&str; 18] = [
     "id",
     "lsn",
     "at",
@@ -36,16 +36,22 @@ const OPERATION_COLUMNS: [&str; 17] = [
     "retained",
     "finished",
     "completion",
+    "place",
 ];
 
 /// The other tables: the name, the columns, which of them is an operation if one is, and whether a row that no record
 /// gives is damage. (Contents are put aside before their operation is armed; tasks and marks outlive records that were cut.)
 const OTHERS: [(&str, &str, bool, bool); 6] = [
-    ("target", "operation, path, lsn, reach", true, true),
+    (
+        "target",
+        "operation, path, lsn, reach, undone_by, held_by",
+        true,
+        true,
+    ),
     ("edge", "dependent, dependency, reason", true, true),
     ("reference", "operation, digest", true, false),
     ("slot", "operation, depot, name", true, false),
-    ("task", "id, status, began, agent, owner", false, false),
+    ("task", "id, status, began, agent, owner, was", false, false),
     ("checkpoint", "name, lsn, body", false, false),
 ];
 

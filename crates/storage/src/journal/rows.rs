@@ -1,8 +1,8 @@
 //! How model types become columns and come back.
 
 use backout_model::{
-    Completion, Dependency, DependencyReason, Digest, Lsn, Operation, OperationId, Reach, Status,
-    Target, TargetPath, Timestamp,
+    Completion, Dependency, DependencyReason, Digest, Lsn, Operation, OperationId, Reach, Standing,
+    Status, Target, TargetPath, Timestamp,
 };
 use rusqlite::{Row, Transaction};
 
@@ -68,7 +68,7 @@ pub(super) fn digest(at: &str, bytes: &[u8]) -> Result<Digest, StorageError> {
 
 /// The columns that [`operation`] reads, in its order.
 pub(super) const OPERATION_COLUMNS: &str = "id, lsn, at, verb, summary, status, agent, task, owner, \
-     decision, notes, undoes, undo_group, undone_by, redone_by, retained";
+     decision, notes, undoes, undo_group, retained, place";
 
 /// The columns of an operation, before its targets and edges are added.
 pub(super) struct OperationRow {
@@ -78,8 +78,9 @@ pub(super) struct OperationRow {
     texts: [String; 6],
     agent: Option<String>,
     task: Option<String>,
-    links: [Option<i64>; 4],
+    links: [Option<i64>; 2],
     retained: bool,
+    place: i64,
 }
 
 impl OperationRow {
@@ -98,8 +99,9 @@ impl OperationRow {
             ],
             agent: row.get(6)?,
             task: row.get(7)?,
-            links: [row.get(11)?, row.get(12)?, row.get(13)?, row.get(14)?],
-            retained: row.get(15)?,
+            links: [row.get(11)?, row.get(12)?],
+            retained: row.get(13)?,
+            place: row.get(14)?,
         })
     }
 }
@@ -113,12 +115,13 @@ pub(super) fn operation(
     let id = id_from_sql(row.id);
     let at = format!("operation {id}");
     let [verb, summary, status, owner, decision, notes] = row.texts;
-    let [undoes, group, undone_by, redone_by] = row.links.map(|link| link.map(id_from_sql));
+    let [undoes, group] = row.links.map(|link| link.map(id_from_sql));
     let parsed = |name: Option<String>| name.map(|name| word(&at, &name)).transpose();
     let task = row.task.map(|name| word(&at, &name)).transpose()?;
     Ok(Operation {
         id,
         lsn: lsn_from_sql(row.lsn),
+        place: lsn_from_sql(row.place),
         at: Timestamp(row.at),
         verb: word(&at, &verb)?,
         summary,
@@ -131,8 +134,6 @@ pub(super) fn operation(
         depends_on: edges_of(transaction, id, named)?,
         undoes,
         group,
-        undone_by,
-        redone_by,
         retained: row.retained,
         notes: from_json(&at, &notes)?,
     })
@@ -142,22 +143,28 @@ fn targets_of(
     transaction: &Transaction<'_>,
     id: OperationId,
     named: &dyn Fn(rusqlite::Error) -> StorageError,
-) -> Result<Vec<Target>, StorageError> {
+) -> Result<Vec<Standing>, StorageError> {
     let mut statement = transaction
-        .prepare_cached("SELECT path, reach FROM target WHERE operation = ?1 ORDER BY path")
+        .prepare_cached(
+            "SELECT path, reach, undone_by, held_by FROM target WHERE operation = ?1 ORDER BY path",
+        )
         .map_err(named)?;
     let rows = statement
         .query_map([id_to_sql(id)], |row| {
-            Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?))
+            let links: [Option<i64>; 2] = [row.get(2)?, row.get(3)?];
+            Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?, links))
         })
         .map_err(named)?;
     rows.map(|row| {
-        let (path, reach) = row.map_err(named)?;
+        let (path, reach, links) = row.map_err(named)?;
+        let [undone_by, held_by] = links.map(|link| link.map(id_from_sql));
         let at = format!("a target of operation {id}");
         let path = TargetPath::from_bytes(&path).map_err(|cause| contradiction(&at, &cause))?;
-        Ok(Target::Path {
-            path,
-            reach: word(&at, &reach)?,
+        let reach = word(&at, &reach)?;
+        Ok(Standing {
+            target: Target::Path { path, reach },
+            undone_by,
+            held_by,
         })
     })
     .collect()

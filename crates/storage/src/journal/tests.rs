@@ -108,6 +108,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         targets: targets.to_vec(),
         depends_on: vec![],
         undoes: None,
+        with: None,
         group: None,
         notes: vec![],
         command: None,
@@ -337,6 +338,7 @@ fn what_was_undone_is_no_dependency_and_what_it_hid_is_one_again() {
             id: id(2),
             by: id(3),
             outcomes: vec![],
+            is_partial: false,
         },
     ]);
     let depends = world.store.dependencies(&[node("/a")]).unwrap();
@@ -359,7 +361,10 @@ fn a_lease_keeps_others_off_overlapping_targets_only() {
         ..this_process()
     };
     let lease = |number, target: Target, owner: &Owner| {
-        world.store.lease(id(number), &[target], owner).unwrap()
+        world
+            .store
+            .lease(id(number), &[target], owner, &[])
+            .unwrap()
     };
     assert_eq!(lease(1, tree("/d"), &other), Lease::Taken);
     assert!(matches!(
@@ -378,21 +383,27 @@ fn a_lease_keeps_others_off_overlapping_targets_only() {
 #[test]
 fn a_dead_owners_lease_is_taken_over_unless_something_is_armed() {
     let world = World::new();
-    world.store.lease(id(1), &[node("/a")], &dead()).unwrap();
+    world
+        .store
+        .lease(id(1), &[node("/a")], &dead(), &[])
+        .unwrap();
     let taken = world
         .store
-        .lease(id(2), &[node("/a")], &this_process())
+        .lease(id(2), &[node("/a")], &this_process(), &[])
         .unwrap();
     assert_eq!(taken, Lease::Taken);
     let armed = Intent {
         owner: dead(),
         ..intent(3, &[node("/b")])
     };
-    world.store.lease(id(3), &[node("/b")], &dead()).unwrap();
+    world
+        .store
+        .lease(id(3), &[node("/b")], &dead(), &[])
+        .unwrap();
     world.append(vec![Event::Intent(Box::new(armed))]);
     let lease = world
         .store
-        .lease(id(4), &[node("/b")], &this_process())
+        .lease(id(4), &[node("/b")], &this_process(), &[])
         .unwrap();
     assert_eq!(lease, Lease::Abandoned { by: id(3) });
 }

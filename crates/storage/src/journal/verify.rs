@@ -247,8 +247,10 @@ impl Store {
             .prepare(
                 "SELECT slot.operation, slot.depot, slot.name FROM slot
                  JOIN operation ON operation.id = slot.operation
-                 WHERE operation.status IN ('applied', 'committed') AND operation.retained = 1
-                   AND operation.redone_by IS NULL
+                 WHERE operation.status IN ('applied', 'committed', 'interrupted')
+                   AND operation.retained = 1
+                   AND operation.id IN (SELECT coalesce(held_by, operation) FROM target
+                                        WHERE undone_by IS NULL)
                    AND operation.id NOT IN (SELECT undoes FROM operation
                                             WHERE undoes IS NOT NULL AND status = 'committed')",
             )
@@ -344,7 +346,8 @@ impl Store {
         let mut statement = replay
             .prepare(
                 "SELECT id, redone_by, retained, notes FROM operation
-                 WHERE status IN ('applied', 'committed', 'failed', 'in-doubt') AND undoes IS NULL
+                 WHERE status IN ('applied', 'committed', 'interrupted', 'failed', 'in-doubt')
+                   AND undoes IS NULL
                  ORDER BY lsn DESC",
             )
             .map_err(named)?;

@@ -286,7 +286,12 @@ const fn rank(status: Status) -> u8 {
         Status::Armed => 1,
         Status::Applied => 2,
         Status::Committed => 3,
-        Status::Aborted | Status::Undone | Status::InDoubt | Status::Failed | Status::Refused => 4,
+        Status::Interrupted
+        | Status::Aborted
+        | Status::Undone
+        | Status::InDoubt
+        | Status::Failed
+        | Status::Refused => 4,
     }
 }
 

@@ -116,24 +116,33 @@ pub(super) fn content(row: RawRow) -> Option<ContentRow> {
     })
 }
 
+/// Reads a row of the table of operations, by the places of its columns in every format so far.
 fn hint(row: &RawRow) -> Option<(OperationId, Hint)> {
-    let [
+    const STATUS: usize = 5;
+    const UNDONE_BY: usize = 13;
+    const REDONE_BY: usize = 14;
+    const COMPLETION: usize = 17;
+    let cell = |index: usize| row.cells.get(index);
+    let (
         Cell::Null,
         Cell::Integer(lsn),
         Cell::Integer(_),
         Cell::Text(_),
         Cell::Text(_),
         Cell::Text(status),
-        ..,
-        undone_by,
-        redone_by,
-        Cell::Integer(_),
-        Cell::Integer(_),
-        completion,
-    ] = row.cells.as_slice()
+    ) = (
+        cell(0)?,
+        cell(1)?,
+        cell(2)?,
+        cell(3)?,
+        cell(4)?,
+        cell(STATUS)?,
+    )
     else {
         return None;
     };
+    let (undone_by, redone_by) = (cell(UNDONE_BY)?, cell(REDONE_BY)?);
+    let completion = cell(COMPLETION)?;
     let id = |cell: &Cell| match cell {
         Cell::Integer(id) => Some(id_from_sql(*id)),
         Cell::Null | Cell::Blob(_) | Cell::Text(_) => None,

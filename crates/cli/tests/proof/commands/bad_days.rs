@@ -45,7 +45,7 @@ fn supervisor_of(front: u32) -> i32 {
 }
 
 #[test]
-fn a_supervisor_that_is_killed_leaves_nothing_behind() {
+fn what_a_command_did_whose_supervisor_was_killed_is_kept_and_can_be_taken_back() {
     let world = World::new().with_project();
     let before = world.tree();
     let script = "rm -rf src; echo x > app.toml; mv run.sh moved; touch ready
@@ -66,7 +66,11 @@ fn a_supervisor_that_is_killed_leaves_nothing_behind() {
     );
     assert!(!world.path("late").exists());
     assert_eq!(fs::read_to_string(world.scratch("said")).unwrap(), "");
-    world.ok(&["recover"]);
+    let after = world.tree();
+    let told = world.ok(&["recover"]);
+    assert!(told.contains("now interrupted"), "{told}");
+    assert!(world.tree() == after, "nothing vanishes by itself");
+    world.ok(&["undo"]);
     let now = world.tree();
     let (now, before) = (
         now.without_directory_times(),
@@ -119,9 +123,11 @@ fn backout_inside_of_a_command_works_outside_of_it() {
     assert_eq!(code, Some(0), "{told}");
     assert_eq!(world.read("piped"), "piped\n");
     assert!(!world.path("inner").exists());
-    // What was done inside are operations of their own; the command's own part goes by itself.
+    // What was done inside are operations of their own, and go with the command that did them.
     world.ok(&["undo", "@"]);
-    assert_eq!(world.read("nested"), "inside");
+    assert!(!world.path("nested").exists() && !world.path("piped").exists());
+    world.ok(&["redo"]);
+    assert_eq!(world.read("nested"), "insidemore\n");
     world.check_store();
 }
 
@@ -176,9 +182,21 @@ fn a_file_above_the_limit_is_never_silently_lost() {
     );
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("cannot be brought back"), "{told}");
-    world.ok(&["undo", "@"]);
+    // The undo says it as well, and does the rest when told to.
+    for arguments in [&["undo", "@", "--dry-run"][..], &["show", "@"]] {
+        let told = world.ok(arguments);
+        assert!(told.contains("cannot be brought back"), "{told}");
+    }
+    let told = world.fails(1, &["undo", "@"]);
+    assert!(
+        told.contains("was not kept") && world.path("other").exists(),
+        "{told}"
+    );
+    let told = world.fails(1, &["undo", "@", "--partial"]);
+    assert!(told.contains("was not kept"), "{told}");
     assert!(!world.path("other").exists());
     assert!(world.read("large").ends_with("x\n"), "said, and so it is");
+    assert!(world.ok(&["log"]).contains("in part undone"));
     // Without a terminal nobody can be asked.
     let (code, _) = run(
         &world,

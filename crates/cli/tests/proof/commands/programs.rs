@@ -377,7 +377,7 @@ fn apt_get_as_root() {
     assert!(removed.status.success(), "{}", said(&removed));
     assert!(!bare.exists());
     for (expected, is_there) in [(between, true), (before, false)] {
-        world.ok(&["undo", "--committed"]);
+        world.ok(&["undo", "--everywhere"]);
         assert_eq!(bare.exists(), is_there);
         for (now, then) in all().iter().zip(&expected) {
             assert!(now == then, "{}", now.difference(then));

@@ -64,6 +64,13 @@ fn story(seed: u64) -> Result<bool, String> {
     }
     let after = world.tree();
     let output = world.run(&["undo"]);
+    // A command that changed nothing, or only the time of a directory, is not on the stack.
+    let is_nothing = said(&output).contains("there is nothing to undo");
+    if is_nothing
+        && after.clone().without_directory_times() == before.clone().without_directory_times()
+    {
+        return Ok(false);
+    }
     if !output.status.success() {
         return Err(format!("undo: {}\n{script}", said(&output)));
     }

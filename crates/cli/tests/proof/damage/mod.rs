@@ -58,8 +58,8 @@ fn no_damage_is_accepted_silently() {
             .verify()
             .map_err(|error| format!("verify: {error:?}"))?;
         let is_named = !verified.findings.is_empty();
-        let everything = UndoWhat::Newest;
-        let _planned = engine.preview_undo(&everything, UndoOptions::default());
+        let everything = UndoWhat::Newest { below: None };
+        let _planned = engine.preview_undo(&everything, &UndoOptions::default());
         let mut failures = Vec::new();
         let mut is_said = false;
         if engine.recover(None).is_err() {

@@ -179,7 +179,7 @@ pub(crate) fn undo(engine: &Engine, id: OperationId) -> Result<UndoReport, Engin
         committed: true,
         ..UndoOptions::default()
     };
-    engine.undo(&what, options)
+    engine.undo(&what, &options)
 }
 
 fn lines(version: usize) -> String {

@@ -62,6 +62,10 @@ impl Run<'_> {
         let (dir, name) = (&place.dir, &place.name);
         match image {
             Image::Absent => Ok(None),
+            Image::Unkept { why, .. } => Err(FileError::NoWayToKeep {
+                path: stage.to_string(),
+                why: why.clone(),
+            }),
             Image::Directory { .. } => {
                 mkdirat(dir, name, Mode::from_raw_mode(0o700)).naming(&stage, "make")?;
                 self.done.push(Done::Made(index));

@@ -5,7 +5,7 @@
 //! B  swap     names change, each in one step: a free name is taken, a taken one exchanged for the new;
 //!             what is exchanged out is checked to be what was captured, else it goes straight back;
 //!             a file with several names that a command wrote into is written into (`rewrite.rs`)
-//! C  check    an undo reads back what it put in place
+//! C  check    a second look at every name: what is there is what was meant; an undo reads every byte back
 //! D  dispose  what was exchanged out moves into its slot or goes away
 //! E  settle   times of directories, then one sync per touched directory
 //! ```
@@ -14,6 +14,7 @@
 //! - If a step fails, [`reverse`] takes back what was done, newest first; temporary names never stay.
 //! - After a crash, [`tidy`] finds the temporary names by the recipe alone.
 
+mod check;
 mod make;
 mod reverse;
 mod rewrite;
@@ -25,7 +26,7 @@ pub(crate) mod tidy;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 
-use backout_model::{OperationId, TargetPath};
+use backout_model::{OperationId, TargetOutcome, TargetPath};
 
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, Image, Numbers, ParentTimes};
@@ -34,7 +35,6 @@ use super::sys::Node;
 use super::tools::Tools;
 
 pub(crate) use secure::secure;
-pub(crate) use swap::exchange;
 
 /// Above this many files one sync of the file system is cheaper than one of each file.
 pub(crate) const SINGLE_SYNCS_MAX: usize = 64;
@@ -78,10 +78,17 @@ impl Step {
 pub(crate) enum Purpose {
     /// An operation.
     Apply,
-    /// The undo of one: what is put in place is read back and checked.
+    /// The undo of one: what is put in place is read back whole.
     Undo,
-    /// Settling an unfinished one: like an undo, but its own earlier tries may have touched change times.
-    Recover,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Happened {
+    /// What only the effect could tell.
+    pub(crate) completion: FileCompletion,
+    /// Targets that somebody else changed between the second look and the end.
+    pub(crate) unlike: Vec<TargetOutcome>,
 }
 
 /// What has been done so far, in order.
@@ -128,6 +135,8 @@ struct Run<'a> {
     /// Inodes that a step has changed in place, and that other steps may know by another name.
     rewritten: Numbers,
     gaps: Vec<(TargetPath, String)>,
+    /// Per step, what the second look found; none if a later step has the last word.
+    found: Vec<Option<Node>>,
 }
 
 /// Makes the steps happen, or nothing.
@@ -137,7 +146,7 @@ pub(crate) fn run(
     steps: &[Step],
     parents: &[ParentTimes],
     purpose: Purpose,
-) -> Result<FileCompletion, FileError> {
+) -> Result<Happened, FileError> {
     let (stages, carried) = stage_paths(id, steps);
     let mut run = Run {
         tools,
@@ -152,6 +161,7 @@ pub(crate) fn run(
         shared: HashSet::new(),
         rewritten: Numbers::new(),
         gaps: Vec::new(),
+        found: Vec::new(),
     };
     // An undo has told how much there is when it began to judge.
     if purpose != Purpose::Undo {
@@ -160,9 +170,9 @@ pub(crate) fn run(
     let times = settle::times_of(parents);
     let all_times = run.times_of_all();
     match run.all(parents, &times) {
-        Ok(completion) => Ok(completion),
+        Ok(happened) => Ok(happened),
         Err(cause) if tools.is_abandoned() => Err(cause),
-        Err(cause) => Err(run.reverse(cause, &all_times)),
+        Err(cause) => Err(tools.going_back(|| run.reverse(cause, &all_times))),
     }
 }
 
@@ -171,15 +181,13 @@ impl Run<'_> {
         &mut self,
         parents: &[ParentTimes],
         times: &[Option<super::recipe::Times>],
-    ) -> Result<FileCompletion, FileError> {
+    ) -> Result<Happened, FileError> {
         self.make_all()?;
         for index in 0..self.steps.len() {
             self.swap(index)?;
             self.tools.progress.advance(1);
         }
-        if self.purpose != Purpose::Apply {
-            self.check_all()?;
-        }
+        self.check_all()?;
         self.dispose_all()?;
         self.settle_times(parents, times)?;
         self.sync_all()?;
@@ -191,8 +199,8 @@ impl Run<'_> {
         match (self.purpose, of_file) {
             (Purpose::Apply, true) => "stage.file",
             (Purpose::Apply, false) => "apply.dir",
-            (Purpose::Undo | Purpose::Recover, true) => "undo.file",
-            (Purpose::Undo | Purpose::Recover, false) => "undo.dir",
+            (Purpose::Undo, true) => "undo.file",
+            (Purpose::Undo, false) => "undo.dir",
         }
     }
 

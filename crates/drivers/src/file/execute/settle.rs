@@ -1,11 +1,11 @@
-//! Phases C and E: reading back, times, syncs, and what only the effect could tell.
+//! Phase E: times, syncs, and what only the effect could tell.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use backout_model::TargetPath;
 
-use super::{Run, SINGLE_SYNCS_MAX};
+use super::{Happened, Run, SINGLE_SYNCS_MAX};
 use crate::file::compare::{BELIEVED_BYTES_MIN, Current};
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, FileCompletion, Identity, Image, ParentTimes, Times};
@@ -15,31 +15,6 @@ use crate::file::sys::{Dir, meta};
 const TICK: Duration = Duration::from_millis(10);
 
 impl Run<'_> {
-    /// Reads back what an undo put in place.
-    pub(super) fn check_all(&self) -> Result<(), FileError> {
-        for step in self.steps {
-            let Change::Set { path, after, .. } = &step.change else {
-                continue;
-            };
-            let current = Current::at(path)?;
-            let is_compared = match after {
-                Image::File { .. } | Image::Symlink { .. } => true,
-                Image::Kept { identity, .. } => !self.rewritten.contains(&identity.ino),
-                _ => false,
-            };
-            if is_compared
-                && let Some(why) = current.differs(&as_shared(&current, after)?, None)?
-                && !self.gaps.iter().any(|(other, _)| other == path)
-            {
-                return Err(FileError::Damaged {
-                    path: path.to_string(),
-                    why,
-                });
-            }
-        }
-        self.tools.reach("file.checked")
-    }
-
     /// Reads the times of every directory that a step may touch, for the case that it fails.
     pub(super) fn times_of_all(&self) -> Vec<(TargetPath, Times)> {
         let mut paths = BTreeSet::new();
@@ -108,33 +83,26 @@ impl Run<'_> {
     }
 
     /// Tells what the effect left behind.
-    pub(super) fn complete(&self, parents: &[ParentTimes]) -> Result<FileCompletion, FileError> {
-        let mut identities = Vec::with_capacity(self.steps.len());
+    pub(super) fn complete(&self, parents: &[ParentTimes]) -> Result<Happened, FileError> {
+        let mut nodes = Vec::with_capacity(self.steps.len());
         for step in self.steps {
-            let node = Current::at(step.change.path())?.node;
-            identities.push(node.map(|node| node.identity));
+            nodes.push(Current::at(step.change.path())?.node);
         }
+        let unlike = self.unlike(&nodes);
+        let identities: Vec<_> = nodes
+            .into_iter()
+            .map(|node| node.map(|node| node.identity))
+            .collect();
         wait_out_the_tick(&identities);
         let after = times_of(parents)
             .into_iter()
             .map(|times| times.map(|times| times.mtime));
-        Ok(FileCompletion {
+        let completion = FileCompletion {
             identities,
             parents: after.collect(),
-        })
+        };
+        Ok(Happened { completion, unlike })
     }
-}
-
-/// Mode and owner of a kept inode with several names are what the same steps make of its other names.
-fn as_shared(current: &Current, image: &Image) -> Result<Image, FileError> {
-    let mut image = image.clone();
-    if let (Image::Kept { meta, .. }, Some(place), Some(node)) =
-        (&mut image, &current.place, &current.node)
-        && node.is_shared
-    {
-        meta.clone_from(current.meta(place, node)?);
-    }
-    Ok(image)
 }
 
 /// Reads the times of the directories whose entries are about to change.

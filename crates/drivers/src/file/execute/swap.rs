@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use backout_model::TargetPath;
 
-use super::{Done, Purpose, Run, Seen};
+use super::{Done, Run, Seen};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::sys::{Dir, Node, Place, meta, names};
@@ -186,7 +186,7 @@ impl Run<'_> {
             (Seen::There(node), Some(now)) => {
                 // Our own steps touch change times: of an inode that another of its names was taken from.
                 let is_touched = self.shared.contains(&node.identity.ino);
-                let with_ctime = with_ctime && self.purpose != Purpose::Recover && !is_touched;
+                let with_ctime = with_ctime && !is_touched;
                 now.is_still(&node, with_ctime)
             }
             (Seen::Absent, Some(_)) | (Seen::There(_), None) => false,
@@ -267,7 +267,7 @@ impl Run<'_> {
             return Ok(());
         };
         match image {
-            Image::Absent => return Ok(()),
+            Image::Absent | Image::Unkept { .. } => return Ok(()),
             Image::Kept { slot, .. } => {
                 let depot = slot.depot.clone();
                 names::rename_to_free(&old, &Dir::of(&slot.path())?)?;
@@ -319,7 +319,7 @@ impl Run<'_> {
     }
 
     /// Tells whether a later step takes away or moves a directory above this one.
-    fn is_below_later(&self, index: usize, path: &TargetPath) -> bool {
+    pub(super) fn is_below_later(&self, index: usize, path: &TargetPath) -> bool {
         path.ancestors().any(|above| {
             self.taken_away
                 .get(&above)

@@ -2,11 +2,13 @@
 //!
 //! A kept inode that stands under a temporary name goes back into its slot; everything else under such a
 //! name is a copy of something stored, and goes away. In a half-built directory only the names that the
-//! recipe lists are removed: what anybody else put there stays.
+//! recipe lists are removed: what anybody else put there stays. What a move replaced and was not put away goes where it was
+//! to go: its recipe has it.
 
 use backout_model::{Slot, TargetPath};
 
 use super::temporary_name;
+use crate::file::compare::Current;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, FileRecipe, Identity, Image, Kind};
 use crate::file::sys::{Dir, Place, names};
@@ -26,8 +28,45 @@ pub(crate) fn tidy(tools: &Tools, recipe: &FileRecipe) -> Result<(), FileError> 
             }
             tools.reach("file.tidied")?;
         }
+        if let Change::Move {
+            from,
+            to,
+            node,
+            identity,
+            replaced,
+        } = change
+        {
+            put_away(from, to, (*node, identity), replaced)?;
+        }
     }
     Ok(())
+}
+
+/// Puts away what a move exchanged out: it still has the old name of what was moved.
+fn put_away(
+    from: &TargetPath,
+    to: &TargetPath,
+    (kind, identity): (Kind, &Identity),
+    replaced: &Image,
+) -> Result<(), FileError> {
+    if replaced.is_absent() {
+        return Ok(());
+    }
+    let (old, new) = (Current::at(from)?, Current::at(to)?);
+    let is_moved = new.node.is_some_and(|node| node.is_kept(kind, identity));
+    let Some(place) = &old.place else {
+        return Ok(());
+    };
+    if !is_moved || old.differs(replaced, None)?.is_some() {
+        return Ok(());
+    }
+    match replaced.slot() {
+        Some(slot) => match open(Dir::of(&slot.path()))? {
+            Some(home) if home.node()?.is_none() => names::rename_to_free(place, &home),
+            Some(_) | None => Ok(()),
+        },
+        None => remove(place),
+    }
 }
 
 /// Clears a temporary name and, if it is a half-built directory, the entries that the recipe lists.
@@ -111,7 +150,8 @@ fn kept(image: &Image) -> Option<(&Slot, Kind, &Identity)> {
         | Image::Symlink { .. }
         | Image::Directory { .. }
         | Image::Special { .. }
-        | Image::Linked { .. } => None,
+        | Image::Linked { .. }
+        | Image::Unkept { .. } => None,
     }
 }
 

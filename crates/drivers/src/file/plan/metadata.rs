@@ -134,7 +134,7 @@ impl Planner<'_> {
             Image::Directory { meta } => change(meta, Kind::Directory),
             Image::Special { meta, node, .. } => change(meta, *node),
             Image::Symlink { meta, .. } => change(meta, Kind::Symlink),
-            Image::Linked { .. } | Image::Kept { .. } | Image::Absent => {
+            Image::Linked { .. } | Image::Kept { .. } | Image::Unkept { .. } | Image::Absent => {
                 return Err(FileError::Entangled {
                     path: path.to_string(),
                 });

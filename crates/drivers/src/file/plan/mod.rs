@@ -30,7 +30,7 @@ use super::sys::{Dir, Node, Place};
 use super::tools::Tools;
 
 pub(crate) use prepared::{parents_of, prepared, targets_of};
-pub(crate) use targets::targets;
+pub(crate) use targets::{source, targets};
 
 /// Plans a request.
 pub(crate) fn plan(

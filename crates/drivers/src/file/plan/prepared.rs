@@ -1,6 +1,6 @@
 //! What a list of steps is to the engine: a recipe, targets, contents, and the times of directories.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::ports::Prepared;
 use backout_model::{OperationId, Target, TargetPath};
@@ -28,6 +28,7 @@ pub(crate) fn prepared(
         operation: id,
         changes,
         parents: parents.clone(),
+        shared: BTreeMap::new(),
     };
     let needed: BTreeSet<_> = recipe.changes.iter().flat_map(Change::stored).collect();
     let mut contents = keeper.contents;

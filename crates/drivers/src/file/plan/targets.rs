@@ -20,6 +20,13 @@ pub(crate) fn targets(tools: &Tools, request: &FileRequest) -> Result<Vec<Target
     Ok(found)
 }
 
+/// Names what a path leads to whose content is taken over, with all below; none if it leads nowhere.
+pub(crate) fn source(tools: &Tools, path: &Path) -> Option<Target> {
+    let path = resolve(tools, path, Last::Itself).ok()?.path;
+    let is_tree = is_directory(&path);
+    Some(target(path, is_tree))
+}
+
 fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<(), FileError> {
     let at = |path: &Path, last: Last| Ok::<_, FileError>(resolve(tools, path, last)?.path);
     match request {

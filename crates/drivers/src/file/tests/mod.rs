@@ -3,6 +3,7 @@
 mod behaviour;
 mod fidelity;
 mod layer;
+mod parts;
 mod rewriting;
 mod sequences;
 mod stories;

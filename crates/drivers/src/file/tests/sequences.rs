@@ -129,18 +129,15 @@ fn operate(
     let applied = world.driver.apply(armed);
     world.driver.fail_at_step(None, false);
     match applied {
-        Ok(completion) => Some(Effect {
+        Ok(applied) => Some(Effect {
             recipe,
-            completion: Some(completion),
+            completion: Some(applied.completion),
         }),
         Err(error) => {
-            let outcomes = world
-                .driver
-                .revert(&Effect {
-                    recipe,
-                    completion: None,
-                })
-                .unwrap();
+            let (_, outcomes) = world.recover(&Effect {
+                recipe,
+                completion: None,
+            });
             let is_settled = outcomes.iter().all(|outcome| outcome.kind.is_settled());
             assert!(is_settled, "{outcomes:?} after {error:?} of {story:#?}");
             same(&snapshot(&world.root, false), &before, story);

@@ -1,13 +1,13 @@
 //! A small real directory with a driver, and a way to see everything in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use backout_model::ports::{Driver as _, OnConflict, Prepared, PreparedUndo};
+use backout_model::ports::{Driver as _, How, OnConflict, Prepared, PreparedUndo};
 use backout_model::{Armed, Digest, Effect, OperationId, TargetOutcome, TargetPath, Verb};
 
 use crate::conformance::Harness;
@@ -132,10 +132,10 @@ impl World {
         let prepared = self.driver.prepare(id, request)?;
         let recipe = prepared.recipe.clone();
         let armed = self.journal.arm(id, request.verb(), prepared);
-        let completion = self.driver.apply(armed)?;
+        let applied = self.driver.apply(armed)?;
         Ok(Effect {
             recipe,
-            completion: Some(completion),
+            completion: Some(applied.completion),
         })
     }
 
@@ -145,7 +145,7 @@ impl World {
         on_conflict: OnConflict,
     ) -> PreparedUndo<Staged> {
         self.driver
-            .prepare_undo(self.id(), effect, on_conflict)
+            .prepare_undo(self.id(), effect, on_conflict.into())
             .unwrap()
     }
 
@@ -155,14 +155,36 @@ impl World {
         on_conflict: OnConflict,
     ) -> (Effect, Vec<TargetOutcome>) {
         let id = self.id();
-        let undo = self.driver.prepare_undo(id, effect, on_conflict).unwrap();
+        let undo = self
+            .driver
+            .prepare_undo(id, effect, on_conflict.into())
+            .unwrap();
+        self.carry_out(id, undo)
+    }
+
+    /// Takes back what a crash left, as an operation like any other.
+    pub(super) fn recover(&self, effect: &Effect) -> (Effect, Vec<TargetOutcome>) {
+        let id = self.id();
+        let undo = self
+            .driver
+            .prepare_undo(id, effect, How::unfinished())
+            .unwrap();
+        self.carry_out(id, undo)
+    }
+
+    fn carry_out(
+        &self,
+        id: OperationId,
+        undo: PreparedUndo<Staged>,
+    ) -> (Effect, Vec<TargetOutcome>) {
         let recipe = undo.prepared.recipe.clone();
         let armed = self.journal.arm(id, Verb::Undo, undo.prepared);
-        let completion = self.driver.apply(armed).unwrap();
+        let applied = self.driver.apply(armed).unwrap();
+        assert!(applied.unlike.is_empty(), "{:?}", applied.unlike);
         (
             Effect {
                 recipe,
-                completion: Some(completion),
+                completion: Some(applied.completion),
             },
             undo.outcomes,
         )
@@ -193,6 +215,14 @@ impl Harness for World {
 
     fn snapshot(&self, exactly: bool) -> Snapshot {
         snapshot(&self.root, exactly)
+    }
+
+    fn contents(&self, snapshot: &Snapshot) -> BTreeSet<String> {
+        let is_ours = |path: &Path| path.to_string_lossy().contains(".backout-");
+        let lasting = snapshot.iter().filter(|(path, _)| !is_ours(path));
+        lasting
+            .map(|(_, seen)| format!("{} {:o} {}", seen.kind, seen.mode, seen.content))
+            .collect()
     }
 
     fn arm(&self, id: OperationId, prepared: Prepared<Staged>) -> Armed<Staged> {

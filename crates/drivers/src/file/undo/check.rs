@@ -47,9 +47,14 @@ pub(crate) fn check_kept(
 }
 
 fn changed_below(top: &Path) -> Option<String> {
+    // A file with another name elsewhere gets a new change time when that name goes: its bytes have a time of their own.
     let stamp = |path: &Path| {
         let found = fs::symlink_metadata(path).ok()?;
-        Some((found.ctime(), found.ctime_nsec(), found.is_dir()))
+        Some(if found.is_dir() {
+            (found.ctime(), found.ctime_nsec(), true)
+        } else {
+            (found.mtime(), found.mtime_nsec(), false)
+        })
     };
     let (seconds, nanoseconds, _) = stamp(top)?;
     let mut waiting = vec![top.to_path_buf()];

@@ -89,6 +89,7 @@ fn text(tools: &Tools, image: &Image) -> Result<Option<Vec<u8>>, FileError> {
         | Image::Directory { .. }
         | Image::Special { .. }
         | Image::Linked { .. }
-        | Image::Kept { .. } => Ok(None),
+        | Image::Kept { .. }
+        | Image::Unkept { .. } => Ok(None),
     }
 }

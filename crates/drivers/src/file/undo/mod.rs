@@ -1,18 +1,18 @@
-//! Taking an effect back: as a new operation with its own recipe, or, for one that never finished, at once.
+//! Taking an effect back, finished or not, as a new operation with its own recipe.
 //!
 //! One rule decides for every name: is it as *after* → put it back; as *before* → nothing to do; anything
-//! else → a conflict, which is refused, merged or forced as the caller says. An undo with a conflict that
-//! stands does nothing at all, so no operation is ever half taken back.
+//! else → a conflict, which is refused, left, merged or forced as the caller says. An undo with a conflict that is refused
+//! does nothing at all, so no operation is half taken back unless somebody asks for that.
 
 mod check;
 mod merge;
 mod names;
 mod obtain;
 mod prepare;
-pub(crate) mod recover;
 mod restore;
 mod rewrite;
-mod steps;
+mod select;
+mod torn;
 
 use backout_model::{OutcomeKind, Target, TargetOutcome};
 

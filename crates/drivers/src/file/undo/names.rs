@@ -22,13 +22,12 @@ impl Undo<'_> {
         after: &Meta,
         state: State,
     ) -> Result<OutcomeKind, FileError> {
-        match (state, self.on_conflict) {
+        let outcome = match (state, self.is_forced()) {
             (State::Before, _) => return Ok(OutcomeKind::AlreadyGone),
-            (State::Other { why }, OnConflict::Refuse | OnConflict::Merge) => {
-                return Ok(OutcomeKind::Conflict { why });
-            }
-            (State::After, _) | (State::Other { .. }, OnConflict::Force) => {}
-        }
+            (State::Other { why }, false) => return Ok(OutcomeKind::Conflict { why }),
+            (State::Other { why }, true) => OutcomeKind::Overwritten { why },
+            (State::After, _) => OutcomeKind::Restored,
+        };
         let current = Current::at(path)?;
         let (Some(place), Some(node)) = (&current.place, &current.node) else {
             return Ok(OutcomeKind::Conflict {
@@ -57,7 +56,7 @@ impl Undo<'_> {
             seen: Seen::There(*node),
             ..step
         });
-        Ok(OutcomeKind::Restored)
+        Ok(outcome)
     }
 
     pub(super) fn take_back_move(
@@ -68,7 +67,7 @@ impl Undo<'_> {
         state: State,
     ) -> Result<OutcomeKind, FileError> {
         let (old, new) = (Current::at(from)?, Current::at(to)?);
-        let outcome = match (state, self.on_conflict) {
+        let outcome = match (state, self.how.on_conflict) {
             (State::Before, _) => return Ok(OutcomeKind::AlreadyGone),
             (State::Other { why }, OnConflict::Refuse) => return Ok(OutcomeKind::Conflict { why }),
             (State::Other { why }, OnConflict::Merge) if old.node.is_some() => {
@@ -76,8 +75,12 @@ impl Undo<'_> {
             }
             // Only the name was ours to change: with the name taken back, everybody's changes stay.
             (State::Other { .. }, OnConflict::Merge) => OutcomeKind::Merged,
-            (State::After, _) | (State::Other { .. }, OnConflict::Force) => OutcomeKind::Restored,
+            (State::Other { why }, OnConflict::Force) => OutcomeKind::Overwritten { why },
+            (State::After, _) => OutcomeKind::Restored,
         };
+        if new.node.is_none() && self.how.is_unfinished && !replaced.is_absent() {
+            return self.put_replaced(&new, replaced);
+        }
         let moved = new
             .node
             .filter(|node| node.kind == kind && self.has_directory(&old));
@@ -121,6 +124,14 @@ impl Undo<'_> {
             self.put(&new, (Image::Absent, Seen::Absent), obtained)?;
         }
         Ok(outcome)
+    }
+
+    /// Puts back what a move had replaced that is already under its old name again.
+    fn put_replaced(&mut self, at: &Current, replaced: &Image) -> Result<OutcomeKind, FileError> {
+        match obtain(self.tools, &at.path, replaced, false, &self.rewritten)? {
+            Ok(obtained) => self.put(at, (Image::Absent, Seen::Absent), obtained),
+            Err(why) => Ok(OutcomeKind::Failed { why }),
+        }
     }
 
     /// Tells whether a step so far takes a directory away from under a name.

@@ -82,6 +82,7 @@ pub(super) fn obtain(
             Err(error) => Err(error.to_string()),
         }),
         Image::Kept { .. } => obtain_kept(tools, path, image, anyway, rewritten),
+        Image::Unkept { why, .. } => Ok(Err(format!("it was not kept: {why}"))),
     }
 }
 
@@ -99,6 +100,7 @@ fn obtain_kept(
         meta,
         copy,
         entries,
+        digest,
     } = image
     else {
         return Ok(Err("it was not kept".to_owned()));
@@ -133,6 +135,7 @@ fn obtain_kept(
                     None if node.kind == Kind::Directory => listing(place)?,
                     known => *known,
                 },
+                digest: digest.filter(|_| is_same),
             };
             return Ok(Ok(Obtained {
                 image,

@@ -1,14 +1,18 @@
 //! Preparing an undo: every target is judged and its way back staged before anything is touched.
+//!
+//! Everything that an undo replaces is kept in its own recipe. Without force or a word for partial undos, one target that
+//! cannot be taken back means that nothing is.
 
 use std::collections::{HashMap, HashSet};
 
-use backout_model::ports::{OnConflict, PreparedUndo};
+use backout_model::ports::{How, OnConflict, PreparedUndo};
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
 use super::outcomes_of;
+use super::select::{chosen, is_clean_tree};
 use crate::file::compare::Current;
 use crate::file::error::FileError;
-use crate::file::execute::Step;
+use crate::file::execute::{Step, tidy::tidy};
 use crate::file::judge::{State, judge_all};
 use crate::file::keep::Keeper;
 use crate::file::locks::Locks;
@@ -23,15 +27,21 @@ pub(crate) fn prepare_undo(
     tools: &Tools,
     id: OperationId,
     effect: &Effect,
-    on_conflict: OnConflict,
+    how: How<'_>,
 ) -> Result<PreparedUndo<Staged>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
-    let states = judge_all(&recipe, &completion)?;
+    if how.is_unfinished {
+        tidy(tools, &recipe)?;
+    }
+    // Each is judged, made and put in place.
+    tools.progress.total(recipe.changes.len() as u64 * 3);
+    let states = judge_all(tools, &recipe, &completion)?;
+    let chosen = chosen(&recipe, &states, how.only);
     let mut undo = Undo {
         tools,
         id,
-        on_conflict,
+        how,
         keeper: Keeper::new(tools, id),
         steps: Vec::new(),
         open: 0,
@@ -46,12 +56,34 @@ pub(crate) fn prepare_undo(
         changes: &recipe.changes,
     };
     undo.forget_trees_without_depot()?;
+    if how.is_unfinished {
+        // What it took out of slots goes back to them: to whoever holds it, nothing happened.
+        let taken = recipe.changes.iter().filter(|change| {
+            matches!(
+                change,
+                Change::Set {
+                    after: Image::Kept { .. },
+                    ..
+                }
+            )
+        });
+        let taken: HashSet<TargetPath> =
+            taken.flat_map(|change| change.path().ancestors()).collect();
+        undo.whole.retain(|root, _| !taken.contains(root));
+    }
+    if how.is_partial || how.only.is_some() {
+        undo.whole
+            .retain(|root, _| is_clean_tree(root, &recipe, &states, &chosen));
+    }
     let mut outcomes = Vec::new();
-    // Each is judged, made and put in place.
-    tools.progress.total(recipe.changes.len() as u64 * 3);
-    for (change, state) in std::iter::zip(&recipe.changes, states).rev() {
+    let judged = std::iter::zip(&recipe.changes, states).enumerate().rev();
+    for (index, (change, state)) in judged {
         tools.progress.advance(1);
-        let kind = undo.take_back(change, state)?;
+        if !chosen.contains(&index) {
+            continue;
+        }
+        let is_shared = recipe.shared.contains_key(&index);
+        let kind = undo.take_back(change, state, is_shared)?;
         outcomes.extend(outcomes_of(change, &kind).into_iter().rev());
         tools.reach("file.judged")?;
     }
@@ -63,7 +95,7 @@ pub(crate) fn prepare_undo(
 pub(super) struct Undo<'t> {
     pub(super) tools: &'t Tools,
     pub(super) id: OperationId,
-    pub(super) on_conflict: OnConflict,
+    pub(super) how: How<'t>,
     pub(super) keeper: Keeper<'t>,
     pub(super) steps: Vec<Step>,
     pub(super) open: usize,
@@ -80,7 +112,21 @@ pub(super) struct Undo<'t> {
 }
 
 impl Undo<'_> {
-    fn take_back(&mut self, change: &Change, state: State) -> Result<OutcomeKind, FileError> {
+    /// Tells whether what others changed is replaced.
+    pub(super) fn is_forced(&self) -> bool {
+        self.how.on_conflict == OnConflict::Force
+    }
+
+    fn take_back(
+        &mut self,
+        change: &Change,
+        state: State,
+        is_shared: bool,
+    ) -> Result<OutcomeKind, FileError> {
+        let state = match state {
+            State::Other { .. } if self.is_torn(change)? => State::After,
+            state => state,
+        };
         if let Some(kind) = self.part_of_whole(change, &state) {
             return Ok(kind);
         }
@@ -89,7 +135,7 @@ impl Undo<'_> {
                 path,
                 before,
                 after,
-            } => self.take_back_set(path, before, after, state),
+            } => self.take_back_set(path, (before, after), state, is_shared),
             Change::Move {
                 from,
                 to,
@@ -143,35 +189,39 @@ impl Undo<'_> {
             .path()
             .ancestors()
             .find(|above| self.whole.contains_key(above))?;
-        Some(match (state, self.on_conflict) {
-            (State::Before, _) => OutcomeKind::AlreadyGone,
-            (State::After, _) | (State::Other { .. }, OnConflict::Force) => OutcomeKind::Restored,
-            (State::Other { why }, OnConflict::Refuse | OnConflict::Merge) => {
+        Some(match state {
+            State::Before => OutcomeKind::AlreadyGone,
+            State::After => OutcomeKind::Restored,
+            State::Other { why } if self.is_forced() => {
+                OutcomeKind::Overwritten { why: why.clone() }
+            }
+            State::Other { why } => {
                 self.whole.insert(root, false);
                 OutcomeKind::Conflict { why: why.clone() }
             }
         })
     }
 
-    /// Turns what a flag forbids into a conflict, before anything is touched.
-    fn refuse_locked(&self, outcomes: &mut [TargetOutcome]) {
+    /// Turns what a flag forbids into a conflict, before anything is touched, and takes its steps out.
+    fn refuse_locked(&mut self, outcomes: &mut [TargetOutcome]) -> bool {
         let mut locks = Locks::default();
-        for step in &self.steps {
+        let mut locked: HashMap<TargetPath, String> = HashMap::new();
+        self.steps.retain(|step| {
             let Some(why) = locks.why(&step.change) else {
-                continue;
+                return true;
             };
-            let is_of_step = |outcome: &&mut TargetOutcome| {
-                let path = outcome.target.path();
-                let from = match &step.change {
-                    Change::Move { from, .. } => Some(from),
-                    Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
-                };
-                path == step.change.path() || Some(path) == from
-            };
-            for outcome in outcomes.iter_mut().filter(is_of_step) {
+            if let Change::Move { from, .. } = &step.change {
+                locked.insert(from.clone(), why.clone());
+            }
+            locked.insert(step.change.path().clone(), why);
+            false
+        });
+        for outcome in outcomes {
+            if let Some(why) = locked.get(outcome.target.path()) {
                 outcome.kind = OutcomeKind::Conflict { why: why.clone() };
             }
         }
+        !locked.is_empty()
     }
 
     fn finish(
@@ -180,38 +230,23 @@ impl Undo<'_> {
         completion: &FileCompletion,
         mut outcomes: Vec<TargetOutcome>,
     ) -> Result<PreparedUndo<Staged>, FileError> {
-        self.refuse_locked(&mut outcomes);
-        let has_conflict = outcomes
-            .iter()
-            .any(|outcome| matches!(outcome.kind, OutcomeKind::Conflict { .. }));
-        let is_left = |outcome: &TargetOutcome| {
-            matches!(
-                outcome.kind,
-                OutcomeKind::Conflict { .. } | OutcomeKind::Failed { .. }
-            )
-        };
-        let has_hole = outcomes.iter().any(is_left);
-        let is_locked = self
-            .steps
-            .iter()
-            .any(|step| Locks::default().refuse(&step.change).is_err());
-        if has_conflict && (is_locked || self.on_conflict != OnConflict::Force) {
+        let is_locked = self.refuse_locked(&mut outcomes);
+        let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_settled());
+        let goes_on = self.how.is_partial || self.is_forced() && !is_locked;
+        if !is_whole && !goes_on {
             self.steps.clear();
-            let why = "another target of the operation is in conflict".to_owned();
-            let is_planned =
-                |kind: &OutcomeKind| matches!(kind, OutcomeKind::Restored | OutcomeKind::Merged);
-            for outcome in outcomes
-                .iter_mut()
-                .filter(|outcome| is_planned(&outcome.kind))
-            {
-                outcome.kind = OutcomeKind::Skipped { why: why.clone() };
+            let why = "another target of the operation is in the way".to_owned();
+            for outcome in &mut outcomes {
+                if outcome.kind.is_settled() && outcome.kind != OutcomeKind::AlreadyGone {
+                    outcome.kind = OutcomeKind::Skipped { why: why.clone() };
+                }
             }
         }
         for (number, step) in self.steps.iter_mut().enumerate() {
             step.number = number;
         }
         let mut parents = parents_of(self.steps.iter().map(|step| &step.change))?;
-        if !has_hole {
+        if is_whole && self.how.only.is_none() {
             put_back_times(&mut parents, recipe, completion);
         }
         self.tools.reach("file.undo-prepared")?;

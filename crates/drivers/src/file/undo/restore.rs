@@ -22,23 +22,31 @@ use crate::file::sys::{Dir, Node, Place, meta};
 /// How many names a message lists.
 const NAMES_SHOWN_MAX: usize = 3;
 
+/// What is there, kept, and what of it is somebody else's; or why it must stay.
+type Keeping = Result<((Image, Seen), Option<String>), String>;
+
 impl Undo<'_> {
     pub(super) fn take_back_set(
         &mut self,
         path: &TargetPath,
-        before: &Image,
-        after: &Image,
+        (before, after): (&Image, &Image),
         state: State,
+        is_shared: bool,
     ) -> Result<OutcomeKind, FileError> {
         let current = Current::at(path)?;
-        match (state, self.on_conflict) {
+        match (state, self.how.on_conflict) {
             (State::Before, _) => Ok(OutcomeKind::AlreadyGone),
-            // What a later change of the effect put there is gone by the time this one's turn comes.
-            (State::After, _) if after.is_absent() => {
-                self.restore(&current, before, Some((Image::Absent, Seen::Absent)), after)
+            // What a later change of the effect put there is gone by the time this one's turn comes. And what a crash
+            // cut short may have left nothing.
+            (State::After, _) if after.is_absent() || current.node.is_none() => {
+                let nothing = Some((Image::Absent, Seen::Absent));
+                self.restore(&current, before, nothing, after, None)
             }
-            (State::After, _) => self.restore(&current, before, None, after),
+            (State::After, _) => self.restore(&current, before, None, after, after.digest()),
             (State::Other { why }, OnConflict::Refuse) => Ok(OutcomeKind::Conflict { why }),
+            (State::Other { why }, OnConflict::Merge) if is_shared => Ok(OutcomeKind::Conflict {
+                why: format!("{why}; what the command alone made of it is not known"),
+            }),
             (State::Other { why }, OnConflict::Merge) => {
                 match merge(self.tools, &current, before, after)? {
                     Ok(merged) => self.put_merged(&current, merged, (before, after)),
@@ -51,7 +59,11 @@ impl Undo<'_> {
                 if !self.has_directory(&current) && !before.is_absent() {
                     return Ok(OutcomeKind::Conflict { why });
                 }
-                self.restore(&current, before, None, after)
+                let is_there = current.node.is_some();
+                Ok(match self.restore(&current, before, None, after, None)? {
+                    OutcomeKind::Restored if is_there => OutcomeKind::Overwritten { why },
+                    kind => kind,
+                })
             }
         }
     }
@@ -62,32 +74,35 @@ impl Undo<'_> {
         before: &Image,
         known: Option<(Image, Seen)>,
         after: &Image,
+        digest: Option<backout_model::Digest>,
     ) -> Result<OutcomeKind, FileError> {
         if !before.is_absent() && !self.has_directory(current) {
             return Ok(OutcomeKind::Conflict {
                 why: without_directory(&current.path),
             });
         }
-        let is_forced = self.on_conflict == OnConflict::Force;
         let obtained = match obtain(
             self.tools,
             &current.path,
             before,
-            is_forced,
+            self.is_forced(),
             &self.rewritten,
         )? {
             Ok(obtained) => obtained,
             Err(why) => return Ok(OutcomeKind::Failed { why }),
         };
-        let now = match known {
-            Some(now) => Ok(now),
-            None => self.keep_current(current, after)?,
+        let (now, foreign) = match known {
+            Some(now) => (now, None),
+            None => match self.keep_current(current, after)? {
+                Ok(((image, seen), foreign)) => ((image.with_digest(digest), seen), foreign),
+                Err(why) => return Ok(OutcomeKind::Conflict { why }),
+            },
         };
-        let now = match now {
-            Ok(now) => now,
-            Err(why) => return Ok(OutcomeKind::Conflict { why }),
-        };
-        self.put(current, now, obtained)
+        let kind = self.put(current, now, obtained)?;
+        Ok(match (kind, foreign) {
+            (OutcomeKind::Restored, Some(why)) => OutcomeKind::Overwritten { why },
+            (kind, _) => kind,
+        })
     }
 
     /// Plans a step that puts an obtained image in place.
@@ -112,8 +127,8 @@ impl Undo<'_> {
         Ok(match gaps.first() {
             None => OutcomeKind::Restored,
             // Only with force does an undo that is not whole take place.
-            Some(gap) if self.on_conflict == OnConflict::Force => OutcomeKind::Failed {
-                why: format!("content is restored, but {gap} can only be restored by root"),
+            Some(gap) if self.is_forced() => OutcomeKind::Incomplete {
+                why: format!("{gap} can only be restored by root"),
             },
             Some(gap) => OutcomeKind::Failed {
                 why: format!("{gap} can only be restored by root; `--force` restores the rest"),
@@ -172,13 +187,9 @@ impl Undo<'_> {
     }
 
     /// Keeps what is there now, so that the undo can itself be undone. The inner error is a conflict.
-    fn keep_current(
-        &mut self,
-        current: &Current,
-        after: &Image,
-    ) -> Result<Result<(Image, Seen), String>, FileError> {
+    fn keep_current(&mut self, current: &Current, after: &Image) -> Result<Keeping, FileError> {
         let (Some(place), Some(node)) = (&current.place, &current.node) else {
-            return Ok(Ok((Image::Absent, Seen::Absent)));
+            return Ok(Ok(((Image::Absent, Seen::Absent), None)));
         };
         let seen = Seen::There(*node);
         match after {
@@ -190,6 +201,7 @@ impl Undo<'_> {
                 meta,
                 copy,
                 entries,
+                digest,
             } if node.is_kept(*kind, identity)
                 || self.is_rewritten(node, identity)
                 || current.differs(after, None)?.is_none() =>
@@ -204,8 +216,9 @@ impl Undo<'_> {
                         meta: meta.clone(),
                         copy: *copy,
                         entries: *entries,
+                        digest: *digest,
                     };
-                    return Ok(Ok((image, seen)));
+                    return Ok(Ok(((image, seen), None)));
                 }
             }
             // A redo names once more what the first name stands for: if it is still this, or comes back as this with
@@ -216,7 +229,7 @@ impl Undo<'_> {
                 let is_own = self.listed.contains(to);
                 let identity = (!is_own).then_some(node.identity);
                 let to = to.clone();
-                return Ok(Ok((Image::Linked { to, identity }, seen)));
+                return Ok(Ok(((Image::Linked { to, identity }, seen), None)));
             }
             Image::Absent
             | Image::File { .. }
@@ -224,7 +237,8 @@ impl Undo<'_> {
             | Image::Directory { .. }
             | Image::Special { .. }
             | Image::Linked { .. }
-            | Image::Kept { .. } => {}
+            | Image::Kept { .. }
+            | Image::Unkept { .. } => {}
         }
         if node.kind == Kind::Directory {
             return self.keep_directory(&current.path, place, node);
@@ -236,10 +250,10 @@ impl Undo<'_> {
             .filter(|to| **to != current.path)
         {
             let (to, identity) = (to.clone(), Some(node.identity));
-            return Ok(Ok((Image::Linked { to, identity }, seen)));
+            return Ok(Ok(((Image::Linked { to, identity }, seen), None)));
         }
         let (image, node) = self.keeper.keep(place)?;
-        Ok(Ok((image, Seen::There(node))))
+        Ok(Ok(((image, Seen::There(node)), None)))
     }
 
     /// Tells whether it is the kept inode, changed in place by this very effect.
@@ -265,23 +279,22 @@ impl Undo<'_> {
         path: &TargetPath,
         place: &Place,
         node: &Node,
-    ) -> Result<Result<(Image, Seen), String>, FileError> {
+    ) -> Result<Keeping, FileError> {
         let is_whole = self.whole.contains_key(path);
         let foreign = if is_whole {
             self.unlisted(path, place)?
         } else {
             self.left(path, place)?
         };
-        let is_forced = self.on_conflict == OnConflict::Force;
-        if !foreign.is_empty() && !is_forced {
-            return Ok(Err(format!(
-                "the directory is not empty: {}",
-                shown(&foreign)
-            )));
-        }
-        if !is_whole && foreign.is_empty() {
-            let (image, node) = self.keeper.keep(place)?;
-            return Ok(Ok((image, Seen::There(node))));
+        let foreign = (!foreign.is_empty())
+            .then(|| format!("the directory is not empty: {}", shown(&foreign)));
+        match (&foreign, self.is_forced()) {
+            (Some(why), false) => return Ok(Err(why.clone())),
+            (None, _) if !is_whole => {
+                let (image, node) = self.keeper.keep(place)?;
+                return Ok(Ok(((image, Seen::There(node)), None)));
+            }
+            (Some(_), true) | (None, _) => {}
         }
         match self.keeper.park(place, node)? {
             Some(mut image) => {
@@ -289,7 +302,7 @@ impl Undo<'_> {
                     *entries = listing(place)?;
                 }
                 self.steps.retain(|step| !step.change.path().is_below(path));
-                Ok(Ok((image, Seen::There(*node))))
+                Ok(Ok(((image, Seen::There(*node)), foreign)))
             }
             None => Ok(Err(
                 "the directory is not empty, and there is no depot for it".to_owned(),

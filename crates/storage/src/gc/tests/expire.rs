@@ -132,14 +132,20 @@ fn an_operation_and_its_redo_go_together() {
         id: a,
         by: undo,
         outcomes: vec![],
+        is_partial: false,
     }]);
     world.pass(DAY_MS);
     world.append(vec![Event::Undone {
         id: undo,
         by: redo,
         outcomes: vec![],
+        is_partial: false,
     }]);
-    world.append(vec![Event::Redone { id: a, by: redo }]);
+    world.append(vec![Event::Redone {
+        id: a,
+        by: redo,
+        targets: None,
+    }]);
     // The redo is a day old by itself, but it is how the operation would be taken back.
     world.pass(HOUR_MS - 1);
     assert_eq!(ids(&world.gc(&strict())), [0; 0]);
@@ -157,11 +163,24 @@ fn a_redo_of_something_uncommitted_stays() {
     world.write(2, "/g", &[&noise(2, 400)]);
     world
         .raw()
-        .execute("UPDATE operation SET redone_by = 2 WHERE id = 1", [])
+        .execute("UPDATE target SET held_by = 2 WHERE operation = 1", [])
         .unwrap();
     world.pass(400 * DAY_MS);
     assert_eq!(ids(&world.gc(&strict())), [0; 0]);
     assert!(world.read(&noise(1, 400)) && world.read(&noise(2, 400)));
+}
+
+/// The clock went back, somebody wrote, and the clock was put right: the newest operation looked months old.
+#[test]
+fn what_was_written_while_the_clock_was_wrong_is_as_young_as_what_came_before_it() {
+    let world = World::new();
+    world.write(1, "/a", &[&noise(1, 400)]);
+    world.pass(-100 * DAY_MS);
+    world.write(2, "/b", &[&noise(2, 400)]);
+    world.pass(100 * DAY_MS + HOUR_MS - 1);
+    assert_eq!(ids(&world.gc(&strict())), [0; 0]);
+    world.pass(1);
+    assert_eq!(ids(&world.gc(&strict())), [1, 2]);
 }
 
 #[test]

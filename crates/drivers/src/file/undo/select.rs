@@ -1,0 +1,72 @@
+//! Which changes of an effect are taken back, if not all.
+
+use std::collections::{BTreeSet, HashSet};
+
+use backout_model::TargetPath;
+
+use crate::file::judge::State;
+use crate::file::recipe::{Change, FileRecipe};
+
+/// Gives the numbers of the changes that are meant, with the directories that what comes back needs.
+pub(super) fn chosen(
+    recipe: &FileRecipe,
+    states: &[State],
+    only: Option<&BTreeSet<TargetPath>>,
+) -> HashSet<usize> {
+    let Some(only) = only else {
+        return (0..recipe.changes.len()).collect();
+    };
+    let is_meant = |change: &Change| match change {
+        Change::Move { from, to, .. } => only.contains(from) || only.contains(to),
+        Change::Set { path, .. } | Change::Retouch { path, .. } | Change::Rewrite { path, .. } => {
+            only.contains(path)
+        }
+    };
+    let numbered = || recipe.changes.iter().enumerate();
+    let mut chosen: HashSet<usize> = numbered()
+        .filter(|(_, change)| is_meant(change))
+        .map(|(index, _)| index)
+        .collect();
+    let above: BTreeSet<TargetPath> = numbered()
+        .filter(|(index, _)| chosen.contains(index))
+        .filter_map(|(_, change)| comes_back_to(change))
+        .flat_map(TargetPath::ancestors)
+        .collect();
+    for (index, change) in numbered() {
+        let is_gone = matches!(change, Change::Set { before, after, .. }
+            if before.is_directory() && !after.is_directory());
+        let is_needed = is_gone && above.contains(change.path());
+        if is_needed && states.get(index) == Some(&State::After) {
+            chosen.insert(index);
+        }
+    }
+    chosen
+}
+
+/// Gives the name that something comes back to.
+fn comes_back_to(change: &Change) -> Option<&TargetPath> {
+    match change {
+        Change::Set { path, before, .. } => (!before.is_absent()).then_some(path),
+        Change::Move { from, .. } => Some(from),
+        Change::Retouch { .. } | Change::Rewrite { .. } => None,
+    }
+}
+
+/// Tells whether a new directory can go whole: all of it is meant, and nobody has changed any of it.
+pub(super) fn is_clean_tree(
+    root: &TargetPath,
+    recipe: &FileRecipe,
+    states: &[State],
+    chosen: &HashSet<usize>,
+) -> bool {
+    let inside = recipe
+        .changes
+        .iter()
+        .enumerate()
+        .filter(|(_, change)| change.path() == root || change.path().is_below(root));
+    let mut inside = inside.map(|(index, _)| index);
+    inside.all(|index| {
+        let is_as_made = !matches!(states.get(index), Some(State::Other { .. }) | None);
+        chosen.contains(&index) && is_as_made
+    })
+}

@@ -1,0 +1,192 @@
+//! The closed set of replies: one JSON shape for every surface.
+
+mod recover;
+mod undo;
+
+use std::path::PathBuf;
+
+use backout_model::{
+    Checkpoint, Operation, OperationId, Record, Status, Strategy, TargetPath, Task, TaskId,
+    Timestamp,
+};
+use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
+use serde::Serialize;
+
+use crate::{RepairReport, RunReport, TrialView};
+
+pub use recover::{RecoverReport, Recovered, RecoveredAs};
+pub use undo::{
+    PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState, UndoReport,
+    UndoneStep,
+};
+
+/// What the engine answers.
+#[derive(Debug, Serialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub enum Reply {
+    /// The write happened, or nothing needed to.
+    Finished(Finished),
+    /// What a tried command changed.
+    Trial(TrialView),
+    /// Trials, newest first.
+    Trials {
+        /// The trials.
+        trials: Vec<TrialView>,
+    },
+    /// A trial was let go.
+    Discarded {
+        /// Its name.
+        id: OperationId,
+    },
+    /// What an undo would do.
+    Plan(PlanView),
+    /// What an undo did.
+    Undone(UndoReport),
+    /// A task.
+    Task(Task),
+    /// Tasks, newest first.
+    Tasks {
+        /// The tasks.
+        tasks: Vec<Task>,
+    },
+    /// A task was committed.
+    Committed {
+        /// The task.
+        task: TaskId,
+        /// Its operations.
+        operations: Vec<OperationId>,
+    },
+    /// A checkpoint.
+    Checkpoint(Checkpoint),
+    /// Checkpoints, newest first.
+    Checkpoints {
+        /// The checkpoints.
+        checkpoints: Vec<Checkpoint>,
+    },
+    /// Operations, newest first.
+    Log {
+        /// The operations.
+        operations: Vec<Operation>,
+    },
+    /// One operation with all that is known of it.
+    Shown(Box<Shown>),
+    /// What an operation changed.
+    Diff {
+        /// The operation.
+        id: OperationId,
+        /// File by file.
+        files: Vec<DiffFile>,
+    },
+    /// Where things stand.
+    Status(StatusReport),
+    /// What recovery did.
+    Recovered(RecoverReport),
+    /// What a check of the store found.
+    Verified(VerifyReport),
+    /// What was let go.
+    Collected(GcOutcome),
+    /// What a check of the machine found.
+    Doctor(DoctorReport),
+    /// What a command did.
+    Ran(RunReport),
+    /// How many records were exported.
+    Exported {
+        /// Their number.
+        records: u64,
+    },
+}
+
+/// A finished write.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finished {
+    /// The operation; none if the target was already as asked, so that nothing was recorded.
+    pub id: Option<OperationId>,
+    /// One line for people.
+    pub summary: String,
+    /// Where it stands: applied in a task, committed otherwise.
+    pub status: Option<Status>,
+    /// How it would be taken back.
+    pub strategy: Option<Strategy>,
+    /// Things worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// One operation with all that is known of it.
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    /// The operation.
+    pub operation: Operation,
+    /// What was built on it.
+    pub dependents: Vec<OperationId>,
+    /// Every record that speaks of it.
+    pub records: Vec<Record>,
+    /// How each target stands now.
+    pub targets: Vec<PlannedTarget>,
+}
+
+/// What an operation changed in one file.
+#[derive(Debug, Clone, Serialize)]
+pub struct DiffFile {
+    /// The file.
+    pub path: TargetPath,
+    /// A unified diff, or a line that says why there is none.
+    pub text: String,
+}
+
+/// Where things stand.
+#[derive(Debug, Serialize)]
+pub struct StatusReport {
+    /// The state directory.
+    pub state_dir: PathBuf,
+    /// The journal in numbers.
+    pub summary: StoreSummary,
+    /// What the store holds.
+    pub stored: StoredBytes,
+    /// What it may hold.
+    pub cap_bytes: u64,
+    /// Tasks that wait for a verdict.
+    pub open_tasks: Vec<Task>,
+    /// Operations being written right now, or left behind by the dead.
+    pub unfinished: Vec<Operation>,
+    /// Operations that somebody has to look at.
+    pub stuck: Vec<Operation>,
+    /// The newest operations.
+    pub newest: Vec<Operation>,
+    /// The present moment, to tell ages by.
+    pub now: Timestamp,
+}
+
+/// What garbage collection did.
+#[derive(Debug, Serialize)]
+pub struct GcOutcome {
+    /// What was let go.
+    pub collected: GcReport,
+    /// What was packed.
+    pub compacted: Option<CompactReport>,
+    /// Where the audit records that left the journal are.
+    pub audit_file: Option<PathBuf>,
+}
+
+/// One thing a check of the machine found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    /// What was checked.
+    pub check: String,
+    /// Whether it is as it should be.
+    pub is_good: bool,
+    /// What was found.
+    pub detail: String,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// What a check of the machine and the store found.
+#[derive(Debug, Clone, Serialize)]
+pub struct DoctorReport {
+    /// One line per check.
+    pub findings: Vec<Finding>,
+    /// What was repaired, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<RepairReport>,
+}

@@ -1,0 +1,53 @@
+//! What recovery did.
+
+use backout_model::{OperationId, Status, TargetOutcome, TaskId};
+use serde::Serialize;
+
+/// What recovery made of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecoveredAs {
+    /// Nothing of it had happened.
+    NothingHappened,
+    /// All of it was there, and it is kept.
+    Kept,
+    /// What it had done was taken back.
+    TakenBack,
+    /// It is a command whose work is kept until somebody decides.
+    Interrupted,
+    /// It could not be settled; nothing was touched.
+    InDoubt,
+}
+
+/// What recovery did with one operation.
+#[derive(Debug, Clone, Serialize)]
+pub struct Recovered {
+    /// The operation.
+    pub id: OperationId,
+    /// Its line for people.
+    pub summary: String,
+    /// What was made of it.
+    #[serde(rename = "as")]
+    pub became: RecoveredAs,
+    /// What it is now.
+    pub status: Status,
+    /// The operation that took it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<OperationId>,
+    /// What became of each target.
+    pub outcomes: Vec<TargetOutcome>,
+}
+
+/// What recovery did.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RecoverReport {
+    /// Newest first.
+    pub operations: Vec<Recovered>,
+    /// Tasks whose owner died and that were rolled back.
+    pub tasks: Vec<TaskId>,
+    /// Tasks whose owner died and that could not be rolled back, and why not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tasks_left: Vec<(TaskId, String)>,
+    /// Operations whose owner is alive and that were left alone.
+    pub running: Vec<OperationId>,
+}

@@ -1,0 +1,168 @@
+//! What an undo or a redo would do, and what it did.
+
+use backout_model::{Chosen, LeftAlone, OperationId, Strategy, Target, TargetOutcome};
+use serde::Serialize;
+
+/// How a target stands against what an undo expects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum TargetState {
+    /// As the operation left it: it comes back.
+    ComesBack,
+    /// Already as before.
+    AlreadyBefore,
+    /// Changed since.
+    Conflict {
+        /// What differs.
+        why: String,
+    },
+    /// What it was is not kept, or not any more.
+    CannotComeBack {
+        /// Why.
+        why: String,
+    },
+    /// A newer step of the same plan writes it first.
+    AfterNewerStep,
+    /// It changed since, and the change can be taken out by a merge.
+    Merges,
+    /// It changed since and is restored anyway; what is there now is kept.
+    Overwritten {
+        /// What differs.
+        why: String,
+    },
+}
+
+impl TargetState {
+    /// Says what stands in the way of taking it back, if something does.
+    pub const fn hindrance(&self) -> Option<&String> {
+        match self {
+            Self::Conflict { why } | Self::CannotComeBack { why } => Some(why),
+            Self::ComesBack
+            | Self::AlreadyBefore
+            | Self::AfterNewerStep
+            | Self::Merges
+            | Self::Overwritten { .. } => None,
+        }
+    }
+}
+
+/// One target of a planned step.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlannedTarget {
+    /// The target.
+    pub target: Target,
+    /// How it stands.
+    #[serde(flatten)]
+    pub state: TargetState,
+}
+
+/// Which way a step goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TakeBack {
+    /// It takes an operation back.
+    Undo,
+    /// It takes an undo back.
+    Redo,
+}
+
+/// One step of a plan, as people see it.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlannedStep {
+    /// The operation that goes or comes back.
+    pub id: OperationId,
+    /// Which way.
+    pub way: TakeBack,
+    /// The operation whose recipe does it.
+    pub with: OperationId,
+    /// How it will be done.
+    pub strategy: Strategy,
+    /// Why it is part of the plan.
+    #[serde(flatten)]
+    pub chosen: Chosen,
+    /// The operation's line for people.
+    pub summary: String,
+    /// How each target stands.
+    pub targets: Vec<PlannedTarget>,
+}
+
+/// What an undo would do.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlanView {
+    /// The operations, undos or redos that were asked for, by name.
+    pub named: Vec<OperationId>,
+    /// The operations that go, newest first.
+    pub steps: Vec<PlannedStep>,
+    /// Later operations that stay.
+    pub left_alone: Vec<LeftAlone>,
+    /// Operations of committed tasks that would have to go and that nobody named.
+    pub needs_committed: Vec<OperationId>,
+    /// Other agents' operations that would have to go and that nobody named.
+    pub needs_others: Vec<OperationId>,
+    /// Whether the plan can be executed as it is.
+    pub is_executable: bool,
+}
+
+/// One operation that was to be taken or brought back.
+#[derive(Debug, Clone, Serialize)]
+pub struct UndoneStep {
+    /// The operation.
+    pub id: OperationId,
+    /// Which way.
+    pub way: TakeBack,
+    /// Its line for people.
+    pub summary: String,
+    /// The operation that did it; none if nothing was done.
+    pub by: Option<OperationId>,
+    /// What became of each target.
+    pub outcomes: Vec<TargetOutcome>,
+    /// Things worth knowing, such as what could not come back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Whether somebody stopped it: then nothing of it was done.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_stopped: bool,
+}
+
+impl UndoneStep {
+    /// Tells whether every target came back.
+    pub fn is_complete(&self) -> bool {
+        self.by.is_some()
+            && self
+                .outcomes
+                .iter()
+                .all(|outcome| outcome.kind.is_complete())
+    }
+}
+
+/// What an undo did.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct UndoReport {
+    /// The name under which all of it can be taken back; none if nothing was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub act: Option<OperationId>,
+    /// Newest first, as executed.
+    pub steps: Vec<UndoneStep>,
+    /// Later operations that stayed.
+    pub left_alone: Vec<LeftAlone>,
+}
+
+impl UndoReport {
+    /// Tells whether everything came back.
+    pub fn is_complete(&self) -> bool {
+        self.steps.iter().all(UndoneStep::is_complete)
+    }
+}
+
+/// A target whose conflict stopped an undo.
+#[derive(Debug, Clone, Serialize)]
+pub struct RefusedTarget {
+    /// The operation.
+    pub id: OperationId,
+    /// The target.
+    pub target: Target,
+    /// What differs.
+    pub why: String,
+    /// Whether no word can bring it back: what it was is not kept.
+    pub is_lost: bool,
+}

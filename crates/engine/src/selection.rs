@@ -1,0 +1,31 @@
+//! Which paths are meant: of a trial, of an undo.
+
+use std::path::Path;
+
+use crate::Glob;
+
+/// Which paths are meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Those that match one of these; all, if there are none.
+    pub only: Vec<Glob>,
+    /// But not those that match one of these.
+    pub exclude: Vec<Glob>,
+}
+
+impl Selection {
+    /// Tells whether everything is meant.
+    pub const fn is_everything(&self) -> bool {
+        self.only.is_empty() && self.exclude.is_empty()
+    }
+
+    /// Tells whether something is meant that goes by one of these paths.
+    pub fn has<'p>(&self, paths: impl Iterator<Item = &'p Path>) -> bool {
+        let (mut is_chosen, mut is_excluded) = (self.only.is_empty(), false);
+        for path in paths {
+            is_chosen |= self.only.iter().any(|glob| glob.matches(path));
+            is_excluded |= self.exclude.iter().any(|glob| glob.matches(path));
+        }
+        is_chosen && !is_excluded
+    }
+}

@@ -1,0 +1,206 @@
+//! What the journal says when something was taken back: which targets are undone, which are in effect again, and whose
+//! recipe takes them back now.
+
+use std::collections::{BTreeSet, HashMap};
+
+use backout_model::ports::{Driver as _, How};
+use backout_model::{
+    Event, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome, TargetPath, Verb,
+};
+
+use super::work::Work;
+use crate::recover::is_unfinished;
+use crate::{Engine, EngineError};
+
+impl Engine {
+    /// Gives the records that follow from `by` having taken back what `work` is about.
+    pub(crate) fn what_follows(
+        &self,
+        work: &Work<'_>,
+        by: OperationId,
+        outcomes: &[TargetOutcome],
+    ) -> Result<Vec<Event>, EngineError> {
+        let operation = work.operation;
+        let undone = |id, outcomes: Vec<TargetOutcome>, is_partial| Event::Undone {
+            id,
+            by,
+            outcomes,
+            is_partial,
+        };
+        let is_whole = work.is_whole(outcomes);
+        let mut events = vec![undone(operation.id, outcomes.to_vec(), !is_whole)];
+        // What never finished had not taken anything back.
+        if is_unfinished(operation.status) {
+            return Ok(events);
+        }
+        let about = match (operation.verb, operation.undoes) {
+            (verb, Some(about)) if verb.is_reversal() => self.store.operation(about)?,
+            _ => None,
+        };
+        let Some(about) = about else {
+            return Ok(events);
+        };
+        match operation.verb {
+            // A redo was named by itself: what it had brought back is gone again.
+            Verb::Redo => {
+                if let Some(first) = about.undoes
+                    && let Some(first) = self.store.operation(first)?
+                {
+                    let mapped = mapped(&first, outcomes);
+                    let covered = mapped.iter().filter(|it| it.kind.is_settled()).count();
+                    let is_partial = covered < first.in_effect().count();
+                    events.push(undone(first.id, mapped, is_partial));
+                }
+            }
+            // What a recovery or an undo had taken back is in effect again.
+            Verb::Undo | Verb::Recover if !about.verb.is_reversal() => {
+                let targets = self.back_again(operation, &about, by, outcomes)?;
+                if !targets.is_empty() {
+                    events.push(Event::Redone {
+                        id: about.id,
+                        by,
+                        targets: Some(targets),
+                    });
+                }
+            }
+            _ => {}
+        }
+        Ok(events)
+    }
+
+    /// Lists the targets of an operation that are in effect again now that `undo` is taken back by `by`, each with whose
+    /// recipe takes it back.
+    fn back_again(
+        &self,
+        undo: &Operation,
+        about: &Operation,
+        by: OperationId,
+        outcomes: &[TargetOutcome],
+    ) -> Result<Vec<Standing>, EngineError> {
+        let intent = self.store.undone_with(undo.id)?;
+        let first = self.store.outcomes_of(about.id, undo.id)?;
+        let first: HashMap<&TargetPath, &OutcomeKind> = first
+            .iter()
+            .map(|outcome| (outcome.target.path(), &outcome.kind))
+            .collect();
+        let taken = about.targets.iter();
+        let taken = taken.filter(|standing| standing.undone_by == Some(undo.id));
+        let taken: Vec<Standing> = taken.cloned().collect();
+        let now = mapped_to(taken.iter().map(|standing| &standing.target), outcomes);
+        let is_back = |outcome: &TargetOutcome| {
+            outcome.kind.is_settled() && !matches!(outcome.kind, OutcomeKind::Left { .. })
+        };
+        let settled = now.into_iter().filter(is_back);
+        let back = settled.map(|outcome| {
+            let was_clean = first
+                .get(outcome.target.path())
+                .is_none_or(|kind| **kind == OutcomeKind::Restored);
+            let is_changed = outcome.kind != OutcomeKind::AlreadyGone;
+            Standing {
+                held_by: if was_clean && is_changed {
+                    Some(by)
+                } else {
+                    intent
+                },
+                ..Standing::new(outcome.target)
+            }
+        });
+        Ok(back.collect())
+    }
+}
+
+impl Engine {
+    /// Finds the targets of a redo that are already as it would make them, and that must not be taken back again: what they
+    /// were left the store with the undo and somebody replaced it since, or was the work of an operation that is undone; or
+    /// it is another operation that made them so.
+    pub(super) fn mark_left(
+        &self,
+        work: &Work<'_>,
+        outcomes: &mut [TargetOutcome],
+    ) -> Result<(), EngineError> {
+        let is_found = |outcome: &TargetOutcome| outcome.kind == OutcomeKind::AlreadyGone;
+        let found: BTreeSet<TargetPath> = outcomes
+            .iter()
+            .filter(|outcome| is_found(outcome))
+            .map(|outcome| outcome.target.path().clone())
+            .collect();
+        let (false, Some(about)) = (found.is_empty(), work.operation.undoes) else {
+            return Ok(());
+        };
+        let holder = self.store.undone_with(work.operation.id)?.unwrap_or(about);
+        let effect = self.store.effect(holder)?;
+        let how = How {
+            only: Some(&found),
+            is_partial: true,
+            ..How::default()
+        };
+        let again = self.files.prepare_undo(self.next_id(), &effect, how)?;
+        let undone = self.undone_bases(about)?;
+        for outcome in outcomes.iter_mut().filter(|outcome| is_found(outcome)) {
+            let then = again.outcomes.iter().find(|it| it.target == outcome.target);
+            let base = undone
+                .iter()
+                .find(|(_, it)| it.overlap(&outcome.target).is_some());
+            let path = outcome.target.path();
+            let other = self.store.done_since(path, work.operation.lsn, about)?;
+            let why = match (base, other, then.map(|then| &then.kind)) {
+                (Some((id, _)), ..) => format!("{}, which it was built on, is undone", id.short()),
+                (None, Some(id), _) => format!("{} did that since", id.short()),
+                (None, None, Some(OutcomeKind::Failed { why })) => why.clone(),
+                (None, None, _) => continue,
+            };
+            outcome.kind = OutcomeKind::Left { why };
+        }
+        Ok(())
+    }
+
+    /// Lists the targets that an operation was built on and that are not in effect any more.
+    fn undone_bases(&self, id: OperationId) -> Result<Vec<(OperationId, Target)>, EngineError> {
+        let operation = self.store.operation(id)?;
+        let edges = operation.map(|operation| operation.depends_on);
+        let mut undone = Vec::new();
+        for edge in edges.into_iter().flatten() {
+            let Some(base) = self.store.operation(edge.on)? else {
+                continue;
+            };
+            if edge.reason.is_of_targets() && !base.verb.is_reversal() {
+                let gone = base
+                    .targets
+                    .into_iter()
+                    .filter(|standing| !standing.is_in_effect());
+                undone.extend(gone.map(|standing| (edge.on, standing.target)));
+            }
+        }
+        Ok(undone)
+    }
+}
+
+/// Replaces what was foreseen of some targets by what was found.
+pub(super) fn correct(outcomes: &mut [TargetOutcome], found: &[TargetOutcome]) {
+    for outcome in outcomes {
+        let other = found.iter().find(|it| it.target == outcome.target);
+        if let Some(other) = other.filter(|other| !other.kind.is_settled()) {
+            outcome.kind = other.kind.clone();
+        }
+    }
+}
+
+/// Says outcomes in the targets of another operation.
+fn mapped(operation: &Operation, outcomes: &[TargetOutcome]) -> Vec<TargetOutcome> {
+    mapped_to(
+        operation.in_effect().map(|standing| &standing.target),
+        outcomes,
+    )
+}
+
+fn mapped_to<'t>(
+    targets: impl Iterator<Item = &'t backout_model::Target>,
+    outcomes: &[TargetOutcome],
+) -> Vec<TargetOutcome> {
+    let told = super::work::Told::new(outcomes.iter().map(|it| (&it.target, &it.kind)));
+    let each = targets.filter_map(|target| {
+        let kind = told.of(target)?.clone();
+        Some(TargetOutcome::new(target.clone(), kind))
+    });
+    each.collect()
+}

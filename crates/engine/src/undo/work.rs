@@ -1,0 +1,185 @@
+//! A step of a plan, with the recipe that carries it out and the part of it that is meant.
+//!
+//! An operation's targets and those of the recipe that takes them back need not be the same: an undo takes a new directory
+//! away as one, so the redo brings it back as one. What a recipe says of a tree holds for everything in it.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use backout_drivers::file::Examined;
+use backout_model::ports::{How, OnConflict};
+use backout_model::{
+    Chosen, Effect, Operation, OutcomeKind, Reach, Target, TargetOutcome, TargetPath, UndoStep,
+};
+
+use crate::recover::is_unfinished;
+use crate::{Engine, EngineError};
+
+/// A step that can be carried out.
+pub(crate) struct Work<'h> {
+    pub(crate) operation: &'h Operation,
+    pub(crate) step: UndoStep,
+    pub(crate) effect: Effect,
+    /// The targets of the recipe that are meant; none means all.
+    only: Option<BTreeSet<TargetPath>>,
+}
+
+impl<'h> Work<'h> {
+    /// Says it to a driver.
+    pub(crate) fn how(&self, on_conflict: OnConflict, is_partial: bool) -> How<'_> {
+        How {
+            on_conflict,
+            is_partial,
+            only: self.only.as_ref(),
+            is_unfinished: is_unfinished(self.operation.status),
+        }
+    }
+
+    /// Says of each of the operation's targets what became of it. What the recipe does not speak of was found as it had
+    /// to be.
+    pub(crate) fn spread(&self, outcomes: &[TargetOutcome]) -> Vec<TargetOutcome> {
+        let told = Told::new(
+            outcomes
+                .iter()
+                .map(|outcome| (&outcome.target, &outcome.kind)),
+        );
+        let meant: HashSet<&TargetPath> = self.step.targets.iter().map(Target::path).collect();
+        let targets = self.operation.in_effect().map(|standing| &standing.target);
+        let each = targets.filter_map(|target| {
+            let kind = match told.of(target) {
+                Some(kind) => kind.clone(),
+                None if meant.contains(target.path()) => OutcomeKind::AlreadyGone,
+                None => return None,
+            };
+            Some(TargetOutcome::new(target.clone(), kind))
+        });
+        each.collect()
+    }
+
+    /// Says of each target that is meant how it stands.
+    pub(crate) fn examined<'e>(
+        &self,
+        examined: &'e [Examined],
+    ) -> Vec<(Target, Option<&'e Examined>)> {
+        let told = Told::new(examined.iter().map(|it| (&it.target, it)));
+        let targets = self.step.targets.iter();
+        let each = targets.map(|target| (target.clone(), told.of(target)));
+        each.collect()
+    }
+
+    /// Tells whether nothing of the operation stays in effect if these targets are taken back.
+    pub(crate) fn is_whole(&self, outcomes: &[TargetOutcome]) -> bool {
+        let settled = outcomes.iter().filter(|outcome| outcome.kind.is_settled());
+        let settled: HashSet<&TargetPath> = settled.map(|outcome| outcome.target.path()).collect();
+        let mut all = self.operation.in_effect();
+        all.all(|standing| settled.contains(standing.target.path()))
+    }
+}
+
+impl Engine {
+    /// Finds the recipe of a step, and the part of it that is meant.
+    pub(crate) fn work<'h>(
+        &self,
+        operation: &'h Operation,
+        step: &UndoStep,
+    ) -> Result<Work<'h>, EngineError> {
+        let mut held_as_one = None;
+        // Where a redo brought back as one what is to go in part, the operation itself knows the parts.
+        for with in [step.with, step.id] {
+            let effect = self.store.effect(with)?;
+            let held = self.files.targets_of(&effect)?;
+            match part_of(&held, operation, &step.targets) {
+                Ok(only) => {
+                    let step = UndoStep {
+                        with,
+                        ..step.clone()
+                    };
+                    return Ok(Work {
+                        operation,
+                        step,
+                        effect,
+                        only,
+                    });
+                }
+                Err(tree) => held_as_one = Some(tree),
+            }
+        }
+        Err(EngineError::Inseparable {
+            id: step.id,
+            tree: held_as_one,
+        })
+    }
+
+    /// The same for all of an operation that a dead process left.
+    pub(crate) fn whole_work<'h>(&self, operation: &'h Operation) -> Result<Work<'h>, EngineError> {
+        let targets = operation
+            .in_effect()
+            .map(|standing| standing.target.clone());
+        let step = UndoStep {
+            id: operation.id,
+            with: operation.id,
+            targets: targets.collect(),
+            strategy: operation.decision.strategy,
+            chosen: Chosen::Named,
+        };
+        Ok(Work {
+            operation,
+            effect: self.store.effect(operation.id)?,
+            step,
+            only: None,
+        })
+    }
+}
+
+/// Finds the targets of a recipe that hold those that are meant, and no others. None if that is all of them; the error is
+/// a tree that holds others, too.
+fn part_of(
+    held: &[Target],
+    operation: &Operation,
+    meant: &[Target],
+) -> Result<Option<BTreeSet<TargetPath>>, TargetPath> {
+    let holders = Told::new(held.iter().map(|target| (target, target)));
+    let is_meant: HashSet<&TargetPath> = meant.iter().map(Target::path).collect();
+    let mut only = BTreeSet::new();
+    for target in meant {
+        if let Some(holder) = holders.of(target) {
+            only.insert(holder.path().clone());
+        }
+    }
+    let others = operation.in_effect().map(|standing| &standing.target);
+    for other in others.filter(|other| !is_meant.contains(other.path())) {
+        let holder = holders.of(other).map(|holder| holder.path());
+        if let Some(holder) = holder.filter(|holder| only.contains(*holder)) {
+            // A move has two names, and goes by either of them.
+            if holder != other.path() {
+                return Err(holder.clone());
+            }
+        }
+    }
+    let is_all = held.iter().all(|target| only.contains(target.path()));
+    Ok((!is_all).then_some(only))
+}
+
+/// What is said of targets, found by a target that is the same or lies below.
+pub(super) struct Told<'t, T> {
+    exact: HashMap<&'t TargetPath, &'t T>,
+    trees: HashMap<&'t TargetPath, &'t T>,
+}
+
+impl<'t, T> Told<'t, T> {
+    pub(super) fn new(said: impl Iterator<Item = (&'t Target, &'t T)>) -> Self {
+        let (mut exact, mut trees) = (HashMap::new(), HashMap::new());
+        for (target, it) in said {
+            exact.insert(target.path(), it);
+            if target.reach() == Reach::Tree {
+                trees.insert(target.path(), it);
+            }
+        }
+        Self { exact, trees }
+    }
+
+    pub(super) fn of(&self, target: &Target) -> Option<&'t T> {
+        let path = target.path();
+        let above = || path.ancestors().find_map(|above| self.trees.get(&above));
+        self.exact.get(path).or_else(above).copied()
+    }
+}
