@@ -58,7 +58,8 @@ pub fn recipe(data: &[u8]) {
         completion: None,
     };
     let _examined = driver.examine(&effect);
-    let _versions = driver.before_and_after(&effect);
+    let _changes = driver.changes(&effect);
+    let _sides = driver.sides(&effect);
     let _in_place = driver.is_in_place(&effect);
     for slot in &effect.recipe.slots {
         let _kept = driver.check_kept(&effect, slot);

@@ -105,7 +105,7 @@ impl Backout {
     pub fn undo(&self, id: OperationId) -> Result<UndoReport, Failure> {
         self.undo_with(
             id,
-            UndoOptions {
+            &UndoOptions {
                 committed: true,
                 ..UndoOptions::default()
             },
@@ -113,9 +113,9 @@ impl Backout {
     }
 
     /// Takes an operation back in a way of your own.
-    pub fn undo_with(&self, id: OperationId, options: UndoOptions) -> Result<UndoReport, Failure> {
+    pub fn undo_with(&self, id: OperationId, options: &UndoOptions) -> Result<UndoReport, Failure> {
         let what = UndoWhat::Operations(vec![reference(id)]);
-        Ok(self.engine.undo(&what, &options)?)
+        Ok(self.engine.undo(&what, options)?)
     }
 
     /// Begins a task: its writes are kept by [`Task::commit`] and rolled back otherwise.

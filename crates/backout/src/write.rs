@@ -136,7 +136,7 @@ pub struct WriteError {
     id: Option<OperationId>,
     is_half_done: bool,
     /// What happened, why, what to do next.
-    pub report: Report,
+    pub report: Box<Report>,
 }
 
 impl WriteError {
@@ -145,12 +145,15 @@ impl WriteError {
     }
 
     fn of(backout: &Backout, id: Option<OperationId>, error: EngineError) -> Self {
-        let is_half_done = matches!(error, EngineError::HalfDone { .. });
+        let is_half_done = matches!(
+            error,
+            EngineError::HalfDone { .. } | EngineError::Stays { .. }
+        );
         Self {
             backout: backout.clone(),
             id,
             is_half_done,
-            report: Report::from(error),
+            report: Box::new(Report::from(error)),
         }
     }
 

@@ -25,6 +25,20 @@ pub(crate) fn ownership(text: &str) -> Result<Ownership, Report> {
     find(text, &read(PASSWD), &read(GROUP))
 }
 
+/// Says whose something is: `user:group`, by name where the machine knows one.
+pub(crate) fn owner_name(uid: u32, gid: u32) -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let name = |number: u32, file: &str| name_of(number, file).unwrap_or(number.to_string());
+    format!("{}:{}", name(uid, &read(PASSWD)), name(gid, &read(GROUP)))
+}
+
+fn name_of(number: u32, file: &str) -> Option<String> {
+    let number = number.to_string();
+    let mut lines = file.lines();
+    let line = lines.find(|line| line.split(':').nth(2) == Some(&number))?;
+    line.split(':').next().map(str::to_owned)
+}
+
 fn find(text: &str, passwd: &str, groups: &str) -> Result<Ownership, Report> {
     let unknown = |kind: &str, name: &str, file: &str| {
         Report::refused(format!("there is no {kind} `{name}`"))

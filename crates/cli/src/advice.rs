@@ -37,7 +37,9 @@ impl Asked {
             FileRequest::Symlink { .. } => Self::Symlink,
             FileRequest::HardLink { .. } => Self::HardLink,
             FileRequest::Chmod { .. } | FileRequest::Chown { .. } => Self::Attributes,
-            FileRequest::Patch { .. } | FileRequest::Layer { .. } => Self::Other,
+            FileRequest::Patch { .. } | FileRequest::Layer { .. } | FileRequest::Restore { .. } => {
+                Self::Other
+            }
             FileRequest::Batch(requests) => {
                 let mut kinds = requests.iter().map(Self::of);
                 let first = kinds.next().unwrap_or(Self::Other);

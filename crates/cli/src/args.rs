@@ -24,7 +24,7 @@ const HEADING: &str = "Global options";
 const AFTER_HELP: &str = "\
 An operation (REF) is named by the beginning of its id, as `backout log` shows it; `@` is the newest, `@-1` the one before it.
 
-Exit codes: 0 done, 1 refused or failed, 2 asked wrongly, 3 the store is broken.";
+Exit codes: 0 done, 1 refused or failed, 2 asked wrongly, 3 the store is broken, 130 interrupted.";
 
 /// Every write of an AI agent, reversible.
 ///
@@ -41,6 +41,7 @@ pub(crate) struct Cli {
 
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct GlobalArgs {
     // The environment is not read by the parser: what it sets would show up in every usage line, and for a list it
@@ -71,9 +72,17 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
+    /// Cut no list short
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+
     /// Say nothing but what was asked for and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+
+    /// Do not show long replies in a pager
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 
     /// When to use colour: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]

@@ -26,3 +26,6 @@ pub(crate) const HOME: &str = "HOME";
 
 /// Where temporary files go.
 pub(crate) const TMPDIR: &str = "TMPDIR";
+
+/// The pager for long replies; empty for none.
+pub(crate) const PAGER: &str = "BACKOUT_PAGER";

@@ -125,6 +125,15 @@ impl Session {
         }
     }
 
+    /// Gives how long a list may be that usually ends after so many.
+    pub(crate) const fn listed(&self, usual: usize) -> usize {
+        if self.global.verbose {
+            usize::MAX
+        } else {
+            usual
+        }
+    }
+
     /// Takes the bar away, if there is one.
     pub(crate) fn clear_bar(&self) {
         self.bar.clear();
@@ -205,7 +214,8 @@ impl Session {
         if self.ui.is_json() {
             self.ui.print_json(&Reply::Undone(report.clone()));
         } else {
-            let text = show::undo::steps(report, &self.here, asked);
+            let fine_max = self.listed(show::FINE_MAX);
+            let text = show::undo::steps(report, &self.here, asked, fine_max);
             self.ui.print(&text);
         }
     }

@@ -335,13 +335,10 @@ fn recovery<H: Harness>(
         static NEXT: Cell<u64> = const { Cell::new(0xb000) };
     }
     let id = OperationId::from_bits(NEXT.replace(NEXT.get() + 1));
-    let undo = match world.driver().prepare_undo(id, effect, How::unfinished()) {
-        Ok(undo) => undo,
+    let Ok(undo) = world.driver().prepare_undo(id, effect, How::unfinished()) else {
         // It died before it was armed.
-        Err(_) => {
-            world.fail_at_step(None, false);
-            return recovery(world, effect);
-        }
+        world.fail_at_step(None, false);
+        return recovery(world, effect);
     };
     if undo.prepared.is_noop {
         return Ok((None, undo.outcomes));

@@ -59,7 +59,23 @@ pub enum Command {
     /// Show one operation.
     Show(OperationRef),
     /// Show what one operation changed.
-    Diff(OperationRef),
+    Diff {
+        /// Which.
+        operation: OperationRef,
+        /// Which of its names.
+        selection: Selection,
+        /// Whether only the names are wanted.
+        is_brief: bool,
+    },
+    /// Make paths what they were.
+    Restore {
+        /// The paths.
+        paths: Vec<TargetPath>,
+        /// The operation before which they were so.
+        from: OperationRef,
+        /// Not before it, but after it.
+        is_after: bool,
+    },
     /// Show where things stand.
     Status,
     /// Take back what dead processes left unfinished, or decide about it by hand.
@@ -166,6 +182,10 @@ pub enum Decide {
 }
 
 /// How to take it back.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of its own for whoever asks"
+)]
 #[derive(Debug, Clone, Default)]
 pub struct UndoOptions {
     /// What to do with targets that changed since.
@@ -180,6 +200,8 @@ pub struct UndoOptions {
     pub partial: bool,
     /// Only these targets.
     pub selection: Selection,
+    /// A preview also says, name by name, what would change.
+    pub diff: bool,
 }
 
 /// What to do with tasks.

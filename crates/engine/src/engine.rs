@@ -121,7 +121,16 @@ impl Engine {
             Command::Show(reference) => self
                 .show(&reference)
                 .map(|shown| Reply::Shown(Box::new(shown))),
-            Command::Diff(reference) => self.diff(&reference),
+            Command::Diff {
+                operation,
+                selection,
+                is_brief,
+            } => self.diff(&operation, &selection, is_brief).map(Reply::Diff),
+            Command::Restore {
+                paths,
+                from,
+                is_after,
+            } => self.restore(&paths, &from, is_after).map(Reply::Finished),
             Command::Status => self.status().map(Reply::Status),
             Command::Recover(RecoverWhat::All { from }) => self.recover(from).map(Reply::Recovered),
             Command::Recover(RecoverWhat::ByHand { operations, decide }) => {

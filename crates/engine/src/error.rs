@@ -144,6 +144,14 @@ pub enum EngineError {
         /// The tree.
         tree: Option<TargetPath>,
     },
+    /// An operation did not touch a path that is to be restored from it.
+    #[error("operation {id} did not touch `{path}`")]
+    NotTouched {
+        /// The path.
+        path: TargetPath,
+        /// The operation.
+        id: OperationId,
+    },
     /// The operation waits for no decision.
     #[error("operation {id} is {status}: there is nothing to decide")]
     NothingToDecide {

@@ -1,18 +1,12 @@
-//! Looking back: one operation with all that is known of it, what it changed, and where things stand.
+//! Looking back: one operation with all that is known of it, and where things stand.
 
 use std::path::PathBuf;
 
-use backout_drivers::file::{FileVersions, State, Version};
-use backout_model::text;
-use backout_model::{Chosen, Operation, Standing, TaskStatus, UndoStep, Verb};
+use backout_drivers::file::State;
+use backout_model::{Chosen, Operation, Standing, TaskStatus, UndoStep};
 use backout_storage::{Filter, OperationRef};
 
-use crate::{
-    DiffFile, Engine, EngineError, PlannedTarget, Reply, Shown, StatusReport, TargetState,
-};
-
-/// Lines of context around a change.
-const CONTEXT_LINES: usize = 3;
+use crate::{Engine, EngineError, PlannedTarget, Shown, StatusReport, TargetState};
 
 /// How many operations a status shows.
 const NEWEST: usize = 5;
@@ -76,29 +70,6 @@ impl Engine {
         Ok(all)
     }
 
-    pub(crate) fn diff(&self, reference: &OperationRef) -> Result<Reply, EngineError> {
-        let id = self.store.resolve(reference)?;
-        let operation = self
-            .store
-            .operation(id)?
-            .ok_or(backout_model::PlanError::Unknown { id })?;
-        if operation.verb == Verb::Batch || operation.retained {
-            let effect = self.store.effect(id)?;
-            let files = self
-                .files
-                .before_and_after(&effect)?
-                .iter()
-                .map(diff_file)
-                .collect();
-            return Ok(Reply::Diff { id, files });
-        }
-        Err(backout_model::PlanError::Expired {
-            id,
-            for_sake_of: None,
-        }
-        .into())
-    }
-
     pub(crate) fn status(&self) -> Result<StatusReport, EngineError> {
         let tasks = self.store.tasks()?;
         let newest = Filter {
@@ -119,34 +90,5 @@ impl Engine {
             newest: self.store.operations(&newest)?,
             now: self.now(),
         })
-    }
-}
-
-/// Compares the two sides of a change.
-pub(crate) fn diff_file(versions: &FileVersions) -> DiffFile {
-    let path = versions.path.to_string();
-    let old = match versions.before {
-        Version::Absent => "/dev/null".to_owned(),
-        _ => format!("a{path}"),
-    };
-    let new = match versions.after {
-        Version::Absent => "/dev/null".to_owned(),
-        _ => format!("b{path}"),
-    };
-    let text = match (bytes(&versions.before), bytes(&versions.after)) {
-        (Ok(before), Ok(after)) => text::unified(before, after, &old, &new, CONTEXT_LINES),
-        (Err(why), _) | (_, Err(why)) => format!("{path}: {why}\n"),
-    };
-    DiffFile {
-        path: versions.path.clone(),
-        text,
-    }
-}
-
-fn bytes(version: &Version) -> Result<&[u8], &str> {
-    match version {
-        Version::Absent => Ok(&[]),
-        Version::Bytes(bytes) => Ok(bytes),
-        Version::Described(why) => Err(why),
     }
 }

@@ -6,6 +6,7 @@
 //! - The engine knows no terminal and no socket.
 
 mod command;
+mod diff;
 mod doctor;
 mod engine;
 mod error;
@@ -16,6 +17,7 @@ mod recover;
 mod repair;
 mod reply;
 mod report;
+mod restore;
 mod run;
 mod selection;
 mod sources;
@@ -35,9 +37,9 @@ pub use glob::Glob;
 pub use lifecycle::StagedOperation;
 pub use repair::RepairReport;
 pub use reply::{
-    DiffFile, DoctorReport, Finding, Finished, GcOutcome, PlanView, PlannedStep, PlannedTarget,
-    RecoverReport, Recovered, RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack,
-    TargetState, UndoReport, UndoneStep,
+    Diff, DiffChange, DiffFile, DiffSide, DoctorReport, Finding, Finished, GcOutcome, LeftPending,
+    PlanDiff, PlanView, PlannedStep, PlannedTarget, RecoverReport, Recovered, RecoveredAs,
+    RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState, UndoReport, UndoneStep,
 };
 pub use report::{Report, Severity};
 pub use run::{COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, Watch};

@@ -421,6 +421,7 @@ impl StagedOperation<'_> {
                 status: None,
                 strategy: None,
                 notes,
+                left: None,
             });
         }
         let engine = self.engine;
@@ -468,6 +469,7 @@ impl StagedOperation<'_> {
             status: Some(status),
             strategy: Some(self.decision.strategy),
             notes,
+            left: None,
         })
     }
 }

@@ -129,8 +129,9 @@ impl Engine {
             Ok(Reversed::Done { by, outcomes, .. }) => {
                 return self.recovered(operation.id, RecoveredAs::TakenBack, Some(by), outcomes);
             }
-            Ok(Reversed::Nothing(outcomes)) => outcomes,
-            Err(EngineError::HalfDone { outcomes, .. }) => outcomes,
+            Ok(Reversed::Nothing(outcomes)) | Err(EngineError::HalfDone { outcomes, .. }) => {
+                outcomes
+            }
             Err(error @ (EngineError::File(_) | EngineError::TakenBack { .. })) => {
                 let why = with_causes(&error);
                 let failed = OutcomeKind::Failed { why };
@@ -220,7 +221,7 @@ impl Engine {
         if let Some(about) = operation.undoes
             && let Some(about) = self.store.operation(about)?
         {
-            outcomes = self.outcomes_by_look(&work)?;
+            outcomes = self.outcomes_by_look(&work);
             let first = self.whole_work(&about)?;
             events.extend(self.what_follows(&first, id, &first.spread(&outcomes))?);
         }
@@ -229,10 +230,10 @@ impl Engine {
     }
 
     /// Looks which targets of an undo are as it was to make them.
-    fn outcomes_by_look(&self, work: &Work<'_>) -> Result<Vec<TargetOutcome>, EngineError> {
+    fn outcomes_by_look(&self, work: &Work<'_>) -> Vec<TargetOutcome> {
         let examined = match self.files.examine(&work.effect) {
             Ok(examined) => examined,
-            Err(error) => return Ok(failed_everywhere(&work.step.targets, &error)),
+            Err(error) => return failed_everywhere(&work.step.targets, &error),
         };
         let outcome = |(target, found): (Target, Option<&Examined>)| {
             let kind = match found.map(|found| &found.state) {
@@ -245,7 +246,7 @@ impl Engine {
             };
             TargetOutcome::new(target, kind)
         };
-        Ok(work.examined(&examined).into_iter().map(outcome).collect())
+        work.examined(&examined).into_iter().map(outcome).collect()
     }
 
     /// Says what became of a command whose watcher died, and takes it back if it was started so.

@@ -47,6 +47,8 @@ pub enum Verb {
     Chmod,
     /// Change the owner.
     Chown,
+    /// Make a name what it was.
+    Restore,
     /// Several of these, all or nothing.
     Batch,
     /// Run a command.
@@ -73,6 +75,7 @@ impl Verb {
             Self::Link => "link",
             Self::Chmod => "chmod",
             Self::Chown => "chown",
+            Self::Restore => "restore",
             Self::Batch => "batch",
             Self::Run => "run",
             Self::Undo => "undo",

@@ -43,14 +43,15 @@ pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failu
         agent: session.global.agent.clone(),
         task: session.global.task.clone(),
         path,
-        limit: Some(args.limit).filter(|limit| *limit > 0),
+        limit: Some(args.limit).filter(|limit| *limit > 0 && !session.global.verbose),
         ..Filter::default()
     };
     let engine = session.engine()?;
     let reply = session.execute(&engine, Command::Log(filter))?;
     match &reply {
         Reply::Log { operations } if !session.ui.is_json() => {
-            let is_cut = operations.len() == args.limit;
+            let is_cut = operations.len() == args.limit && !session.global.verbose;
+            session.ui.page();
             show::log::list(session, operations, now(), !args.no_graph);
             if is_cut {
                 session

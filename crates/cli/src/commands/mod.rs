@@ -8,7 +8,7 @@ mod classify;
 mod commit;
 mod completions;
 mod cp;
-mod diff;
+pub(crate) mod diff;
 mod doctor;
 mod edit;
 mod export;
@@ -20,6 +20,7 @@ mod mkdir;
 mod mv;
 mod recover;
 mod redo;
+mod restore;
 mod rm;
 mod rollback;
 mod run;
@@ -27,7 +28,7 @@ mod show;
 mod status;
 mod task;
 mod try_;
-mod undo;
+pub(crate) mod undo;
 mod verify;
 mod write;
 
@@ -62,6 +63,7 @@ pub(crate) enum Subcommand {
     Classify(classify::ClassifyArgs),
     Undo(undo::UndoArgs),
     Redo(redo::RedoArgs),
+    Restore(restore::RestoreArgs),
     Rollback(rollback::RollbackArgs),
     Commit(commit::CommitArgs),
     Task(task::TaskArgs),
@@ -101,6 +103,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Classify(args) => classify::cmd_classify(session, &args),
         Subcommand::Undo(args) => undo::cmd_undo(session, &args),
         Subcommand::Redo(args) => redo::cmd_redo(session, &args),
+        Subcommand::Restore(args) => restore::cmd_restore(session, &args),
         Subcommand::Rollback(args) => rollback::cmd_rollback(session, args),
         Subcommand::Commit(args) => commit::cmd_commit(session, args),
         Subcommand::Task(args) => task::cmd_task(session, args),

@@ -51,7 +51,6 @@ pub(crate) fn cmd_redo(session: &mut Session, args: &RedoArgs) -> Result<(), Fai
         chosen,
         flags: args.part.typed() + &args.how.typed(),
         name: None,
-        is_diff: args.how.diff,
     };
     let command = Command::Redo {
         what,

@@ -59,7 +59,6 @@ pub(super) fn rollback(
         chosen: None,
         flags: part.typed() + &how.typed(),
         name,
-        is_diff: how.diff,
     };
     let command = Command::Undo {
         what,

@@ -173,7 +173,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     session.clear_bar();
     show::run::finished(session, &report);
     if has_failed(&report) && is_to_go(on_failure) {
-        take_back(session, &engine, &report)?;
+        take_back(session, &engine, &report);
     }
     let ending = match (report.end.exit_code, report.end.signal) {
         (_, Some(signal)) => Ending::Signalled(signal),
@@ -277,7 +277,7 @@ fn is_to_go(on_failure: OnFailure) -> bool {
 }
 
 /// Takes back what a failed command did: all of it, or as much as nobody else has changed, and says what stays.
-fn take_back(session: &mut Session, engine: &Engine, report: &RunReport) -> Result<(), Failure> {
+fn take_back(session: &mut Session, engine: &Engine, report: &RunReport) {
     let what = UndoWhat::Operations(vec![OperationRef::Prefix(report.id.to_string())]);
     let options = UndoOptions {
         partial: true,
@@ -290,7 +290,6 @@ fn take_back(session: &mut Session, engine: &Engine, report: &RunReport) -> Resu
         Err(EngineError::Plan(PlanError::ChangedNothing { .. })) => {}
         Err(error) => session.ui.report(&Report::from(error), &session.here),
     }
-    Ok(())
 }
 
 /// Asks a person at the terminal. Without one the answer is no.

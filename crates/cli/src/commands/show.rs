@@ -16,5 +16,6 @@ pub(crate) struct ShowArgs {
 
 /// Shows an operation.
 pub(crate) fn cmd_show(session: &mut Session, args: &ShowArgs) -> Result<(), Failure> {
+    session.ui.page();
     session.run(Command::Show(reference(&args.operation)?))
 }

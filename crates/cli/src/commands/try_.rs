@@ -10,10 +10,12 @@ use backout_engine::{
 };
 use clap::{Args, ValueEnum};
 
+use crate::commands::diff::StyleArgs;
 use crate::failure::Failure;
 use crate::paths::absolute;
 use crate::session::Session;
 use crate::show;
+use crate::show::diff::Style;
 
 /// What shells answer when a command is not there, or is none.
 const NOT_FOUND: u8 = 127;
@@ -59,6 +61,9 @@ pub(crate) struct TryArgs {
     /// Show the changes line by line.
     #[arg(long)]
     diff: bool,
+
+    #[command(flatten)]
+    style: StyleArgs,
 
     /// Only what matches, like `src/**` or `/etc/*.conf`; may be repeated.
     #[arg(long, value_name = "GLOB")]
@@ -171,7 +176,7 @@ fn decide(session: &mut Session, args: TryArgs, selection: Selection) -> Result<
     } else if args.discard {
         TryCommand::Discard { trial }
     } else if args.diff {
-        TryCommand::Diff { trial, selection }
+        return diff(session, trial, selection, args.style);
     } else if args.show {
         TryCommand::Show { trial, selection }
     } else {
@@ -228,7 +233,9 @@ fn apply(
             if !session.ui.is_json() {
                 show::trial::applied(session, &finished);
             }
-            view.standing = TrialStanding::Applied;
+            if finished.left.is_none() {
+                view.standing = TrialStanding::Applied;
+            }
             view.applied = Some(finished);
             Ok(())
         }
@@ -260,9 +267,34 @@ fn show_diff(
     let command = TryCommand::Diff {
         trial: Some(view.id.to_string()),
         selection: selection.clone(),
+        is_brief: false,
     };
     let reply = session.execute(engine, Command::Try(command))?;
     session.show(engine, &reply)
+}
+
+/// Shows what a trial that has run before would change.
+fn diff(
+    session: &mut Session,
+    trial: Option<String>,
+    selection: Selection,
+    style: StyleArgs,
+) -> Result<(), Failure> {
+    let style = style.style();
+    let command = TryCommand::Diff {
+        trial,
+        selection,
+        is_brief: style == Style::Names,
+    };
+    let engine = session.engine()?;
+    match session.execute(&engine, Command::Try(command))? {
+        Reply::Diff(diff) if !session.ui.is_json() => {
+            session.ui.page();
+            show::diff::files(session, &diff.files, style);
+            Ok(())
+        }
+        reply => session.show(&engine, &reply),
+    }
 }
 
 /// Asks what shall become of a trial, until there is an answer. No answer keeps it.
@@ -273,37 +305,72 @@ fn ask(
     mut selection: Selection,
 ) -> Result<(), Failure> {
     loop {
-        let question =
-            "(a)pply, (d)iscard, show the di(f)f, (c)hoose by glob, or (k)eep for later? ";
-        session.ui.tell(question);
+        session
+            .ui
+            .tell("Apply these changes? [y]es, [n]o, [d]iff, [s]elect, [q]uit, [?] ");
         let answer = read_line()?;
         match answer.as_deref().map(str::trim) {
-            Some("a" | "apply") => return apply(session, engine, view, selection),
-            Some("d" | "discard") => return discard(session, engine, view),
-            Some("f" | "diff") => show_diff(session, engine, view, &selection)?,
-            Some("c" | "choose") => {
-                session
-                    .ui
-                    .tell("only what matches (globs, separated by blanks): ");
-                let patterns = read_line()?.unwrap_or_default();
-                let here = absolute(&PathBuf::from("."))?;
-                let globs = patterns.split_whitespace();
-                selection.only = globs.map(|glob| Glob::new(glob, &here)).collect();
-                let command = TryCommand::Show {
-                    trial: Some(view.id.to_string()),
-                    selection: selection.clone(),
-                };
-                if let Reply::Trial(part) = session.execute(engine, Command::Try(command))? {
-                    show::trial::summary(session, &part, true);
-                }
-            }
-            Some("k" | "keep") | None => {
+            Some("y" | "yes") => return apply(session, engine, view, selection),
+            Some("n" | "no") if is_sure(session, view)? => return discard(session, engine, view),
+            Some("d" | "diff") => show_diff(session, engine, view, &selection)?,
+            Some("s" | "select") => selection.only = select(session, engine, view, &selection)?,
+            Some("q" | "quit") | None => {
                 show::trial::how_to_go_on(session, view);
                 return Ok(());
             }
-            Some(_) => {}
+            Some("n" | "no") => {}
+            Some(_) => session.ui.tell(ANSWERS),
         }
     }
+}
+
+/// What can be answered.
+const ANSWERS: &str = "\
+y - yes, apply them
+n - no, throw them away
+d - show them line by line
+s - select a part by globs
+q - quit, and keep them for later
+";
+
+/// Asks once more before work is thrown away.
+fn is_sure(session: &mut Session, view: &TrialView) -> Result<bool, Failure> {
+    let number = show::trial::counts(&view.changes);
+    session.ui.tell(&format!(
+        "Throw them away ({number})? Nothing brings them back. [y/N] "
+    ));
+    let answer = read_line()?;
+    Ok(matches!(
+        answer.as_deref().map(str::trim),
+        Some("y" | "yes")
+    ))
+}
+
+/// Asks for globs, and shows what they select.
+fn select(
+    session: &mut Session,
+    engine: &Engine,
+    view: &TrialView,
+    selection: &Selection,
+) -> Result<Vec<Glob>, Failure> {
+    session
+        .ui
+        .tell("only what matches (globs, separated by blanks): ");
+    let patterns = read_line()?.unwrap_or_default();
+    let here = absolute(&PathBuf::from("."))?;
+    let globs = patterns.split_whitespace();
+    let only: Vec<Glob> = globs.map(|glob| Glob::new(glob, &here)).collect();
+    let command = TryCommand::Show {
+        trial: Some(view.id.to_string()),
+        selection: Selection {
+            only: only.clone(),
+            ..selection.clone()
+        },
+    };
+    if let Reply::Trial(part) = session.execute(engine, Command::Try(command))? {
+        show::trial::summary(session, &part, true);
+    }
+    Ok(only)
 }
 
 /// Reads an answer; none if there will be none.

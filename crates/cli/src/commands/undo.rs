@@ -76,8 +76,9 @@ impl PartArgs {
     /// Says it as it was typed.
     pub(crate) fn typed(&self) -> String {
         let each = |flag: &str, globs: &[String]| {
-            let each = globs.iter().map(|glob| format!(" {flag} '{glob}'"));
-            each.collect::<String>()
+            let each = globs.iter();
+            each.flat_map(|glob| [" ", flag, " '", glob, "'"])
+                .collect::<String>()
         };
         each("--only", &self.only) + &each("--exclude", &self.exclude)
     }
@@ -134,6 +135,7 @@ impl HowArgs {
             others: self.others,
             partial: self.partial,
             selection: part.selection()?,
+            diff: self.diff,
         })
     }
 
@@ -160,11 +162,8 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
     let what = what(&engine, args)?;
     let mut flags = args.part.typed();
     if let UndoWhat::Paths { .. } = &what {
-        flags = args
-            .names
-            .iter()
-            .map(|name| format!(" --only '{name}'"))
-            .collect();
+        let names = args.names.iter();
+        flags = names.flat_map(|name| [" --only '", name, "'"]).collect();
     }
     if args.with_dependencies {
         flags.push_str(" --with-dependencies");
@@ -174,7 +173,6 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
         chosen: chosen(session, &what),
         flags: flags + &args.how.typed(),
         name: None,
-        is_diff: args.how.diff,
     };
     let command = Command::Undo {
         what,

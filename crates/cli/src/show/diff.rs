@@ -1,26 +1,257 @@
-//! What an operation changed, as a unified diff.
+//! What changed: contents as a unified diff, everything else in words.
 
-use anstyle::Style;
-use backout_engine::DiffFile;
+use std::fmt::Write as _;
 
+use anstyle::Style as Colour;
+use backout_engine::{DiffChange, DiffFile, DiffSide};
+
+use super::counted;
+use super::time::{exactly, size};
+use crate::accounts::owner_name;
+use crate::paths::Here;
 use crate::session::Session;
-use crate::ui::{ACCENT, BAD, BOLD, GOOD, PLAIN, paint, printable_lines};
+use crate::ui::{
+    ACCENT, BAD, BOLD, Cell, DIM, GOOD, PLAIN, paint, printable, printable_lines, table,
+};
 
-/// Shows the differences. A pipe gets them exactly as they are, so that `patch` can read them.
-pub(super) fn files(session: &mut Session, files: &[DiffFile]) {
-    if files.iter().all(|file| file.text.is_empty()) {
-        session.ui.done("no difference in content\n");
+/// The longest bar of `--stat`, in characters.
+const BAR_MAX: usize = 40;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Everything.
+    Full,
+    /// How many lines.
+    Counts,
+    /// Only names.
+    Names,
+}
+
+/// Shows the differences. A pipe gets contents exactly as they are, so that `patch` can read them.
+pub(crate) fn files(session: &mut Session, files: &[DiffFile], style: Style) {
+    if files.is_empty() {
+        session.ui.done("no difference\n");
         return;
     }
     let is_seen = session.ui.is_terminal();
-    for file in files {
-        let shown = if is_seen {
-            printable_lines(&file.text)
-        } else {
-            file.text.clone()
-        };
-        session.ui.print(&coloured(&shown));
+    let text = match style {
+        Style::Full => full(files, &session.here, is_seen),
+        Style::Counts => counts(files, &session.here),
+        Style::Names => names(files, &session.here),
+    };
+    session.ui.print(&text);
+}
+
+/// Shows everything of each.
+pub(super) fn full(files: &[DiffFile], here: &Here, is_seen: bool) -> String {
+    files.iter().map(|file| one(file, here, is_seen)).collect()
+}
+
+fn one(file: &DiffFile, here: &Here, is_seen: bool) -> String {
+    let mut text = head(file, here);
+    for line in details(file) {
+        // Writing to a string cannot fail.
+        let _written = writeln!(text, "  {line}");
     }
+    let body = if is_seen {
+        printable_lines(&file.text)
+    } else {
+        file.text.clone()
+    };
+    text.push_str(&coloured(&relative(&body, file, here)));
+    text
+}
+
+/// Says what happened to which name.
+fn head(file: &DiffFile, here: &Here) -> String {
+    let path = here.show(file.path.as_path());
+    let is_directory = file.kind() == "directory";
+    let path = if is_directory {
+        format!("{path}/")
+    } else {
+        path
+    };
+    let line = match (file.change, &file.from) {
+        (DiffChange::Moved, Some(from)) => {
+            format!("moved {} -> {path}", here.show(from.as_path()))
+        }
+        (DiffChange::Created, _) => format!("created {path}"),
+        (DiffChange::Removed, _) => format!("removed {path}"),
+        (DiffChange::Changed | DiffChange::Moved, _) => format!("changed {path}"),
+    };
+    format!("{}\n", paint(BOLD, &line))
+}
+
+/// Everything that is not said by lines of content.
+fn details(file: &DiffFile) -> Vec<String> {
+    let mut details = match (&file.before, &file.after) {
+        (Some(before), Some(after)) => differences(before, after, !file.text.is_empty()),
+        (None, Some(only)) | (Some(only), None) => vec![described(only)],
+        (None, None) => Vec::new(),
+    };
+    if file.change == DiffChange::Moved {
+        details.clear();
+    }
+    if let Some(why) = &file.unshown {
+        let bytes = |side: &Option<DiffSide>| side.as_ref().and_then(|side| side.size);
+        details.push(match (bytes(&file.before), bytes(&file.after)) {
+            (Some(before), Some(after)) => {
+                let sizes = format!("{} -> {}", size(before), size(after));
+                format!("content {sizes}, not shown: {why}")
+            }
+            _ => format!("content not shown: {why}"),
+        });
+    }
+    details
+}
+
+fn described(side: &DiffSide) -> String {
+    let mut parts = vec![side.kind.to_owned()];
+    if let Some(to) = &side.points_to {
+        parts.push(format!("to {}", printable(to)));
+    }
+    if let Some(first) = &side.same_as {
+        parts.push(format!("another name of {first}"));
+    }
+    parts.extend(side.mode.as_ref().map(|mode| format!("mode {mode}")));
+    parts.extend(owner(side).map(|owner| format!("owner {owner}")));
+    parts.extend(side.size.map(size));
+    parts.join(", ")
+}
+
+fn owner(side: &DiffSide) -> Option<String> {
+    Some(owner_name(side.uid?, side.gid?))
+}
+
+/// Says old and new of everything that differs. Where the content does, its time is no news.
+fn differences(before: &DiffSide, after: &DiffSide, has_text: bool) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut differ = |what: &str, old: Option<String>, new: Option<String>| {
+        if let (Some(old), Some(new)) = (old, new)
+            && old != new
+        {
+            said.push(format!("{what} {old} -> {new}"));
+        }
+    };
+    let kind = |side: &DiffSide| Some(side.kind.to_owned());
+    differ("was", kind(before), kind(after));
+    differ("mode", before.mode.clone(), after.mode.clone());
+    differ("owner", owner(before), owner(after));
+    let link = |side: &DiffSide| side.points_to.as_deref().map(printable);
+    differ("link", link(before), link(after));
+    let is_content = has_text || before.size != after.size;
+    if !is_content {
+        let time = |side: &DiffSide| side.modified.map(exactly);
+        differ("time", time(before), time(after));
+    }
+    if let Some(first) = after.same_as.as_ref().filter(|_| before.same_as.is_none()) {
+        said.push(format!("now another name of {first}"));
+    }
+    for name in &before.attributes {
+        if !after.attributes.contains(name) {
+            said.push(format!("attribute {} is gone", printable(name)));
+        }
+    }
+    for name in &after.attributes {
+        if !before.attributes.contains(name) {
+            said.push(format!("attribute {} is new", printable(name)));
+        }
+    }
+    if before == after && !has_text && !before.attributes.is_empty() {
+        said.push("the value of an attribute changed".to_owned());
+    }
+    said
+}
+
+/// Names the file in the two lines above a diff as people see it from here.
+fn relative(diff: &str, file: &DiffFile, here: &Here) -> String {
+    let (absolute, shown) = (file.path.to_string(), here.shorten(&file.path.to_string()));
+    if absolute == shown {
+        return diff.to_owned();
+    }
+    let mut lines = diff.splitn(3, '\n');
+    let mut text = String::with_capacity(diff.len());
+    for mark in ["--- a", "+++ b"] {
+        let Some(line) = lines.next() else {
+            break;
+        };
+        match line
+            .strip_prefix(mark)
+            .and_then(|rest| rest.strip_prefix(absolute.as_str()))
+        {
+            Some(rest) => {
+                let _written = writeln!(text, "{mark}/{shown}{rest}");
+            }
+            None if line.is_empty() => {}
+            None => {
+                let _written = writeln!(text, "{line}");
+            }
+        }
+    }
+    text + lines.next().unwrap_or_default()
+}
+
+fn names(files: &[DiffFile], here: &Here) -> String {
+    let mut names: Vec<String> = files
+        .iter()
+        .map(|file| here.show(file.path.as_path()))
+        .collect();
+    names.dedup();
+    names.into_iter().map(|name| name + "\n").collect()
+}
+
+/// Counts the lines of each.
+fn counts(files: &[DiffFile], here: &Here) -> String {
+    let most = files.iter().map(DiffFile::lines).max().unwrap_or_default();
+    let rows = files.iter().map(|file| {
+        let name = match (&file.from, file.change) {
+            (Some(from), DiffChange::Moved) => format!(
+                " {} -> {}",
+                here.show(from.as_path()),
+                here.show(file.path.as_path())
+            ),
+            _ => format!(" {}", here.show(file.path.as_path())),
+        };
+        vec![Cell::plain(name), count(file, most)]
+    });
+    let mut text = table(rows.collect(), None);
+    let sum =
+        |of: fn(&DiffFile) -> Option<usize>| files.iter().filter_map(of).sum::<usize>() as u64;
+    let (added, removed) = (sum(|file| file.added), sum(|file| file.removed));
+    let _written = writeln!(
+        text,
+        " {} changed, {} added, {} removed",
+        counted(files.len() as u64, "name"),
+        counted(added, "line"),
+        counted(removed, "line")
+    );
+    text
+}
+
+fn count(file: &DiffFile, most: usize) -> Cell {
+    if let (Some(added), Some(removed)) = (file.added, file.removed)
+        && added + removed > 0
+    {
+        let scaled = |lines: usize| match most {
+            0..=BAR_MAX => lines,
+            most => (lines * BAR_MAX).div_ceil(most),
+        };
+        return Cell::plain(format!("| {} ", added + removed))
+            .and(GOOD, "+".repeat(scaled(added)))
+            .and(BAD, "-".repeat(scaled(removed)));
+    }
+    let said = match file.change {
+        DiffChange::Moved => "moved".to_owned(),
+        DiffChange::Created | DiffChange::Changed | DiffChange::Removed => details(file).join("; "),
+    };
+    let said = match (file.change, said.is_empty()) {
+        (DiffChange::Created, _) => format!("created: {said}"),
+        (DiffChange::Removed, _) => format!("removed: {said}"),
+        (DiffChange::Changed | DiffChange::Moved, false) => said,
+        (DiffChange::Changed | DiffChange::Moved, true) => "touched".to_owned(),
+    };
+    Cell::plain("| ").and(DIM, said)
 }
 
 fn coloured(diff: &str) -> String {
@@ -29,12 +260,12 @@ fn coloured(diff: &str) -> String {
         is_header = is_header && !line.starts_with("@@");
         let body = line.strip_suffix('\n').unwrap_or(line);
         let end = if body.len() < line.len() { "\n" } else { "" };
-        paint(style(body, is_header), body) + end
+        paint(colour(body, is_header), body) + end
     });
     lines.collect()
 }
 
-fn style(line: &str, is_header: bool) -> Style {
+fn colour(line: &str, is_header: bool) -> Colour {
     match line.bytes().next() {
         Some(b'+' | b'-') if is_header => BOLD,
         Some(b'@') => ACCENT,

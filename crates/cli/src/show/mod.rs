@@ -4,8 +4,9 @@
 //! is shown with its control characters escaped, and paths are shown as seen from the current directory.
 
 pub(crate) mod classify;
-mod diff;
+pub(crate) mod diff;
 mod gc;
+mod list;
 pub(crate) mod log;
 mod operation;
 pub(crate) mod plan;
@@ -28,6 +29,7 @@ use crate::args::GlobalArgs;
 use crate::failure::Failure;
 use crate::session::{Session, now};
 use crate::ui::{ACCENT, paint};
+pub(crate) use list::FINE_MAX;
 
 /// Shows a reply to people.
 pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
@@ -46,7 +48,7 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Checkpoints { checkpoints } => tasks::checkpoints(session, checkpoints, now),
         Reply::Log { operations } => log::list(session, operations, now, true),
         Reply::Shown(shown) => operation::shown(session, shown, now),
-        Reply::Diff { files, .. } => diff::files(session, files),
+        Reply::Diff(diff) => diff::files(session, &diff.files, diff::Style::Full),
         Reply::Status(status) => status::status(session, status),
         Reply::Recovered(report) => recover::recovered(session, report),
         Reply::Verified(report) => upkeep::verified(session, report),
@@ -80,7 +82,7 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         | Reply::Checkpoints { .. }
         | Reply::Log { .. }
         | Reply::Shown(_)
-        | Reply::Diff { .. }
+        | Reply::Diff(_)
         | Reply::Status(_)
         | Reply::Recovered(_)
         | Reply::Verified(_)

@@ -1,14 +1,22 @@
 //! One operation with all that is known of it.
 
-use backout_engine::{Shown, TargetState};
-use backout_model::{CaptureLevel, CommandEnd, Event, Operation, OperationId, Timestamp};
+use std::collections::HashMap;
 
+use backout_engine::{PlannedTarget, Shown, TargetState};
+use backout_model::{
+    CaptureLevel, CommandEnd, Event, Operation, OperationId, TargetPath, Timestamp,
+};
+
+use super::list::hidden_text;
 use super::log::status_style;
 use super::time::{ago, exactly};
 use super::{id, typed};
 use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{BAD, BOLD, Cell, DIM, GOOD, PLAIN, paint, printable, table};
+
+/// How many targets are named.
+const TARGETS_MAX: usize = 20;
 
 /// Shows an operation.
 pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
@@ -17,7 +25,8 @@ pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
     let mut text = format!("{}  {}\n", id(operation.id), paint(BOLD, &summary));
     let mut rows = head(operation, now);
     rows.extend(command(shown, &session.here));
-    rows.extend(targets(shown, &session.here));
+    let most = session.listed(TARGETS_MAX);
+    rows.extend(targets(shown, &session.here, most));
     rows.extend(relations(shown));
     rows.push(row("strategy", decision(operation)));
     let records = shown
@@ -46,7 +55,7 @@ fn row(label: &str, cell: Cell) -> Vec<Cell> {
 fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
     let mut status = Cell::new(status_style(operation.status), operation.status.as_str());
     let names = |ids: Vec<OperationId>| {
-        let names: Vec<String> = ids.into_iter().map(|id| id.short()).collect();
+        let names: Vec<String> = ids.into_iter().map(OperationId::short).collect();
         names.join(", ")
     };
     let undos = operation.undos();
@@ -149,17 +158,17 @@ fn ended(end: &CommandEnd) -> String {
     )
 }
 
-fn targets(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {
-    let planned = |path: &backout_model::TargetPath| {
-        shown
-            .targets
-            .iter()
-            .find(|planned| planned.target.path() == path)
-    };
-    let targets = shown.operation.targets.iter().map(|standing| {
+fn targets(shown: &Shown, here: &Here, most: usize) -> Vec<Vec<Cell>> {
+    let planned: HashMap<&TargetPath, &PlannedTarget> = shown
+        .targets
+        .iter()
+        .map(|planned| (planned.target.path(), planned))
+        .collect();
+    let all = &shown.operation.targets;
+    let targets = all.iter().take(most).map(|standing| {
         let path = standing.target.path();
         let cell = Cell::plain(here.show(path.as_path()));
-        let said = match (standing.undone_by, planned(path)) {
+        let said = match (standing.undone_by, planned.get(path)) {
             (Some(by), _) => Some((DIM, format!("  taken back by {}", by.short()))),
             (None, Some(planned)) => Some(match &planned.state {
                 TargetState::ComesBack | TargetState::AfterNewerStep => {
@@ -181,7 +190,9 @@ fn targets(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {
             None => row("target", cell),
         }
     });
-    targets.collect()
+    let hidden = all.len().saturating_sub(most);
+    let more = (hidden > 0).then(|| row("", Cell::new(DIM, hidden_text(hidden))));
+    targets.chain(more).collect()
 }
 
 fn relations(shown: &Shown) -> Vec<Vec<Cell>> {

@@ -3,7 +3,9 @@
 use backout_engine::{Engine, PlanView, PlannedStep, PlannedTarget, TakeBack, TargetState};
 use backout_model::Chosen;
 
-use super::undo::{Asked, abridged, hidden_line, left_alone};
+use super::diff::full;
+use super::list::{FINE_MAX, abridged, hidden_line};
+use super::undo::{Asked, left_alone};
 use super::{counted_of, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
@@ -24,9 +26,11 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
         asked.words.would(),
         chosen.unwrap_or_default()
     );
-    let is_mixed = plan.steps.iter().any(|step| step.way != plan.steps[0].way);
+    let first = plan.steps.first().map(|step| step.way);
+    let is_mixed = plan.steps.iter().any(|step| Some(step.way) != first);
+    let fine_max = session.listed(FINE_MAX);
     for step in &plan.steps {
-        text.push_str(&planned(step, plan, is_mixed, &session.here));
+        text.push_str(&planned(step, plan, is_mixed, &session.here, fine_max));
     }
     text.push_str(&left_alone(
         engine,
@@ -34,13 +38,32 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
         &session.here,
         "would stay",
     ));
+    if let Some(diff) = &plan.diff {
+        let is_seen = session.ui.is_terminal();
+        for (title, files) in [
+            ("would change back:", &diff.back),
+            ("somebody else changed since:", &diff.theirs),
+        ] {
+            if !files.is_empty() {
+                text.extend(["\n", &paint(BOLD, title), "\n"]);
+                text.push_str(&full(files, &session.here, is_seen));
+            }
+        }
+    }
+    session.ui.page();
     session.ui.print(&text);
     for hint in next(plan, asked) {
         session.ui.hint(&hint);
     }
 }
 
-fn planned(step: &PlannedStep, plan: &PlanView, is_mixed: bool, here: &Here) -> String {
+fn planned(
+    step: &PlannedStep,
+    plan: &PlanView,
+    is_mixed: bool,
+    here: &Here,
+    fine_max: usize,
+) -> String {
     let why = match &step.chosen {
         Chosen::Named => String::new(),
         Chosen::DependsOn { on, reason } => format!("depends on {}: {reason}", on.short()),
@@ -52,10 +75,10 @@ fn planned(step: &PlannedStep, plan: &PlanView, is_mixed: bool, here: &Here) -> 
             TakeBack::Undo => "undo",
             TakeBack::Redo => "redo",
         };
-        text.push_str(&format!("  {way}"));
+        text.extend(["  ", way]);
     }
     let summary = here.shorten(&printable(&step.summary));
-    text.push_str(&format!("  {}", paint(BOLD, &summary)));
+    text.extend(["  ", &paint(BOLD, &summary)]);
     if !why.is_empty() {
         text.push_str(&paint(DIM, &format!("  {why}")));
     }
@@ -71,14 +94,14 @@ fn planned(step: &PlannedStep, plan: &PlanView, is_mixed: bool, here: &Here) -> 
         }
     }
     text.push('\n');
-    text.push_str(&targets(&step.targets, here, step.way));
+    text.push_str(&targets(&step.targets, here, step.way, fine_max));
     text
 }
 
 /// Shows how targets stand against what an undo expects.
-fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack) -> String {
+fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usize) -> String {
     let is_fine = |planned: &PlannedTarget| planned.state.hindrance().is_none();
-    let (shown, hidden) = abridged(targets, is_fine);
+    let (shown, hidden) = abridged(targets, fine_max, is_fine);
     let rows = shown.into_iter().map(|planned| {
         let path = here.show(planned.target.path().as_path());
         let (style, said) = match &planned.state {
@@ -132,18 +155,19 @@ fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
     }
     let is_conflict = |target: &PlannedTarget| matches!(target.state, TargetState::Conflict { .. });
     let targets = || plan.steps.iter().flat_map(|step| &step.targets);
-    if !targets().any(is_conflict) {
-        if targets().any(|target| target.state.hindrance().is_some()) {
-            hints.push(format!("take back the rest with {}", command(" --partial")));
-        }
-    } else {
-        if !asked.flags.contains("--merge") {
-            hints.push(format!(
-                "take out only this change with {}",
-                command(" --merge")
-            ));
-        }
+    let has_conflict = targets().any(is_conflict);
+    if has_conflict && !asked.flags.contains("--merge") {
+        hints.push(format!(
+            "take out only this change with {}",
+            command(" --merge")
+        ));
+    }
+    let is_in_the_way = |target: &&PlannedTarget| target.state.hindrance().is_some();
+    let hindered = targets().filter(is_in_the_way).count();
+    if hindered > 0 && hindered < targets().count() {
         hints.push(format!("take back the rest with {}", command(" --partial")));
+    }
+    if has_conflict {
         hints.push(format!(
             "restore anyway, keeping what is there now, with {}",
             command(" --force").replace(" --merge", "")

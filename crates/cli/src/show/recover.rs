@@ -3,7 +3,8 @@
 use backout_engine::{RecoverReport, Recovered, RecoveredAs, TakeBack};
 use backout_model::Status;
 
-use super::undo::{abridged, hidden_line, outcome_style, outcome_text};
+use super::list::{FINE_MAX, abridged, hidden_line};
+use super::undo::{outcome_style, outcome_text};
 use super::{counted_of, id, typed};
 use crate::session::Session;
 use crate::ui::{BAD, BOLD, Cell, GOOD, WARN, paint, printable, table};
@@ -62,6 +63,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
         session.ui.done("nothing was left unfinished\n");
     }
     let here = session.here.clone();
+    let fine_max = session.listed(FINE_MAX);
     for recovered in &report.operations {
         let summary = here.shorten(&printable(&recovered.summary));
         let style = match recovered.became {
@@ -75,7 +77,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             paint(BOLD, &summary),
             paint(style, recovered.status.as_str())
         );
-        let (shown, hidden) = abridged(&recovered.outcomes, |it| it.kind.is_settled());
+        let (shown, hidden) = abridged(&recovered.outcomes, fine_max, |it| it.kind.is_settled());
         let rows = shown.into_iter().map(|outcome| {
             let said = outcome_text(outcome, &here, TakeBack::Undo);
             let path = here.show(outcome.target.path().as_path());
@@ -86,7 +88,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
         });
         text.push_str(&table(rows.collect(), None));
         text.push_str(&hidden_line("  ", hidden));
-        text.push_str(&format!("  {}\n", said(recovered)));
+        text.extend(["  ", &said(recovered), "\n"]);
         session.ui.done(&text);
     }
     for task in &report.tasks {

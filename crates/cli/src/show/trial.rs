@@ -94,7 +94,8 @@ fn line(session: &Session, change: &TrialChange) -> String {
     format!("  {} {path}{detail}{conflict}\n", paint(style, mark))
 }
 
-fn counts(changes: &[TrialChange]) -> String {
+/// Counts what changed, by kind.
+pub(crate) fn counts(changes: &[TrialChange]) -> String {
     let words = [
         (TrialWhat::Created, "created"),
         (TrialWhat::Changed, "changed"),
@@ -139,10 +140,7 @@ pub(crate) fn applied(session: &mut Session, finished: &Finished) {
     let undo = typed(&format!("undo {}", operation.short()));
     let how = format!("({}, undo with {undo})", id(operation));
     session.ui.tell(&format!("applied  {}\n", paint(DIM, &how)));
-    for note in &finished.notes {
-        let note = session.here.shorten(&printable(note));
-        session.ui.note(&note);
-    }
+    super::write::notes(session, finished);
 }
 
 /// Says that a trial was let go.

@@ -6,6 +6,7 @@ use backout_engine::{Engine, EngineError, Report, TakeBack, UndoReport, UndoneSt
 use backout_model::ports::OnConflict;
 use backout_model::{LeftAlone, OperationId, OutcomeKind, TargetOutcome};
 
+use super::list::{FINE_MAX, abridged, hidden_line};
 use super::{counted_of, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
@@ -13,9 +14,6 @@ use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, GOOD, PLAIN, WARN, paint, printabl
 
 /// How many operations that stay are named.
 const LEFT_ALONE_MAX: usize = 5;
-
-/// How many targets that are in order are named for one operation.
-const TARGETS_MAX: usize = 10;
 
 /// Which of the three was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +37,6 @@ pub(crate) struct Asked {
     pub(crate) flags: String,
     /// A name that is none of an operation: a task, a checkpoint.
     pub(crate) name: Option<String>,
-    /// Whether the differences are shown, too.
-    pub(crate) is_diff: bool,
 }
 
 impl Asked {
@@ -51,7 +47,6 @@ impl Asked {
             chosen: None,
             flags: String::new(),
             name: None,
-            is_diff: false,
         }
     }
 
@@ -107,7 +102,8 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
         session.ui.done("there was nothing to take back\n");
         return;
     }
-    let mut text = steps(report, &session.here, asked);
+    let fine_max = session.listed(FINE_MAX);
+    let mut text = steps(report, &session.here, asked, fine_max);
     text.push_str(&left_alone(
         engine,
         &report.left_alone,
@@ -198,9 +194,10 @@ fn conflict_advice(command: &dyn Fn(&str) -> String, tried: OnConflict) -> Vec<S
 }
 
 /// Says what became of each operation and of each of its targets.
-pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked) -> String {
+pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: usize) -> String {
     let mut text = String::new();
-    for (number, step) in by_operation(report).iter().enumerate() {
+    let steps = by_operation(report);
+    for (number, step) in steps.iter().enumerate() {
         let (style, did) = match step.by {
             Some(_) => (PLAIN, asked.words.did(step.way)),
             None => (BAD, asked.words.did_not(step.way)),
@@ -217,10 +214,18 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked) -> String {
             paint(BOLD, &summary),
             chosen.unwrap_or_default()
         );
-        let (shown, hidden) = abridged(&step.outcomes, |outcome| outcome.kind.is_settled());
+        let is_fine = |outcome: &TargetOutcome| outcome.kind.is_settled();
+        let (shown, hidden) = abridged(&step.outcomes, fine_max, is_fine);
         let rows = shown.into_iter().map(|outcome| {
             let path = here.show(outcome.target.path().as_path());
-            let said = outcome_text(outcome, here, step.way);
+            // What a later step touches again cannot be looked at any more.
+            let later = steps.iter().skip(number + 1);
+            let mut later = later.flat_map(|step| &step.outcomes);
+            let is_touched = later.any(|it| it.target.overlap(&outcome.target).is_some());
+            let said = match &outcome.kind {
+                OutcomeKind::Restored if is_touched => "taken back".to_owned(),
+                _ => outcome_text(outcome, here, step.way),
+            };
             vec![
                 Cell::plain(format!("  {path}")),
                 Cell::new(outcome_style(&outcome.kind), said),
@@ -255,32 +260,14 @@ fn by_operation(report: &UndoReport) -> Vec<UndoneStep> {
     steps
 }
 
-/// Chooses what of a long list is shown: everything that is out of order, and of the rest the first few.
-pub(super) fn abridged<T>(items: &[T], is_fine: impl Fn(&T) -> bool) -> (Vec<&T>, usize) {
-    let mut fine = 0;
-    let shown: Vec<&T> = items
-        .iter()
-        .filter(|item| {
-            fine += usize::from(is_fine(item));
-            !is_fine(item) || fine <= TARGETS_MAX
-        })
-        .collect();
-    let hidden = items.len() - shown.len();
-    (shown, hidden)
-}
-
-/// Counts what is not shown.
-pub(super) fn hidden_line(indent: &str, hidden: usize) -> String {
-    if hidden == 0 {
-        String::new()
-    } else {
-        format!("{indent}and {hidden} more like these (all of them with `--json`)\n")
-    }
-}
-
 /// Says an outcome, by a look at the target: a restored one that is not there is one that the operation had made.
 pub(super) fn outcome_text(outcome: &TargetOutcome, here: &Here, way: TakeBack) -> String {
-    let is_there = outcome.target.path().as_path().symlink_metadata().is_ok();
+    let found = outcome.target.path().as_path().symlink_metadata();
+    let is_there = match found {
+        Ok(_) => true,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(_) => return here.shorten(&printable(&outcome.kind.to_string())),
+    };
     match (&outcome.kind, way, is_there) {
         (OutcomeKind::Restored, TakeBack::Redo, true) => "changed again".to_owned(),
         (OutcomeKind::Restored, TakeBack::Redo, false) => "gone again".to_owned(),

@@ -4,7 +4,7 @@ use backout_drivers::file::FileRequest;
 use backout_engine::Finished;
 use backout_model::Status;
 
-use super::{id, typed};
+use super::{counted, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{DIM, paint, printable};
@@ -57,6 +57,7 @@ fn parts(request: &FileRequest, here: &Here) -> (&'static str, String) {
             ("changed the mode of", format!("{} to {mode}", show(path)))
         }
         FileRequest::Chown { path, .. } => ("changed the owner of", show(path)),
+        FileRequest::Restore { names, .. } => ("restored", format!("{} names", names.len())),
         FileRequest::Layer { entries, .. } => ("made", format!("{} changes", entries.len())),
         FileRequest::Batch(requests) => ("made", format!("{} changes", requests.len())),
     }
@@ -76,9 +77,25 @@ pub(crate) fn finished(session: &mut Session, finished: &Finished, said: &str) {
     };
     let undo = typed(&format!("undo {}", operation.short()));
     let how = format!("({}{task}, undo with {undo})", id(operation));
+    let said = session.here.shorten(&printable(said));
     session.ui.done(&format!("{said}  {}\n", paint(DIM, &how)));
+    notes(session, finished);
+}
+
+/// Says what is worth knowing beside a finished write.
+pub(super) fn notes(session: &mut Session, finished: &Finished) {
     for note in &finished.notes {
         let note = session.here.shorten(&printable(note));
         session.ui.note(&note);
+    }
+    if let Some(left) = finished.left {
+        let verdict = |what: &str| typed(&format!("try --{what} {}", left.trial.short()));
+        let number = counted(left.changes as u64, "change");
+        session.ui.note(&format!(
+            "{number} left out and still waiting; apply with {}, look with {}, or let go with {}",
+            verdict("apply"),
+            verdict("diff"),
+            verdict("discard")
+        ));
     }
 }

@@ -5,6 +5,7 @@
 //! - A reader that has gone away (`backout log | head`) is no error: what is left to say is dropped.
 //! - Everything is readable without colour; colour follows `--color` and the usual environment variables.
 
+mod pager;
 mod progress;
 mod style;
 mod text;
@@ -27,6 +28,7 @@ pub(crate) use text::{Cell, printable, printable_lines, table};
 
 /// Where a command's words go.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub(crate) struct Ui {
     out: AutoStream<io::Stdout>,
     err: AutoStream<io::Stderr>,
@@ -35,6 +37,10 @@ pub(crate) struct Ui {
     is_terminal: bool,
     is_closed: Arc<AtomicBool>,
     lost: Option<io::Error>,
+    /// Whether long replies may go through a pager.
+    may_page: bool,
+    /// What is kept back to be paged.
+    paged: Option<String>,
     /// What was recovered on the way and not told to a program yet.
     recovered: Vec<Recovered>,
 }
@@ -56,6 +62,8 @@ impl Ui {
             is_terminal,
             is_closed: Arc::new(AtomicBool::new(false)),
             lost: None,
+            may_page: is_terminal && !global.json && !global.no_pager,
+            paged: None,
             recovered: Vec::new(),
         }
     }
@@ -82,8 +90,36 @@ impl Ui {
         Arc::new(Bar::new(is_seen))
     }
 
+    /// Lets what is printed from here on go through a pager, if it does not fit on the screen.
+    pub(crate) fn page(&mut self) {
+        if self.may_page && self.paged.is_none() {
+            self.paged = Some(String::new());
+        }
+    }
+
+    /// Shows what was kept back.
+    fn show_page(&mut self) {
+        let Some(text) = self.paged.take() else {
+            return;
+        };
+        let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_row);
+        let is_long = text.lines().count() >= usize::from(rows).max(1);
+        let shown = match self.out.current_choice() {
+            ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+            _ => text.clone(),
+        };
+        let is_shown = is_long && pager::command().is_some_and(|pager| pager::show(&pager, &shown));
+        if !is_shown {
+            self.print(&text);
+        }
+    }
+
     /// Prints what was asked for.
     pub(crate) fn print(&mut self, text: &str) {
+        if let Some(paged) = &mut self.paged {
+            paged.push_str(text);
+            return;
+        }
         if self.is_closed.load(Ordering::Relaxed) {
             return;
         }
@@ -192,6 +228,7 @@ impl Ui {
 
     /// Gives the reason why stdout could not be written, if there was one.
     pub(crate) fn finish(&mut self) -> Option<io::Error> {
+        self.show_page();
         if let Err(error) = self.out.flush() {
             self.fails(error);
         }
@@ -206,6 +243,7 @@ impl Ui {
 
     fn say(&mut self, text: &str) {
         // The reply comes first, also where both streams end up in one file.
+        self.show_page();
         if let Err(error) = self.out.flush() {
             self.fails(error);
         }

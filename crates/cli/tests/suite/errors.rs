@@ -116,7 +116,7 @@ fn committed_operations_that_depend_on_it() {
     world.did(["write", "a.txt", "--text", "2"]);
     insta::assert_snapshot!(world.cli(["undo", "@-1"]), @"
     undid 3c6ef372  write a.txt
-      a.txt  gone, as before
+      a.txt  taken back
     undid 9e3779b9  write a.txt
       a.txt  gone, as before
     hint: take this back with `backout redo daa66d2c`

@@ -134,9 +134,10 @@ fn an_operation_is_shown_with_all_that_is_known_of_it() {
 #[test]
 fn a_difference_can_be_read_by_patch() {
     let world = busy_world();
-    insta::assert_snapshot!(world.cli(["diff", "@-1"]), @r"
-    --- a$WORLD/work/app.toml
-    +++ b$WORLD/work/app.toml
+    insta::assert_snapshot!(world.cli(["diff", "@-1"]), @"
+    changed app.toml
+    --- a/app.toml
+    +++ b/app.toml
     @@ -1 +1 @@
     -port = 80
     +port = 8080
@@ -149,8 +150,9 @@ fn a_difference_is_coloured_on_a_terminal() {
     world.did(["edit", "a", "-s", "two", "-r", "2\u{1b}[2J"]);
     let shown = world.terminal(80, ["diff"]);
     insta::assert_snapshot!(shown.out.replace('\u{1b}', "^"), @r"
-    ^[1m--- a$WORLD/work/a^[0m
-    ^[1m+++ b$WORLD/work/a^[0m
+    ^[1mchanged a^[0m
+    ^[1m--- a/a^[0m
+    ^[1m+++ b/a^[0m
     ^[36m@@ -1,2 +1,2 @@^[0m
      one
     ^[1m^[31m-two^[0m

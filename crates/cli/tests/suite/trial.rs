@@ -34,23 +34,30 @@ fn without_a_verdict_the_trial_is_kept_and_says_how_to_go_on() {
       + d
       + d/c (4 B)
     ");
-    insta::assert_snapshot!(world.cli(["try", "--diff"]), @r"
-    --- a$WORLD/work/a
-    +++ b$WORLD/work/a
+    insta::assert_snapshot!(world.cli(["try", "--diff"]), @"
+    changed a
+    --- a/a
+    +++ b/a
     @@ -1 +1,2 @@
      one
     +more
-    $WORLD/work/a2: mode, owner or attributes changed
-    --- a$WORLD/work/b
+    changed a2
+      mode 0644 -> 0700
+    removed b
+      file, mode 0644, owner root:root, 5 B
+    --- a/b
     +++ /dev/null
     @@ -1 +0,0 @@
     -gone
-    $WORLD/work/d: a directory
+    created d/
+      directory, mode 0755, owner root:root
+    created d/c
+      file, mode 0644, owner root:root, 4 B
     --- /dev/null
-    +++ b$WORLD/work/d/c
+    +++ b/d/c
     @@ -0,0 +1 @@
     +new
-    $WORLD/work/tree: moved to $WORLD/work/moved
+    moved tree -> moved/
     ");
     insta::assert_snapshot!(world.cli(["try", "--apply"]), @"try: /bin/sh -c 'echo said; echo more >> a; rm b; mkdir d; echo new > d/c; mv tree moved; chmod 700 a2'  (3c6ef372, undo with `backout undo 3c6ef372`)");
     insta::assert_snapshot!(world.cli(["try", "--list"]), @"no trial waits for a verdict");
@@ -65,9 +72,10 @@ fn a_verdict_can_be_given_with_the_command() {
       + new (2 B)
     applied  (3c6ef372, undo with `backout undo 3c6ef372`)
     ");
-    insta::assert_snapshot!(world.cli(["try", "--discard", "--diff", "--", "/bin/sh", "-c", "echo y > new"]), @r"
-    --- a$WORLD/work/new
-    +++ b$WORLD/work/new
+    insta::assert_snapshot!(world.cli(["try", "--discard", "--diff", "--", "/bin/sh", "-c", "echo y > new"]), @"
+    changed new
+    --- a/new
+    +++ b/new
     @@ -1 +1 @@
     -x
     +y
@@ -89,7 +97,7 @@ fn a_verdict_can_be_given_with_the_command() {
 #[test]
 fn a_person_is_asked() {
     let world = world();
-    let typed = "what\nf\nc\nd b\na\n";
+    let typed = "what\nd\ns\nd b\ny\n";
     let ran = world.typed(
         typed,
         [
@@ -102,45 +110,53 @@ fn a_person_is_asked() {
             "echo x > b; echo y > a",
         ],
     );
-    insta::assert_snapshot!(ran, @r"
+    insta::assert_snapshot!(ran, @"
     /bin/sh -c 'echo x > b; echo y > a' succeeded: 2 changed
       ~ a (4 B -> 2 B)
       ~ b (5 B -> 2 B)
-    (a)pply, (d)iscard, show the di(f)f, (c)hoose by glob, or (k)eep for later? (a)pply, (d)iscard, show the di(f)f, (c)hoose by glob, or (k)eep for later? --- a$WORLD/work/a
-    +++ b$WORLD/work/a
+    Apply these changes? [y]es, [n]o, [d]iff, [s]elect, [q]uit, [?] y - yes, apply them
+    n - no, throw them away
+    d - show them line by line
+    s - select a part by globs
+    q - quit, and keep them for later
+    Apply these changes? [y]es, [n]o, [d]iff, [s]elect, [q]uit, [?] changed a
+    --- a/a
+    +++ b/a
     @@ -1 +1 @@
     -one
     +y
-    --- a$WORLD/work/b
-    +++ b$WORLD/work/b
+    changed b
+    --- a/b
+    +++ b/b
     @@ -1 +1 @@
     -gone
     +x
-    (a)pply, (d)iscard, show the di(f)f, (c)hoose by glob, or (k)eep for later? only what matches (globs, separated by blanks): /bin/sh -c 'echo x > b; echo y > a' succeeded: 1 changed
+    Apply these changes? [y]es, [n]o, [d]iff, [s]elect, [q]uit, [?] only what matches (globs, separated by blanks): /bin/sh -c 'echo x > b; echo y > a' succeeded: 1 changed
       ~ b (5 B -> 2 B)
-    (a)pply, (d)iscard, show the di(f)f, (c)hoose by glob, or (k)eep for later? applied  (3c6ef372, undo with `backout undo 3c6ef372`)
+    Apply these changes? [y]es, [n]o, [d]iff, [s]elect, [q]uit, [?] applied  (3c6ef372, undo with `backout undo 3c6ef372`)
+    note: 1 change left out and still waiting; apply with `backout try --apply 9e3779b9`, look with `backout try --diff 9e3779b9`, or let go with `backout try --discard 9e3779b9`
     ");
     assert_eq!(
         (world.text("b"), world.text("a")),
         ("x\n".to_owned(), "one\n".to_owned())
     );
     let ran = world.typed(
-        "d\n",
+        "n\nno\nn\ny\n",
         ["--color", "never", "try", "--", "/bin/sh", "-c", "rm b"],
     );
-    insta::assert_snapshot!(ran, @r"
+    insta::assert_snapshot!(ran, @"
     /bin/sh -c 'rm b' succeeded: 1 deleted
       - b (2 B)
-    (a)pply, (d)iscard, show the di(f)f, (c)hoose by glob, or (k)eep for later? discarded; nothing was changed
+    Apply these changes? [y]es, [n]o, [d]iff, [s]elect, [q]uit, [?] Throw them away (1 deleted)? Nothing brings them back. [y/N] Apply these changes? [y]es, [n]o, [d]iff, [s]elect, [q]uit, [?] Throw them away (1 deleted)? Nothing brings them back. [y/N] discarded; nothing was changed
     ");
     let ran = world.typed(
-        "k\n",
+        "q\n",
         ["--color", "never", "try", "--", "/bin/sh", "-c", "rm b"],
     );
-    insta::assert_snapshot!(ran, @r"
+    insta::assert_snapshot!(ran, @"
     /bin/sh -c 'rm b' succeeded: 1 deleted
       - b (2 B)
-    (a)pply, (d)iscard, show the di(f)f, (c)hoose by glob, or (k)eep for later? hint: nothing was changed; apply it with `backout try --apply 78dde6e5`, look with `backout try --diff 78dde6e5`, or let it go with `backout try --discard 78dde6e5`
+    Apply these changes? [y]es, [n]o, [d]iff, [s]elect, [q]uit, [?] hint: nothing was changed; apply it with `backout try --apply 78dde6e5`, look with `backout try --diff 78dde6e5`, or let it go with `backout try --discard 78dde6e5`
     ");
 }
 

@@ -64,7 +64,7 @@ fn an_undo_takes_what_was_built_on_it_and_leaves_the_rest() {
     let world = chained_world();
     insta::assert_snapshot!(world.cli(["undo", "--committed", "@-2"]), @"
     undid 78dde6e5  write a
-      a  restored
+      a  taken back
     undid 3c6ef372  write a
       a  restored
     1 later operation stayed:
@@ -110,7 +110,6 @@ fn a_dry_run_tells_what_is_in_the_way_and_what_to_type() {
       9e3779b9  edit app.toml
                 app.toml  conflict: content changed since (18 bytes)
     hint: take out only this change with `backout undo 9e3779b9 --merge`
-    hint: take back the rest with `backout undo 9e3779b9 --partial`
     hint: restore anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
     ");
 }
@@ -215,12 +214,22 @@ fn a_redo_in_conflict_says_what_to_type() {
 fn a_long_list_of_targets_is_abridged() {
     let world = World::new();
     world.did(["mkdir", "d"]);
-    for number in 0..14 {
+    for number in 0..25 {
         world.put(&format!("d/{number:02}"), "x");
     }
     world.cli(["cp", "-r", "d", "copy"]);
-    let shown = world.cli(["undo", "--dry-run"]).to_string();
-    assert!(shown.contains("and 5 more like these"), "{shown}");
-    let shown = world.cli(["undo"]).to_string();
-    assert!(shown.contains("and 5 more like these"), "{shown}");
+    for command in [
+        ["undo", "--dry-run"],
+        ["show", "@"],
+        ["undo", "@"],
+        ["redo", "@"],
+    ] {
+        let shown = world.cli(command).to_string();
+        assert!(
+            shown.contains("(see all with `--verbose`)"),
+            "{command:?}: {shown}"
+        );
+    }
+    let shown = world.cli(["--verbose", "undo"]).to_string();
+    assert!(shown.contains("copy/24"), "{shown}");
 }

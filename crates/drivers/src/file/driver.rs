@@ -11,13 +11,14 @@ use backout_model::{Armed, Effect, OperationId, Slot, Target, TargetPath, Traits
 use super::error::FileError;
 use super::execute::{Purpose, run};
 use super::judge::{State, judge_all};
+use super::past::{self, FileChange, Past, Shown, Was};
 use super::plan;
 use super::recipe::{FileCompletion, FileRecipe};
 use super::request::FileRequest;
 use super::stage::Staged;
 use super::tools::{Progress, Tools};
 use super::undo::{check_kept, prepare_undo};
-use super::view::{Examined, FileVersions, examine, versions};
+use super::view::{Examined, examine};
 use crate::command::{self, Limits, Recorder, RecorderError, Settled};
 
 /// Writes files so that every write can be taken back.
@@ -56,9 +57,37 @@ impl FileDriver {
         Ok(recipe.changes.iter().flat_map(plan::targets_of).collect())
     }
 
-    /// Gives what each target was before and after an effect, as far as it is at hand. Looks only.
-    pub fn before_and_after(&self, effect: &Effect) -> Result<Vec<FileVersions>, FileError> {
-        versions(&self.tools, effect)
+    /// Lists what an effect changed, name by name, trees with all that is in them. Looks only.
+    pub fn changes(&self, effect: &Effect) -> Result<Vec<FileChange>, FileError> {
+        past::changes_of(effect)
+    }
+
+    /// Lists every name that an effect changed, once, with what others saw before and after it. Looks only.
+    pub fn sides(&self, effect: &Effect) -> Result<Vec<FileChange>, FileError> {
+        past::sides_of(effect)
+    }
+
+    /// Describes what a name stands for now; none if it is nothing.
+    pub fn now(&self, path: &TargetPath) -> Result<Option<Was>, FileError> {
+        past::now(path)
+    }
+
+    /// Describes what is in a directory now, with all below.
+    pub fn below(&self, path: &TargetPath) -> Result<Vec<Past>, FileError> {
+        past::below(path)
+    }
+
+    /// Tells whether the bytes that a file had can be had.
+    pub fn is_at_hand(&self, was: &Was) -> Result<bool, FileError> {
+        Ok(!matches!(
+            was.source(&self.tools)?,
+            past::Source::Nowhere(_)
+        ))
+    }
+
+    /// Reads the bytes that a file had, if they are not more than `bytes_max`.
+    pub fn read(&self, was: &Was, bytes_max: u64) -> Result<Shown, FileError> {
+        past::read(&self.tools, was, bytes_max)
     }
 
     /// Says what is wrong with an inode that was kept for an effect, if something is. Looks only.

@@ -21,6 +21,14 @@ pub enum FileError {
         /// The missing name.
         path: String,
     },
+    /// Nobody has what it was.
+    #[error("`{path}` cannot be restored")]
+    Lost {
+        /// The name.
+        path: String,
+        /// Why not.
+        why: String,
+    },
     /// A directory stands where something else was wanted.
     #[error("`{path}` is a directory")]
     IsADirectory {

@@ -31,84 +31,13 @@ pub(crate) fn judge_all(
     recipe: &FileRecipe,
     completion: &FileCompletion,
 ) -> Result<Vec<State>, FileError> {
-    let changes = &recipe.changes;
-    let rewritten = recipe.rewritten();
-    let moves: HashMap<&TargetPath, &Change> = changes
-        .iter()
-        .filter(|change| matches!(change, Change::Move { .. }))
-        .map(|change| (change.path(), change))
-        .collect();
-    let set = changes.iter().filter_map(Change::set_path);
-    let set: HashSet<&TargetPath> = set.chain(moves.keys().copied()).collect();
-    let mut not_yet: HashSet<TargetPath> = HashSet::new();
-    // Names that a move has left and that the effect, if it was finished, gave to something else.
-    let mut vacated: HashSet<&TargetPath> = HashSet::new();
-    let is_finished = completion.identities.len() == changes.len();
-    let mut states = Vec::with_capacity(changes.len());
-    for (index, change) in changes.iter().enumerate() {
+    let mut judgement = Judgement::of(recipe, completion);
+    let mut states = Vec::with_capacity(recipe.changes.len());
+    for (index, change) in recipe.changes.iter().enumerate() {
         tools.check_stopped()?;
-        let mut names = std::iter::once(change.path().clone()).chain(change.path().ancestors());
-        // Where an old tree, something to be moved, or something in the way of a move still stands (or
-        // stands again), nothing is of this effect: what comes later in the recipe did not happen yet.
-        let is_later = names.any(|name| not_yet.contains(&name));
-        let state = match change {
-            Change::Set { .. } if is_later => State::Before,
-            Change::Move {
-                from,
-                node,
-                identity,
-                ..
-            } if is_later && is_there(&Current::at(from)?, *node, identity) => State::Before,
-            Change::Set {
-                path,
-                after: Image::Absent,
-                ..
-            } if is_moved_onto(&moves, path, &set, &rewritten)? => State::After,
-            // It may not be where it belongs yet, or not any more.
-            Change::Rewrite {
-                path,
-                ino,
-                before,
-                after,
-            } => {
-                let current = Current::at(&locate(changes, path, *ino)?)?;
-                let left = completion.identity(index);
-                match state(&current, &before.image(), &after.image(), left)? {
-                    // The same bytes at another time.
-                    State::After if is_of_before(&current, before, after) => State::Before,
-                    state => state,
-                }
-            }
-            Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => {
-                judge(change, completion.identity(index), &set, &rewritten)?
-            }
-        };
-        // A move that was cut short has what it replaced still under its old name.
-        if let (State::After, Change::Move { from, replaced, .. }) = (&state, change)
-            && !is_finished
-            && !replaced.is_absent()
-            && is_at(&Current::at(from)?, replaced, &rewritten)?
-        {
-            not_yet.insert(from.clone());
-        }
-        if state == State::Before {
-            match change {
-                Change::Set { path, before, .. }
-                    if before.is_directory() || moves.contains_key(path) =>
-                {
-                    not_yet.insert(path.clone());
-                }
-                Change::Move { from, .. } => drop(not_yet.insert(from.clone())),
-                Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => {}
-            }
-        }
-        let is_emptied = is_finished
-            && vacated.contains(change.path())
-            && matches!(change, Change::Set { before, .. } if before.is_absent())
-            && Current::at(change.path())?.node.is_none();
-        if let (State::After, Change::Move { from, .. }) = (&state, change) {
-            vacated.insert(from);
-        }
+        let state = judgement.judge(index, change)?;
+        let is_emptied = judgement.is_emptied(change)?;
+        judgement.note(change, &state)?;
         states.push(match (state, change, recipe.shared.get(&index)) {
             (State::After, _, Some(why)) => State::Other { why: why.clone() },
             (State::Before, Change::Set { .. }, _) if is_emptied => State::Other {
@@ -120,16 +49,119 @@ pub(crate) fn judge_all(
     Ok(states)
 }
 
-/// Tells whether a name was made free for a move that has happened.
-fn is_moved_onto(
-    moves: &HashMap<&TargetPath, &Change>,
-    path: &TargetPath,
-    set: &HashSet<&TargetPath>,
-    rewritten: &Numbers,
-) -> Result<bool, FileError> {
-    match moves.get(path) {
-        Some(change) => Ok(judge(change, None, set, rewritten)? == State::After),
-        None => Ok(false),
+/// What is known of a recipe while its changes are judged one after the other.
+struct Judgement<'r> {
+    changes: &'r [Change],
+    completion: &'r FileCompletion,
+    rewritten: Numbers,
+    moves: HashMap<&'r TargetPath, &'r Change>,
+    /// Names that the effect gives to something.
+    set: HashSet<&'r TargetPath>,
+    /// Names below which nothing of the effect has happened yet.
+    not_yet: HashSet<TargetPath>,
+    /// Names that a move has left and that the effect, if it was finished, gave to something else.
+    vacated: HashSet<&'r TargetPath>,
+    is_finished: bool,
+}
+
+impl<'r> Judgement<'r> {
+    fn of(recipe: &'r FileRecipe, completion: &'r FileCompletion) -> Self {
+        let changes = &recipe.changes;
+        let moves: HashMap<&TargetPath, &Change> = changes
+            .iter()
+            .filter(|change| matches!(change, Change::Move { .. }))
+            .map(|change| (change.path(), change))
+            .collect();
+        let set = changes.iter().filter_map(Change::set_path);
+        Self {
+            changes,
+            completion,
+            rewritten: recipe.rewritten(),
+            set: set.chain(moves.keys().copied()).collect(),
+            moves,
+            not_yet: HashSet::new(),
+            vacated: HashSet::new(),
+            is_finished: completion.identities.len() == changes.len(),
+        }
+    }
+
+    fn judge(&self, index: usize, change: &Change) -> Result<State, FileError> {
+        let mut names = std::iter::once(change.path().clone()).chain(change.path().ancestors());
+        // Where an old tree, something to be moved, or something in the way of a move still stands (or
+        // stands again), nothing is of this effect: what comes later in the recipe did not happen yet.
+        let is_later = names.any(|name| self.not_yet.contains(&name));
+        let left = self.completion.identity(index);
+        match change {
+            Change::Set { .. } if is_later => Ok(State::Before),
+            Change::Move {
+                from,
+                node,
+                identity,
+                ..
+            } if is_later && is_there(&Current::at(from)?, *node, identity) => Ok(State::Before),
+            Change::Set {
+                path,
+                after: Image::Absent,
+                ..
+            } if self.is_moved_onto(path)? => Ok(State::After),
+            // It may not be where it belongs yet, or not any more.
+            Change::Rewrite {
+                path,
+                ino,
+                before,
+                after,
+            } => {
+                let current = Current::at(&locate(self.changes, path, *ino)?)?;
+                match state(&current, &before.image(), &after.image(), left)? {
+                    // The same bytes at another time.
+                    State::After if is_of_before(&current, before, after) => Ok(State::Before),
+                    state => Ok(state),
+                }
+            }
+            Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => {
+                judge(change, left, &self.set, &self.rewritten)
+            }
+        }
+    }
+
+    /// Tells whether a name was made free for a move that has happened.
+    fn is_moved_onto(&self, path: &TargetPath) -> Result<bool, FileError> {
+        match self.moves.get(path) {
+            Some(change) => Ok(judge(change, None, &self.set, &self.rewritten)? == State::After),
+            None => Ok(false),
+        }
+    }
+
+    /// Tells whether somebody removed what the effect put under a name that it had moved something away from. That looks
+    /// like before, and is not.
+    fn is_emptied(&self, change: &Change) -> Result<bool, FileError> {
+        let is_new = matches!(change, Change::Set { before, .. } if before.is_absent());
+        let is_candidate = is_new && self.is_finished && self.vacated.contains(change.path());
+        Ok(is_candidate && Current::at(change.path())?.node.is_none())
+    }
+
+    /// Draws the conclusions for what comes later in the recipe.
+    fn note(&mut self, change: &'r Change, state: &State) -> Result<(), FileError> {
+        match (state, change) {
+            (State::After, Change::Move { from, replaced, .. }) => {
+                self.vacated.insert(from);
+                // A move that was cut short has what it replaced still under its old name.
+                if !self.is_finished
+                    && !replaced.is_absent()
+                    && is_at(&Current::at(from)?, replaced, &self.rewritten)?
+                {
+                    self.not_yet.insert(from.clone());
+                }
+            }
+            (State::Before, Change::Set { path, before, .. })
+                if before.is_directory() || self.moves.contains_key(path) =>
+            {
+                self.not_yet.insert(path.clone());
+            }
+            (State::Before, Change::Move { from, .. }) => drop(self.not_yet.insert(from.clone())),
+            _ => {}
+        }
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use backout_model::{OperationKind, Verb};
 
 use super::baseline::Baseline;
 use super::mode::ModeChange;
+use super::past::Past;
 
 /// Where new bytes come from.
 #[derive(Debug)]
@@ -184,6 +185,13 @@ pub enum FileRequest {
         /// What changes.
         entries: Vec<LayerEntry>,
     },
+    /// Make names what they were.
+    Restore {
+        /// One line for people.
+        summary: String,
+        /// The names, in their order, so that what lies in a directory follows it.
+        names: Vec<Past>,
+    },
     /// Several of these, all or nothing; later entries see what earlier ones planned.
     Batch(Vec<Self>),
 }
@@ -214,6 +222,7 @@ impl FileRequest {
             Self::Chmod { .. } => Verb::Chmod,
             Self::Chown { .. } => Verb::Chown,
             Self::Layer { .. } | Self::Batch(_) => Verb::Batch,
+            Self::Restore { .. } => Verb::Restore,
         }
     }
 
@@ -223,6 +232,7 @@ impl FileRequest {
             Self::Remove { .. } => OperationKind::FileDelete,
             Self::Patch { .. }
             | Self::Layer { .. }
+            | Self::Restore { .. }
             | Self::Batch(_)
             | Self::Move { .. }
             | Self::Copy {
@@ -274,7 +284,7 @@ impl FileRequest {
                     part(gid)
                 )
             }
-            Self::Layer { summary, .. } => summary.clone(),
+            Self::Layer { summary, .. } | Self::Restore { summary, .. } => summary.clone(),
             Self::Batch(requests) => match requests.as_slice() {
                 [] => "an empty batch".to_owned(),
                 [only] => only.summary(),
@@ -301,7 +311,8 @@ impl FileRequest {
             | Self::Symlink { .. }
             | Self::Chmod { .. }
             | Self::Chown { .. }
-            | Self::Layer { .. } => Vec::new(),
+            | Self::Layer { .. }
+            | Self::Restore { .. } => Vec::new(),
         }
     }
 
@@ -320,6 +331,7 @@ impl FileRequest {
             Self::HardLink { path, to } => vec![path, to],
             Self::Move { from, to, .. } | Self::Copy { from, to, .. } => vec![from, to],
             Self::Layer { entries, .. } => entries.iter().map(|entry| &*entry.path).collect(),
+            Self::Restore { names, .. } => names.iter().map(|past| past.path.as_path()).collect(),
             Self::Batch(requests) => requests.iter().flat_map(Self::paths).collect(),
         }
     }

@@ -1,22 +1,18 @@
-//! Showing an effect: where each target stands now, and what it was before and after.
+//! Where each target of an effect stands now.
 
 use std::collections::HashSet;
-use std::io::Read as _;
 
 use backout_model::{Effect, Target, TargetPath};
 
 use super::compare::Current;
-use super::error::{FileError, Naming as _};
+use super::error::FileError;
 use super::judge::{State, judge_all};
 use super::locks::Locks;
 use super::plan::targets_of;
-use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Meta, Written};
-use super::sys::{Dir, Place};
+use super::recipe::{Change, FileCompletion, FileRecipe, Image};
+use super::sys::Dir;
 use super::tools::Tools;
 use super::undo::without_directory;
-
-/// The largest content that is shown.
-const SHOWN_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// A target and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,39 +25,6 @@ pub struct Examined {
     pub change: usize,
     /// Why what it was cannot be brought back, if it cannot.
     pub lost: Option<String>,
-}
-
-/// One side of a change.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Version {
-    /// Nothing was there.
-    Absent,
-    /// A file with these bytes.
-    Bytes(Vec<u8>),
-    /// What cannot be shown as bytes, in words: a directory, a link, a file too large or not at hand.
-    Described(String),
-}
-
-impl std::fmt::Debug for Version {
-    // Contents may be secrets: only their size is ever shown.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Absent => f.write_str("Absent"),
-            Self::Bytes(content) => write!(f, "Bytes({} bytes)", content.len()),
-            Self::Described(words) => write!(f, "Described({words:?})"),
-        }
-    }
-}
-
-/// A name with what it was before and after an operation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileVersions {
-    /// The name.
-    pub path: TargetPath,
-    /// What it was.
-    pub before: Version,
-    /// What the operation made of it.
-    pub after: Version,
 }
 
 /// Tells where each target of an effect stands.
@@ -182,151 +145,4 @@ fn homeless(change: &Change, brought: &HashSet<&TargetPath>) -> Result<Option<St
     let is_there = || Ok::<_, FileError>(Current::at(path)?.place.is_some());
     let is_homeless = comes_back && !path.ancestors().any(|above| brought.contains(&above));
     Ok((is_homeless && !is_there()?).then(|| without_directory(path)))
-}
-
-/// Gives both sides of each change.
-pub(crate) fn versions(tools: &Tools, effect: &Effect) -> Result<Vec<FileVersions>, FileError> {
-    let recipe = FileRecipe::decode(&effect.recipe)?;
-    let mut all = Vec::new();
-    for change in &recipe.changes {
-        match change {
-            Change::Set {
-                path,
-                before,
-                after,
-            } => all.push(FileVersions {
-                path: path.clone(),
-                before: version(tools, path, before)?,
-                after: version(tools, path, after)?,
-            }),
-            Change::Move {
-                from,
-                to,
-                node,
-                replaced,
-                ..
-            } => {
-                let moved = || Version::Described(node.noun().to_owned());
-                all.push(FileVersions {
-                    path: from.clone(),
-                    before: moved(),
-                    after: Version::Described(format!("moved to `{to}`")),
-                });
-                let before = version(tools, to, replaced)?;
-                all.push(FileVersions {
-                    path: to.clone(),
-                    before,
-                    after: moved(),
-                });
-            }
-            Change::Retouch {
-                path,
-                before,
-                after,
-                ..
-            } => all.push(FileVersions {
-                path: path.clone(),
-                before: Version::Described(described(before)),
-                after: Version::Described(described(after)),
-            }),
-            Change::Rewrite {
-                path,
-                before,
-                after,
-                ..
-            } => all.push(FileVersions {
-                path: path.clone(),
-                before: version_of(tools, path, before)?,
-                after: version_of(tools, path, after)?,
-            }),
-        }
-    }
-    Ok(all)
-}
-
-fn described(meta: &Meta) -> String {
-    format!("mode {:04o}, owner {}:{}", meta.mode, meta.uid, meta.gid)
-}
-
-/// Shows what was or came to be in a file, from its copy if it has one.
-fn version_of(tools: &Tools, path: &TargetPath, written: &Written) -> Result<Version, FileError> {
-    let slot = written.slot.as_ref().map(backout_model::Slot::path);
-    version(tools, slot.as_ref().unwrap_or(path), &written.image())
-}
-
-fn version(tools: &Tools, path: &TargetPath, image: &Image) -> Result<Version, FileError> {
-    let too_large =
-        |size: u64| Version::Described(format!("a file of {size} bytes, too large to show"));
-    match image {
-        Image::Absent => Ok(Version::Absent),
-        Image::Directory { .. } => Ok(Version::Described("a directory".to_owned())),
-        Image::Symlink { to, .. } => Ok(Version::Described(format!("a symbolic link to {to:?}"))),
-        Image::Linked { to, .. } => Ok(Version::Described(format!("another name of `{to}`"))),
-        Image::File { size, .. } if *size > SHOWN_BYTES_MAX => Ok(too_large(*size)),
-        Image::File {
-            digest,
-            stored: true,
-            ..
-        } => Ok(Version::Bytes(tools.contents.read(digest)?)),
-        Image::File { size, .. } => {
-            // Never stored, but perhaps still there.
-            let current = Current::at(path)?;
-            match (&current.place, current.differs(image, None)?) {
-                (Some(place), None) => Ok(Version::Bytes(read(place)?)),
-                (_, _) => Ok(Version::Described(format!(
-                    "a file of {size} bytes, not kept"
-                ))),
-            }
-        }
-        Image::Kept {
-            node: Kind::Directory,
-            ..
-        } => Ok(Version::Described(
-            "a directory with all that is in it".to_owned(),
-        )),
-        Image::Kept {
-            node: Kind::File,
-            identity,
-            ..
-        } if identity.size > SHOWN_BYTES_MAX => Ok(too_large(identity.size)),
-        Image::Kept {
-            slot,
-            node: Kind::File,
-            identity,
-            copy,
-            ..
-        } => {
-            if let Some(digest) = copy {
-                return Ok(Version::Bytes(tools.contents.read(digest)?));
-            }
-            for path in [&slot.path(), path] {
-                let current = Current::at(path)?;
-                if let (Some(place), Some(node)) = (&current.place, &current.node)
-                    && node.is_kept(Kind::File, identity)
-                {
-                    return Ok(Version::Bytes(read(place)?));
-                }
-            }
-            Ok(Version::Described(format!(
-                "a file of {} bytes, not kept",
-                identity.size
-            )))
-        }
-        Image::Special { node, .. } | Image::Kept { node, .. } => {
-            Ok(Version::Described(node.noun().to_owned()))
-        }
-        Image::Unkept { node, why } => Ok(Version::Described(format!(
-            "{} that was not kept: {why}",
-            node.noun()
-        ))),
-    }
-}
-
-fn read(place: &Place) -> Result<Vec<u8>, FileError> {
-    let mut content = Vec::new();
-    place
-        .read()?
-        .read_to_end(&mut content)
-        .naming(&place.path(), "read")?;
-    Ok(content)
 }

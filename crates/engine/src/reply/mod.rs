@@ -1,19 +1,20 @@
 //! The closed set of replies: one JSON shape for every surface.
 
+mod diff;
 mod recover;
 mod undo;
 
 use std::path::PathBuf;
 
 use backout_model::{
-    Checkpoint, Operation, OperationId, Record, Status, Strategy, TargetPath, Task, TaskId,
-    Timestamp,
+    Checkpoint, Operation, OperationId, Record, Status, Strategy, Task, TaskId, Timestamp,
 };
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
 use serde::Serialize;
 
 use crate::{RepairReport, RunReport, TrialView};
 
+pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
 pub use recover::{RecoverReport, Recovered, RecoveredAs};
 pub use undo::{
     PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState, UndoReport,
@@ -71,12 +72,7 @@ pub enum Reply {
     /// One operation with all that is known of it.
     Shown(Box<Shown>),
     /// What an operation changed.
-    Diff {
-        /// The operation.
-        id: OperationId,
-        /// File by file.
-        files: Vec<DiffFile>,
-    },
+    Diff(Diff),
     /// Where things stand.
     Status(StatusReport),
     /// What recovery did.
@@ -109,6 +105,18 @@ pub struct Finished {
     pub strategy: Option<Strategy>,
     /// Things worth knowing.
     pub notes: Vec<String>,
+    /// What was left out of a trial that was applied in part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<LeftPending>,
+}
+
+/// What was left out of a trial that was applied in part, and still waits for a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LeftPending {
+    /// The trial.
+    pub trial: OperationId,
+    /// How many changes.
+    pub changes: usize,
 }
 
 /// One operation with all that is known of it.
@@ -122,15 +130,6 @@ pub struct Shown {
     pub records: Vec<Record>,
     /// How each target stands now.
     pub targets: Vec<PlannedTarget>,
-}
-
-/// What an operation changed in one file.
-#[derive(Debug, Clone, Serialize)]
-pub struct DiffFile {
-    /// The file.
-    pub path: TargetPath,
-    /// A unified diff, or a line that says why there is none.
-    pub text: String,
 }
 
 /// Where things stand.

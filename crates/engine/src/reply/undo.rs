@@ -3,6 +3,8 @@
 use backout_model::{Chosen, LeftAlone, OperationId, Strategy, Target, TargetOutcome};
 use serde::Serialize;
 
+use super::PlanDiff;
+
 /// How a target stands against what an undo expects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
@@ -101,6 +103,9 @@ pub struct PlanView {
     pub needs_others: Vec<OperationId>,
     /// Whether the plan can be executed as it is.
     pub is_executable: bool,
+    /// What would change, name by name, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<PlanDiff>,
 }
 
 /// One operation that was to be taken or brought back.

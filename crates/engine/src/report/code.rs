@@ -33,6 +33,7 @@ pub(super) fn of(error: &EngineError) -> &'static str {
         | EngineError::NothingOnPath { .. }
         | EngineError::NothingToRedo { .. } => "nothing",
         EngineError::Inseparable { .. } => "inseparable",
+        EngineError::NotTouched { .. } => "not-touched",
         EngineError::NothingToDecide { .. } => "nothing-to-decide",
         EngineError::AtWork { .. } => "at-work",
         EngineError::NoTask { .. } => "unknown-task",
@@ -101,6 +102,7 @@ const fn file(error: &FileError) -> &'static str {
     match error {
         FileError::Stopped => "interrupted",
         FileError::NotFound { .. } => "not-found",
+        FileError::Lost { .. } => "lost",
         FileError::IsADirectory { .. } => "is-a-directory",
         FileError::NotADirectory { .. } => "not-a-directory",
         FileError::NotAFile { .. } => "not-a-file",

@@ -14,6 +14,11 @@ pub(super) fn report(error: &FileError) -> Report {
     if let FileError::BaseChanged { paths } = error {
         return base_changed(paths);
     }
+    if let FileError::Lost { why, .. } = error {
+        return Report::refused(error.to_string())
+            .because(why)
+            .next("see which operations wrote it with `backout log PATH`");
+    }
     let (why, next) = advice(error);
     let mut report = Report::refused(error.to_string()).because_of_causes(error);
     if !why.is_empty() {
@@ -42,7 +47,7 @@ fn base_changed(paths: &[String]) -> Report {
 /// Why more than the error says, and what to do next.
 fn advice(error: &FileError) -> (&'static str, &'static str) {
     match error {
-        FileError::Stopped => ("", ""),
+        FileError::Stopped | FileError::Lost { .. } => ("", ""),
         FileError::NotFound { .. } => (
             "",
             "check the name; missing directories are made with `--parents`",

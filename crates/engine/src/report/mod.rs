@@ -211,6 +211,13 @@ impl Report {
             EngineError::NothingOnPath { path, inside, .. } => plan::nothing_on_path(&path, inside),
             EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
             EngineError::Inseparable { id, tree } => plan::inseparable(id, tree.as_ref()),
+            EngineError::NotTouched { path, id } => {
+                Self::refused(format!("`{path}` was not restored"))
+                    .because(format!("operation {} did not touch it", id.short()))
+                    .next(format!(
+                        "see which operations did with `backout log {path}`"
+                    ))
+            }
             EngineError::NothingToDecide { id, status } => Self::refused(format!(
                 "there is nothing to decide about operation {}",
                 id.short()

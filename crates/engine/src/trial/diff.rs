@@ -1,81 +1,40 @@
-//! What a trial changed, line by line.
+//! What a trial would change, name by name.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::Path;
+use backout_drivers::file::FileChange;
 
-use backout_drivers::file::{FileVersions, Version};
+use super::manifest::TrialChange;
+use crate::{DiffFile, Engine, EngineError};
 
-use super::manifest::{TrialChange, TrialWhat};
-use crate::history::diff_file;
-use crate::{DiffFile, EngineError};
-
-/// The largest content that is shown.
-const SHOWN_BYTES_MAX: u64 = 8 * 1024 * 1024;
-
-/// Compares each changed file with the real one. Where only more than bytes changed, that is said.
-pub(super) fn files(changes: &[&TrialChange]) -> Result<Vec<DiffFile>, EngineError> {
-    let mut files = Vec::new();
-    for change in changes {
-        if let Some(from) = change.from() {
-            let text = format!("{from}: moved to {}\n", change.path);
-            files.push(DiffFile {
-                path: change.path.clone(),
-                text,
-            });
-            continue;
+impl Engine {
+    /// Compares what each name is now with what it would become.
+    pub(super) fn trial_diff(
+        &self,
+        changes: &[&TrialChange],
+        is_brief: bool,
+    ) -> Result<Vec<DiffFile>, EngineError> {
+        let mut all = Vec::new();
+        for change in changes {
+            let after = match change.source() {
+                Some(source) => self.files.now(source)?,
+                None => None,
+            };
+            if let Some(from) = change.from() {
+                all.push(FileChange {
+                    path: change.path.clone(),
+                    from: Some(from.clone()),
+                    before: self.files.now(from)?,
+                    after: self.files.now(from)?,
+                });
+                continue;
+            }
+            let is_gone = after.is_none();
+            let before = self.files.now(&change.path)?;
+            all.push(FileChange::new(change.path.clone(), before, after));
+            if is_gone {
+                let inside = self.files.below(&change.path)?.into_iter();
+                all.extend(inside.map(|past| FileChange::new(past.path, past.was, None)));
+            }
         }
-        let after = match change.source() {
-            Some(source) => version(source.as_path()),
-            None => Ok(Version::Absent),
-        };
-        let versions = FileVersions {
-            path: change.path.clone(),
-            before: version(change.path.as_path()).map_err(unread)?,
-            after: after.map_err(unread)?,
-        };
-        let mut file = diff_file(&versions);
-        if change.what == TrialWhat::Metadata && file.text.is_empty() {
-            file.text = format!("{}: mode, owner or attributes changed\n", change.path);
-        }
-        files.push(file);
+        self.compare(&all, None, is_brief)
     }
-    Ok(files)
-}
-
-fn unread(source: io::Error) -> EngineError {
-    EngineError::Io {
-        action: "read what the command changed",
-        source,
-    }
-}
-
-fn version(path: &Path) -> io::Result<Version> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Version::Absent),
-        Err(error) => return Err(error),
-    };
-    if found.is_dir() {
-        return Ok(Version::Described("a directory".to_owned()));
-    }
-    if found.is_symlink() {
-        let to = fs::read_link(path)?;
-        return Ok(Version::Described(format!("a link to {}", to.display())));
-    }
-    if !found.is_file() {
-        return Ok(Version::Described(
-            "a pipe, a socket or a device".to_owned(),
-        ));
-    }
-    if found.len() > SHOWN_BYTES_MAX {
-        let size = found.len();
-        return Ok(Version::Described(format!(
-            "{size} bytes, too many to show"
-        )));
-    }
-    let mut bytes = Vec::new();
-    let limit = SHOWN_BYTES_MAX;
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
-    Ok(Version::Bytes(bytes))
 }

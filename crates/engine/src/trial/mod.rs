@@ -19,6 +19,7 @@ mod note;
 mod select;
 mod view;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,7 @@ use backout_drivers::file::{FileError, FileRequest};
 use backout_model::{OperationId, TargetPath};
 use backout_storage::{is_alive, is_from_another_boot, this_process};
 
-use crate::{Engine, EngineError, Finished, Reply, Selection};
+use crate::{Diff, Engine, EngineError, Finished, LeftPending, Reply, Selection};
 
 pub use error::TrialError;
 use manifest::{Manifest, VERSION};
@@ -68,6 +69,8 @@ pub enum TryCommand {
         trial: Option<String>,
         /// Which part of it.
         selection: Selection,
+        /// Whether only the names are wanted.
+        is_brief: bool,
     },
     /// List the trials that wait for a verdict.
     List,
@@ -104,13 +107,16 @@ impl Engine {
                 let manifest = self.open_trial(self.find_trial(trial.as_deref())?)?;
                 Ok(Reply::Trial(TrialView::of(&manifest, &selection)))
             }
-            TryCommand::Diff { trial, selection } => {
+            TryCommand::Diff {
+                trial,
+                selection,
+                is_brief,
+            } => {
                 let manifest = self.open_trial(self.find_trial(trial.as_deref())?)?;
-                let files = diff::files(&select::chosen(&selection, &manifest.changes))?;
-                Ok(Reply::Diff {
-                    id: manifest.id,
-                    files,
-                })
+                let chosen = select::chosen(&selection, &manifest.changes);
+                let files = self.trial_diff(&chosen, is_brief)?;
+                let id = manifest.id;
+                Ok(Reply::Diff(Diff { id, files }))
             }
             TryCommand::List => self.list_trials(),
         }
@@ -169,7 +175,7 @@ impl Engine {
         trial: Option<&str>,
         selection: &Selection,
     ) -> Result<Finished, EngineError> {
-        let manifest = self.open_trial(self.find_trial(trial)?)?;
+        let mut manifest = self.open_trial(self.find_trial(trial)?)?;
         let chosen = select::chosen(selection, &manifest.changes);
         if chosen.is_empty() {
             return Err(TrialError::NothingChosen { id: manifest.id }.into());
@@ -183,9 +189,23 @@ impl Engine {
             summary: format!("try: {}", manifest.line()),
             entries: select::entries(&manifest.changes, &chosen),
         };
-        let finished = self.write(&request)?;
+        let mut finished = self.write(&request)?;
         crash_point("trial.applied");
-        self.remove_trial(manifest.id)?;
+        let applied: HashSet<TargetPath> =
+            chosen.iter().map(|change| change.path.clone()).collect();
+        manifest
+            .changes
+            .retain(|change| !applied.contains(&change.path));
+        if manifest.changes.is_empty() {
+            self.remove_trial(manifest.id)?;
+        } else {
+            // What was left out still waits for a verdict.
+            self.keep_manifest(&manifest)?;
+            finished.left = Some(LeftPending {
+                trial: manifest.id,
+                changes: manifest.changes.len(),
+            });
+        }
         Ok(finished)
     }
 

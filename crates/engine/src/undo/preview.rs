@@ -23,6 +23,7 @@ impl Engine {
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
         let mut newer: Vec<&UndoStep> = Vec::new();
+        let mut works = Vec::new();
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
             let Some(operation) = history.get(step.id) else {
@@ -40,7 +41,13 @@ impl Engine {
                 targets: self.planned_targets(&work, &newer, options)?,
             });
             newer.push(step);
+            works.push(work);
         }
+        let diff = if options.diff {
+            Some(self.plan_diff(&works, &steps)?)
+        } else {
+            None
+        };
         let is_in_the_way = |step: &PlannedStep| {
             let mut targets = step.targets.iter();
             targets.any(|target| target.state.hindrance().is_some())
@@ -60,6 +67,7 @@ impl Engine {
                 && plan.needs_others.is_empty()
                 && is_free,
             steps,
+            diff,
             left_alone: plan.left_alone.clone(),
             needs_committed: plan.needs_committed.clone(),
             needs_others: plan.needs_others.clone(),

@@ -23,7 +23,7 @@ pub(crate) struct Work<'h> {
     only: Option<BTreeSet<TargetPath>>,
 }
 
-impl<'h> Work<'h> {
+impl Work<'_> {
     /// Says it to a driver.
     pub(crate) fn how(&self, on_conflict: OnConflict, is_partial: bool) -> How<'_> {
         How {
@@ -147,7 +147,7 @@ fn part_of(
     }
     let others = operation.in_effect().map(|standing| &standing.target);
     for other in others.filter(|other| !is_meant.contains(other.path())) {
-        let holder = holders.of(other).map(|holder| holder.path());
+        let holder = holders.of(other).map(Target::path);
         if let Some(holder) = holder.filter(|holder| only.contains(*holder)) {
             // A move has two names, and goes by either of them.
             if holder != other.path() {

@@ -65,7 +65,7 @@ fn what_was_built_on_it_goes_too_newest_first() {
     let directory = world.mkdir("d");
     let first = world.write("d/f", "1");
     let second = world.write("d/f", "2");
-    let report = world.undo(directory, UndoOptions::default()).unwrap();
+    let report = world.undo(directory, &UndoOptions::default()).unwrap();
     assert_eq!(
         report.steps.iter().map(|s| s.id).collect::<Vec<_>>(),
         [second, first, directory]
@@ -106,7 +106,7 @@ fn the_chain_below_goes_when_asked() {
         with_dependencies: true,
         ..committed()
     };
-    let report = world.undo(second, options).unwrap();
+    let report = world.undo(second, &options).unwrap();
     assert_eq!(
         report.steps.iter().map(|s| s.id).collect::<Vec<_>>(),
         [second, first]
@@ -145,7 +145,7 @@ fn somebody_elses_change_is_a_conflict_and_left_alone() {
         TargetState::Conflict { .. }
     ));
     assert!(!view.is_executable);
-    let error = world.undo(id, UndoOptions::default()).unwrap_err();
+    let error = world.undo(id, &UndoOptions::default()).unwrap_err();
     assert!(
         matches!(&error, EngineError::Conflicts { targets, .. } if targets.len() == 1),
         "{error}"
@@ -160,7 +160,7 @@ fn force_restores_and_even_that_is_undoable() {
     let world = World::new().file("a", "1");
     let id = world.write("a", "2");
     fs::write(world.path("a"), "somebody else").unwrap();
-    world.undo(id, on(OnConflict::Force)).unwrap();
+    world.undo(id, &on(OnConflict::Force)).unwrap();
     assert_eq!(world.read("a").as_deref(), Some("1"));
     world.redo();
     assert_eq!(world.read("a").as_deref(), Some("somebody else"));
@@ -172,7 +172,7 @@ fn merge_takes_out_one_change_and_keeps_the_others() {
     let world = World::new().file("a", &lines("1", "8"));
     let bad = world.write("a", &lines("bad", "8"));
     let later = world.write("a", &lines("bad", "good"));
-    let report = world.undo(bad, on(OnConflict::Merge)).unwrap();
+    let report = world.undo(bad, &on(OnConflict::Merge)).unwrap();
     assert_eq!(report.steps.len(), 1, "the later write is no dependent");
     assert_eq!(report.steps[0].outcomes[0].kind, OutcomeKind::Merged);
     assert_eq!(world.read("a"), Some(lines("1", "good")));
@@ -187,7 +187,7 @@ fn a_merge_that_does_not_work_out_is_a_conflict() {
     let world = World::new().file("a", "1\n");
     let bad = world.write("a", "2\n");
     fs::write(world.path("a"), "3\n").unwrap();
-    let error = world.undo(bad, on(OnConflict::Merge)).unwrap_err();
+    let error = world.undo(bad, &on(OnConflict::Merge)).unwrap_err();
     assert!(matches!(error, EngineError::Conflicts { .. }), "{error}");
     assert_eq!(world.read("a").as_deref(), Some("3\n"));
 }
@@ -232,7 +232,7 @@ fn an_undone_operation_is_not_undone_twice() {
     let world = World::new().file("a", "1");
     let id = world.write("a", "2");
     world.undone(id);
-    let error = world.undo(id, UndoOptions::default()).unwrap_err();
+    let error = world.undo(id, &UndoOptions::default()).unwrap_err();
     assert!(
         matches!(error, EngineError::Plan(PlanError::AlreadyUndone { .. })),
         "{error}"
@@ -253,7 +253,7 @@ fn a_merge_does_not_keep_what_was_moved_there_and_removed_again() {
     let onto = written(&world.engine.write(&onto).unwrap());
     let gone = world.remove("d");
     // Nothing can be merged where nothing is: the later work has to go as well.
-    let report = world.undo(first, on(OnConflict::Merge)).unwrap();
+    let report = world.undo(first, &on(OnConflict::Merge)).unwrap();
     let gone_too: Vec<_> = report.steps.iter().map(|step| step.id).collect();
     assert_eq!(gone_too, [gone, onto, first]);
 }

@@ -71,13 +71,13 @@ impl World {
     pub(crate) fn undo(
         &self,
         id: OperationId,
-        options: UndoOptions,
+        options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        self.engine.undo(&named(id), &options)
+        self.engine.undo(&named(id), options)
     }
 
     pub(crate) fn undone(&self, id: OperationId) -> UndoReport {
-        self.undo(id, committed()).unwrap()
+        self.undo(id, &committed()).unwrap()
     }
 
     pub(crate) fn redo(&self) -> UndoReport {

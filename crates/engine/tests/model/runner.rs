@@ -133,7 +133,7 @@ impl Run {
                 if let (Some(at), UndoWhat::Operations(_)) = (dies_at, &what) {
                     return death::of_an_undo(self, number, &what, *manner, *at);
                 }
-                self.undo(&what, options, *manner)
+                self.undo(&what, &options, *manner)
             }
             Step::Redo { back } => self.redo(*back),
             Step::Begin => {
@@ -238,11 +238,11 @@ impl Run {
     fn undo(
         &mut self,
         what: &UndoWhat,
-        options: UndoOptions,
+        options: &UndoOptions,
         manner: Manner,
     ) -> Result<(), String> {
         let roots = self.roots(what);
-        let result = self.engine.rollback(what, &options, "the story says so");
+        let result = self.engine.rollback(what, options, "the story says so");
         if result.is_ok() && matches!(what, UndoWhat::Task(_)) {
             self.task = None;
         }
@@ -453,14 +453,6 @@ impl Run {
             return Err("the store cannot be checked".to_owned());
         };
         if !report.findings.is_empty() {
-            if std::env::var_os("BACKOUT_MODEL_DEBUG").is_some() {
-                for op in self.engine.store().operations(&Filter::default()).unwrap() {
-                    eprintln!(
-                        "{} {} {} {:?} undoes {:?} group {:?} {:#?}",
-                        op.id, op.verb, op.status, op.summary, op.undoes, op.group, op.targets
-                    );
-                }
-            }
             return Err(format!("the store is not whole: {:?}", report.findings));
         }
         let stuck =

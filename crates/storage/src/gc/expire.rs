@@ -30,7 +30,7 @@ struct Finished {
     id: i64,
     status: Status,
     /// When it was finished, as the clock said.
-    finished: i64,
+    clock_at: i64,
     /// The same, but never before what was armed earlier.
     at: i64,
     lsn: i64,
@@ -243,7 +243,7 @@ impl Store {
                 })
                 .optional()
                 .map_err(|error| self.named(error))?;
-            if now != Some((member.status.as_str().to_owned(), member.finished)) {
+            if now != Some((member.status.as_str().to_owned(), member.clock_at)) {
                 return Ok(false);
             }
         }
@@ -270,7 +270,7 @@ impl Store {
                 all.push(Finished {
                     id: row.get(0).map_err(named)?,
                     status: known.unwrap_or(Status::InDoubt),
-                    finished,
+                    clock_at: finished,
                     at: finished.max(latest),
                     lsn: row.get(3).map_err(named)?,
                 });

@@ -17,6 +17,7 @@ use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::request::{LayerEntry, LayerState};
 use crate::file::resolve::Last;
 use crate::file::stage::{Incoming, Material};
+use crate::file::sys::meta::is_overlay_note;
 use crate::file::sys::{Dir, Node, Place};
 
 /// More files than this are copied when it is time; until then they would only take room in memory.
@@ -80,7 +81,7 @@ impl Planner<'_> {
     }
 
     /// A directory in the place of something else goes first, with all that is in it.
-    fn make_way(&mut self, path: &TargetPath, kind: Kind) -> Result<(), FileError> {
+    pub(super) fn make_way(&mut self, path: &TargetPath, kind: Kind) -> Result<(), FileError> {
         if kind != Kind::Directory
             && let View::Real(_, node) = self.view(path)?
             && node.kind == Kind::Directory
@@ -90,7 +91,11 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn directory_like(&mut self, path: &TargetPath, meta: Meta) -> Result<(), FileError> {
+    pub(super) fn directory_like(
+        &mut self,
+        path: &TargetPath,
+        meta: Meta,
+    ) -> Result<(), FileError> {
         match self.view(path)? {
             View::Real(_, node) if node.kind == Kind::Directory => self.retouch_to(path, &meta),
             View::Real(..) | View::Absent | View::Planned(_) => {
@@ -99,7 +104,7 @@ impl Planner<'_> {
         }
     }
 
-    fn file_like(
+    pub(super) fn file_like(
         &mut self,
         path: &TargetPath,
         source: &Place,
@@ -135,7 +140,7 @@ impl Planner<'_> {
     }
 
     /// Plans that mode, owner and attributes change in place.
-    fn retouch_to(&mut self, path: &TargetPath, wanted: &Meta) -> Result<(), FileError> {
+    pub(super) fn retouch_to(&mut self, path: &TargetPath, wanted: &Meta) -> Result<(), FileError> {
         self.retouch(path, false, &|meta: &mut Meta, _| {
             *meta = Meta {
                 times: None,
@@ -144,7 +149,11 @@ impl Planner<'_> {
         })
     }
 
-    fn linked(&mut self, path: &TargetPath, first: &TargetPath) -> Result<(), FileError> {
+    pub(super) fn linked(
+        &mut self,
+        path: &TargetPath,
+        first: &TargetPath,
+    ) -> Result<(), FileError> {
         let identity = match self.view(first)? {
             View::Absent => {
                 return Err(FileError::NotFound {
@@ -192,8 +201,6 @@ fn refuse_changed(entries: &[LayerEntry]) -> Result<(), FileError> {
 /// Reads everything but the content of what is in a layer, without an overlay's own notes.
 fn meta_in_layer(place: &Place, node: &Node) -> Result<Meta, FileError> {
     let mut meta = meta_of(place, node)?;
-    let is_note =
-        |name: &[u8]| name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.");
-    meta.xattrs.retain(|(name, _)| !is_note(&name.0));
+    meta.xattrs.retain(|(name, _)| !is_overlay_note(&name.0));
     Ok(meta)
 }

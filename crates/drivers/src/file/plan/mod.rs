@@ -9,6 +9,7 @@ mod layer;
 mod metadata;
 mod patch;
 mod prepared;
+mod restore;
 mod targets;
 mod tree;
 
@@ -167,6 +168,7 @@ impl<'t> Planner<'t> {
                 self.chown(&path, *uid, *gid, *recursive)
             }
             FileRequest::Layer { entries, .. } => self.layer(entries),
+            FileRequest::Restore { names, .. } => self.restore(names),
             FileRequest::Batch(requests) => requests
                 .iter()
                 .try_for_each(|request| self.add(request, true)),

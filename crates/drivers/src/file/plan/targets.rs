@@ -7,6 +7,7 @@ use backout_model::{Target, TargetPath};
 
 use super::patch::{base_of, inside};
 use crate::file::error::FileError;
+use crate::file::past::{Past, Was};
 use crate::file::request::{FileRequest, LayerEntry, LayerState};
 use crate::file::resolve::{Last, refuse_escape, resolve};
 use crate::file::tools::Tools;
@@ -86,6 +87,7 @@ fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<
                 add_entry(tools, entry, found)?;
             }
         }
+        FileRequest::Restore { names, .. } => add_past(names, found),
         FileRequest::Batch(requests) => {
             for request in requests {
                 request.paths().into_iter().try_for_each(refuse_escape)?;
@@ -110,6 +112,16 @@ fn add_entry(tools: &Tools, entry: &LayerEntry, found: &mut Vec<Target>) -> Resu
     };
     found.push(target(path, is_tree));
     Ok(())
+}
+
+/// Names what becomes what it was: a directory that becomes something else takes all below along.
+fn add_past(names: &[Past], found: &mut Vec<Target>) {
+    for past in names {
+        add_missing_parents(&past.path, past.was.is_some(), found);
+        let stays_directory = past.was.as_ref().is_some_and(Was::is_directory);
+        let is_tree = is_directory(&past.path) && !stays_directory;
+        found.push(target(past.path.clone(), is_tree));
+    }
 }
 
 fn add_missing_parents(path: &TargetPath, wanted: bool, found: &mut Vec<Target>) {

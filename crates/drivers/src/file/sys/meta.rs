@@ -21,6 +21,11 @@ use crate::file::recipe::{Kind, Meta, Times};
 /// an image names them, and tolerated where it does not.
 const SYSTEM_GIVEN: [&[u8]; 3] = [b"security.selinux", b"security.ima", b"security.evm"];
 
+/// Tells whether an attribute is a note that an overlay keeps for itself.
+pub(crate) fn is_overlay_note(name: &[u8]) -> bool {
+    name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.")
+}
+
 /// Tells whether the system itself gives files this attribute.
 pub(crate) fn is_system_given(name: &[u8]) -> bool {
     SYSTEM_GIVEN.contains(&name)

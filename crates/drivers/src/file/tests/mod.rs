@@ -4,6 +4,7 @@ mod behaviour;
 mod fidelity;
 mod layer;
 mod parts;
+mod restoring;
 mod rewriting;
 mod sequences;
 mod stories;

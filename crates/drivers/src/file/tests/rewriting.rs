@@ -2,6 +2,7 @@
 //!
 //! Only commands write in place, so the recipes are made by hand here, in every shape that settling one can give.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
@@ -9,10 +10,10 @@ use backout_model::ports::{Driver as _, NewContent, OnConflict};
 use backout_model::{Digest, Effect, OperationId, OutcomeKind, Recipe, Slot, TargetOutcome, Verb};
 
 use super::world::{Snapshot, World, snapshot};
+use crate::file::FileError;
 use crate::file::keep::meta_of;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, Written};
 use crate::file::sys::{Dir, Node};
-use crate::file::{FileError, Version};
 
 const FIRST: OperationId = OperationId::from_bits(0xa1);
 const UNDO: OperationId = OperationId::from_bits(0xa2);
@@ -127,7 +128,7 @@ fn story(shape: Shape) -> Story {
     let world = world.mode("d/b", 0o600);
     let changes = changes(&world, shape, old);
     let recipe = FileRecipe {
-        shared: Default::default(),
+        shared: BTreeMap::default(),
         operation: FIRST,
         changes,
         parents: Vec::new(),
@@ -316,9 +317,9 @@ fn what_somebody_else_wrote_since_is_left_alone() {
 #[test]
 fn both_sides_can_be_shown_and_a_lost_one_is_told() {
     let plain = story(Shape::Plain);
-    let shown = plain.world.driver.before_and_after(&plain.effect).unwrap();
-    assert_eq!(shown[0].before, Version::Bytes(b"old bytes".to_vec()));
-    assert_eq!(shown[0].after, Version::Bytes(b"old n".to_vec()));
+    let shown = plain.world.driver.changes(&plain.effect).unwrap();
+    assert_eq!(plain.world.bytes(shown[0].before.as_ref()), b"old bytes");
+    assert_eq!(plain.world.bytes(shown[0].after.as_ref()), b"old n");
 
     let large = story(Shape::Large);
     let (driver, slot) = (&large.world.driver, slot(&large.world, 0));

@@ -4,7 +4,7 @@ use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{Digest, Effect, OutcomeKind, Recipe};
 
 use super::world::World;
-use crate::file::{FileError, FileRequest, State, Version};
+use crate::file::{FileError, FileRequest, Shown, State};
 
 const BASE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
 
@@ -215,20 +215,53 @@ fn a_kept_file_that_a_process_still_writes_to_is_not_called_restored() {
 #[test]
 fn both_sides_of_a_change_can_be_shown() {
     let (world, effect) = edited();
-    let shown = world.driver.before_and_after(&effect).unwrap();
+    let shown = world.driver.changes(&effect).unwrap();
     assert_eq!(shown[0].path, world.target("f"));
-    assert_eq!(shown[0].before, Version::Bytes(BASE.into()));
+    assert_eq!(world.bytes(shown[0].before.as_ref()), BASE.as_bytes());
     assert_eq!(
-        shown[0].after,
-        Version::Bytes(BASE.replace("two", "2").into_bytes())
+        world.bytes(shown[0].after.as_ref()),
+        BASE.replace("two", "2").into_bytes()
     );
     let world = World::new().file("f", vec![1; 100_000]);
     let effect = world
         .apply(&FileRequest::write(world.path("f"), vec![2; 100_000]))
         .unwrap();
-    let shown = world.driver.before_and_after(&effect).unwrap();
-    assert_eq!(shown[0].before, Version::Bytes(vec![1; 100_000]));
-    assert_eq!(shown[0].after, Version::Bytes(vec![2; 100_000]));
+    let shown = world.driver.changes(&effect).unwrap();
+    assert_eq!(world.bytes(shown[0].before.as_ref()), vec![1; 100_000]);
+    assert_eq!(world.bytes(shown[0].after.as_ref()), vec![2; 100_000]);
+    // A kept file that is back at its path is shown as well.
+    let (undo, _) = world.undo(&effect, OnConflict::Refuse);
+    let shown = world.driver.changes(&effect).unwrap();
+    assert_eq!(world.bytes(shown[0].before.as_ref()), vec![1; 100_000]);
+    let lost = world
+        .driver
+        .read(shown[0].after.as_ref().unwrap(), u64::MAX)
+        .unwrap();
+    assert!(matches!(lost, Shown::Lost(_)), "{lost:?}");
+    let shown = world.driver.changes(&undo).unwrap();
+    assert_eq!(world.bytes(shown[0].before.as_ref()), vec![2; 100_000]);
+}
+
+#[test]
+fn a_removed_tree_is_shown_with_all_that_was_in_it() {
+    let world = World::new()
+        .file("d/a", "one\n")
+        .file("d/e/b", vec![7; 100_000])
+        .link("d/l", "a");
+    let remove = FileRequest::Remove {
+        path: world.path("d"),
+        recursive: true,
+    };
+    let effect = world.apply(&remove).unwrap();
+    let shown = world.driver.changes(&effect).unwrap();
+    let names: Vec<_> = shown.iter().map(|change| change.path.clone()).collect();
+    let expected = ["d", "d/a", "d/e", "d/e/b", "d/l"].map(|name| world.target(name));
+    assert_eq!(names, expected);
+    assert!(shown.iter().all(|change| change.after.is_none()));
+    assert_eq!(world.bytes(shown[1].before.as_ref()), b"one\n");
+    assert_eq!(world.bytes(shown[3].before.as_ref()), vec![7; 100_000]);
+    let link = shown[4].before.as_ref().unwrap();
+    assert_eq!(link.points_to().unwrap(), "a");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use backout_model::{Armed, Digest, Effect, OperationId, TargetOutcome, TargetPat
 
 use crate::conformance::Harness;
 use crate::fakes::{DirDepots, MemoryContents, MemoryJournal};
-use crate::file::{FileDriver, FileError, FileRequest, Staged};
+use crate::file::{FileDriver, FileError, FileRequest, Shown, Staged, Was};
 
 /// What can be seen of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +117,21 @@ impl World {
 
     pub(super) fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap()
+    }
+
+    /// The bytes of one side of a change.
+    pub(super) fn bytes(&self, side: Option<&Was>) -> Vec<u8> {
+        match self.driver.read(side.unwrap(), u64::MAX).unwrap() {
+            Shown::Bytes(bytes) => bytes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) fn link(self, name: &str, to: &str) -> Self {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, path).unwrap();
+        self
     }
 
     pub(super) fn id(&self) -> OperationId {

@@ -1,0 +1,58 @@
+//! `backout restore`
+
+use std::path::PathBuf;
+
+use backout_engine::{Command, Reply};
+use clap::{Args, ValueHint};
+
+use crate::failure::Failure;
+use crate::paths::real;
+use crate::session::{Session, reference};
+use crate::show;
+
+/// Make a path what it was before an operation
+///
+/// It is a write of its own: the operation stays as it is, what is there now is kept, and an undo
+/// brings that back. Of a directory, everything is restored that the operation touched, and nothing
+/// else. A file can also be taken out of a tree that was removed as a whole.
+///
+/// Examples:
+///   backout restore src/main.rs --from 3f2a           as it was before operation 3f2a
+///   backout restore src/main.rs --from 3f2a --after   as operation 3f2a left it
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RestoreArgs {
+    /// The paths.
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    paths: Vec<PathBuf>,
+
+    /// The operation.
+    #[arg(long, value_name = "REF")]
+    from: String,
+
+    /// Not what they were before the operation, but what it made of them.
+    #[arg(long)]
+    after: bool,
+}
+
+/// Restores paths.
+pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(), Failure> {
+    let mut paths = Vec::with_capacity(args.paths.len());
+    for path in &args.paths {
+        paths.push(real(path)?);
+    }
+    let engine = session.engine()?;
+    let command = Command::Restore {
+        paths,
+        from: reference(&args.from)?,
+        is_after: args.after,
+    };
+    match session.execute(&engine, command)? {
+        Reply::Finished(finished) if !session.ui.is_json() => {
+            let said = finished.summary.replacen("restore", "restored", 1);
+            show::write::finished(session, &finished, &said);
+            Ok(())
+        }
+        reply => session.show(&engine, &reply),
+    }
+}

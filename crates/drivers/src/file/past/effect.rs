@@ -1,0 +1,227 @@
+//! Both sides of every name that an effect changed.
+
+use std::collections::BTreeMap;
+
+use backout_model::{Effect, TargetPath};
+
+use super::{Body, Was};
+use crate::file::compare::Current;
+use crate::file::error::FileError;
+use crate::file::recipe::{Change, FileRecipe, Image, Kind, Meta, Written};
+use crate::file::sys::Place;
+
+/// A name with what it was before and after an effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    /// The name; of what was moved, the new one.
+    pub path: TargetPath,
+    /// The old name of what was moved.
+    pub from: Option<TargetPath>,
+    /// What it was; none if nothing was there.
+    pub before: Option<Was>,
+    /// What it became; none if nothing is left.
+    pub after: Option<Was>,
+}
+
+impl FileChange {
+    /// Of a name that was not moved.
+    pub const fn new(path: TargetPath, before: Option<Was>, after: Option<Was>) -> Self {
+        Self {
+            path,
+            from: None,
+            before,
+            after,
+        }
+    }
+}
+
+/// Lists what an effect changed, trees with all that is in them.
+pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
+    let recipe = FileRecipe::decode(&effect.recipe)?;
+    let mut all = Vec::new();
+    for change in &recipe.changes {
+        match change {
+            Change::Set {
+                path,
+                before,
+                after,
+            } => add_sides(path, before, after, &mut all)?,
+            Change::Move {
+                from,
+                to,
+                node,
+                identity,
+                replaced,
+            } => {
+                if !replaced.is_absent() {
+                    add_sides(to, replaced, &Image::Absent, &mut all)?;
+                }
+                let moved = Was {
+                    kind: *node,
+                    meta: None,
+                    size: Some(identity.size),
+                    link: None,
+                    device: 0,
+                    body: match node {
+                        Kind::File => Body::Somewhere {
+                            at: vec![to.clone(), from.clone()],
+                            identity: Some(*identity),
+                            digest: None,
+                        },
+                        _ => Body::None,
+                    },
+                };
+                all.push(FileChange {
+                    path: to.clone(),
+                    from: Some(from.clone()),
+                    before: Some(moved.clone()),
+                    after: Some(moved),
+                });
+            }
+            Change::Retouch {
+                path,
+                before,
+                after,
+                node,
+            } => {
+                let kind = node.unwrap_or(Kind::File);
+                let side = |meta| Some(retouched(path, kind, meta));
+                all.push(FileChange::new(path.clone(), side(before), side(after)));
+            }
+            Change::Rewrite {
+                path,
+                before,
+                after,
+                ..
+            } => {
+                let side = |side| Some(written(path, side));
+                all.push(FileChange::new(path.clone(), side(before), side(after)));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Lists every name that an effect changed, once, with what others saw before and after it.
+pub(crate) fn sides_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
+    let mut sides: BTreeMap<TargetPath, (Option<Was>, Option<Was>)> = BTreeMap::new();
+    // A name may change more than once: the first before and the last after count.
+    let mut note = |name: TargetPath, before: Option<Was>, after: Option<Was>| {
+        let known = sides.entry(name).or_insert_with(|| (before, None));
+        known.1 = after;
+    };
+    for change in changes_of(effect)? {
+        match change.from {
+            None => note(change.path, change.before, change.after),
+            Some(from) => {
+                note(from, change.before, None);
+                note(change.path, None, change.after);
+            }
+        }
+    }
+    let sides = sides.into_iter();
+    Ok(sides
+        .map(|(path, (before, after))| FileChange::new(path, before, after))
+        .collect())
+}
+
+/// Adds a name, and what is in trees that were kept as one.
+fn add_sides(
+    path: &TargetPath,
+    before: &Image,
+    after: &Image,
+    all: &mut Vec<FileChange>,
+) -> Result<(), FileError> {
+    all.push(FileChange::new(
+        path.clone(),
+        Was::of(path, before),
+        Was::of(path, after),
+    ));
+    let mut inside: BTreeMap<TargetPath, (Option<Was>, Option<Was>)> = BTreeMap::new();
+    for (name, was) in entries(path, before)? {
+        inside.entry(name).or_default().0 = Some(was);
+    }
+    for (name, was) in entries(path, after)? {
+        inside.entry(name).or_default().1 = Some(was);
+    }
+    let changes = inside.into_iter();
+    all.extend(changes.map(|(name, (before, after))| FileChange::new(name, before, after)));
+    Ok(())
+}
+
+/// Lists what is in a tree that was kept as one: it is in its slot, or back at its path.
+fn entries(path: &TargetPath, image: &Image) -> Result<Vec<(TargetPath, Was)>, FileError> {
+    let Image::Kept {
+        slot,
+        node: Kind::Directory,
+        identity,
+        ..
+    } = image
+    else {
+        return Ok(Vec::new());
+    };
+    let mut all = Vec::new();
+    for at in [&slot.path(), path] {
+        let current = Current::at(at)?;
+        if let (Some(place), Some(node)) = (&current.place, &current.node)
+            && node.is_kept(Kind::Directory, identity)
+        {
+            walk(place, path, &mut all)?;
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// Lists what is in a directory, with all below, under the names that it has below `path`.
+pub(crate) fn walk(
+    place: &Place,
+    path: &TargetPath,
+    all: &mut Vec<(TargetPath, Was)>,
+) -> Result<(), FileError> {
+    let dir = place.enter()?;
+    for name in dir.names()? {
+        let entry = dir.place(&name);
+        let Some(node) = entry.node()? else {
+            continue;
+        };
+        let path = path.join(&name);
+        all.push((path.clone(), Was::there(&entry, &node)?));
+        if node.kind == Kind::Directory {
+            walk(&entry, &path, all)?;
+        }
+    }
+    Ok(())
+}
+
+fn retouched(path: &TargetPath, kind: Kind, meta: &Meta) -> Was {
+    Was {
+        kind,
+        meta: Some(meta.clone()),
+        size: None,
+        link: None,
+        device: 0,
+        body: match kind {
+            Kind::File => Body::SameAs(path.clone()),
+            _ => Body::None,
+        },
+    }
+}
+
+/// Describes what was or came to be in a file, by its copy if it has one.
+fn written(path: &TargetPath, written: &Written) -> Was {
+    let at = written.slot.as_ref().map(backout_model::Slot::path);
+    let body = if written.stored {
+        Body::Stored(written.digest)
+    } else {
+        Body::named(at.unwrap_or_else(|| path.clone()), written.digest)
+    };
+    Was {
+        kind: Kind::File,
+        meta: Some(written.meta.clone()),
+        size: Some(written.size),
+        link: None,
+        device: 0,
+        body,
+    }
+}

@@ -1,0 +1,130 @@
+//! Reading the bytes that a file had.
+
+use std::io::Read as _;
+
+use backout_model::{Digest, TargetPath};
+
+use super::{Body, Was};
+use crate::file::compare::Current;
+use crate::file::error::{FileError, Naming as _};
+use crate::file::keep::digest_of;
+use crate::file::recipe::{Identity, Kind};
+use crate::file::sys::{Node, Place};
+use crate::file::tools::Tools;
+
+/// The bytes of a file, or why they are not here.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// All of them.
+    Bytes(Vec<u8>),
+    /// There are more than were asked for.
+    TooMany,
+    /// They are nowhere, and why.
+    Lost(String),
+}
+
+impl std::fmt::Debug for Shown {
+    // Contents may be secrets: only their size is ever shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bytes(content) => write!(f, "Bytes({} bytes)", content.len()),
+            Self::TooMany => f.write_str("TooMany"),
+            Self::Lost(why) => write!(f, "Lost({why:?})"),
+        }
+    }
+}
+
+/// Where the bytes of a file are now.
+pub(crate) enum Source {
+    /// In the content store.
+    Stored(Digest),
+    /// In this file.
+    File(Place, Node),
+    /// Nowhere, and why.
+    Nowhere(String),
+}
+
+/// Reads the bytes that a file had, if they are not more than `bytes_max`.
+pub(crate) fn read(tools: &Tools, was: &Was, bytes_max: u64) -> Result<Shown, FileError> {
+    if was.size.is_some_and(|size| size > bytes_max) {
+        return Ok(Shown::TooMany);
+    }
+    match &was.body {
+        Body::None => return Ok(Shown::Bytes(Vec::new())),
+        Body::Bytes(bytes) => return Ok(Shown::Bytes(bytes.clone())),
+        Body::Stored(_) | Body::Somewhere { .. } | Body::SameAs(_) | Body::Lost(_) => {}
+    }
+    match was.source(tools)? {
+        Source::Stored(digest) => Ok(Shown::Bytes(tools.contents.read(&digest)?)),
+        Source::File(_, node) if node.identity.size > bytes_max => Ok(Shown::TooMany),
+        Source::File(place, _) => Ok(Shown::Bytes(bytes_of(&place)?)),
+        Source::Nowhere(why) => Ok(Shown::Lost(why)),
+    }
+}
+
+impl Was {
+    /// Finds the bytes.
+    pub(crate) fn source(&self, tools: &Tools) -> Result<Source, FileError> {
+        let nowhere = || Source::Nowhere("its bytes are not kept, or not any more".to_owned());
+        match &self.body {
+            Body::Stored(digest) => Ok(Source::Stored(*digest)),
+            Body::Lost(why) => Ok(Source::Nowhere(why.clone())),
+            Body::None | Body::Bytes(_) => Ok(nowhere()),
+            Body::SameAs(path) => Ok(match file_at(path)? {
+                Some((place, node)) => Source::File(place, node),
+                None => nowhere(),
+            }),
+            Body::Somewhere {
+                at,
+                identity,
+                digest,
+            } => {
+                for path in at {
+                    if let Some((place, node)) = file_at(path)?
+                        && self.is_it(&place, &node, identity.as_ref(), digest.as_ref())?
+                    {
+                        return Ok(Source::File(place, node));
+                    }
+                }
+                // Another operation may have stored the same bytes.
+                let is_stored = |digest: &&Digest| tools.contents.has(digest).is_ok_and(|has| has);
+                let stored = digest.as_ref().filter(is_stored);
+                Ok(stored.map_or_else(nowhere, |digest| Source::Stored(*digest)))
+            }
+        }
+    }
+
+    fn is_it(
+        &self,
+        place: &Place,
+        node: &Node,
+        identity: Option<&Identity>,
+        digest: Option<&Digest>,
+    ) -> Result<bool, FileError> {
+        if identity.is_some_and(|identity| node.is_kept(Kind::File, identity)) {
+            return Ok(true);
+        }
+        let is_size = self.size.is_none_or(|size| size == node.identity.size);
+        match digest.filter(|_| is_size) {
+            Some(digest) => Ok(digest_of(place)?.0 == *digest),
+            None => Ok(false),
+        }
+    }
+}
+
+fn file_at(path: &TargetPath) -> Result<Option<(Place, Node)>, FileError> {
+    let current = Current::at(path)?;
+    Ok(match (current.place, current.node) {
+        (Some(place), Some(node)) if node.kind == Kind::File => Some((place, node)),
+        _ => None,
+    })
+}
+
+fn bytes_of(place: &Place) -> Result<Vec<u8>, FileError> {
+    let mut content = Vec::new();
+    place
+        .read()?
+        .read_to_end(&mut content)
+        .naming(&place.path(), "read")?;
+    Ok(content)
+}

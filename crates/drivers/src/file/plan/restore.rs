@@ -1,0 +1,95 @@
+//! Planning that names become what they were. It is a write like any other: what keeps the past stays as it is, and what
+//! is restored is a copy.
+
+use backout_model::TargetPath;
+
+use super::{Planner, View};
+use crate::file::error::FileError;
+use crate::file::past::{Body, Past, Source, Was};
+use crate::file::recipe::{Image, Kind, Meta};
+use crate::file::stage::Material;
+
+impl Planner<'_> {
+    /// Plans it for names that come in their order, so that what lies in a directory follows it.
+    pub(super) fn restore(&mut self, names: &[Past]) -> Result<(), FileError> {
+        for past in names.iter().filter(|past| past.was.is_none()) {
+            match self.view(&past.path)? {
+                View::Absent => {}
+                View::Real(..) | View::Planned(_) => self.remove(&past.path, true)?,
+            }
+        }
+        for past in names {
+            if let Some(was) = &past.was {
+                self.bring_back(&past.path, was)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bring_back(&mut self, path: &TargetPath, was: &Was) -> Result<(), FileError> {
+        let lost = |why: &str| FileError::Lost {
+            path: path.to_string(),
+            why: why.to_owned(),
+        };
+        self.need_parent(path, true)?;
+        if let Body::SameAs(first) = &was.body {
+            let first = first.clone();
+            return match &was.meta {
+                // Only mode, owner or attributes were changed.
+                Some(meta) if first == *path => self.retouch_to(path, meta),
+                _ => self.linked(path, &first),
+            };
+        }
+        let meta = match &was.meta {
+            Some(meta) => self.permitted(path, meta.clone()),
+            None => self.meta_elsewhere(path, was)?,
+        };
+        self.make_way(path, was.kind)?;
+        match was.kind {
+            Kind::Directory => self.directory_like(path, meta),
+            Kind::File => match was.source(self.tools)? {
+                Source::Stored(digest) => {
+                    let after = Image::File {
+                        digest,
+                        size: was.size.unwrap_or_default(),
+                        stored: true,
+                        meta,
+                        without: None,
+                    };
+                    self.set_unless_already(path, after, Material::Stored)
+                }
+                Source::File(place, node) => self.file_like(path, &place, &node, meta),
+                Source::Nowhere(why) => Err(lost(&why)),
+            },
+            Kind::Symlink => {
+                let to = was.link.clone().ok_or_else(|| lost("it was not kept"))?;
+                self.set_unless_already(path, Image::Symlink { to, meta }, Material::Image)
+            }
+            Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
+                let after = Image::Special {
+                    node: was.kind,
+                    device: was.device,
+                    meta,
+                };
+                self.set_unless_already(path, after, Material::Image)
+            }
+        }
+    }
+
+    /// Reads the metadata of something that was moved away, where it is now.
+    fn meta_elsewhere(&mut self, path: &TargetPath, was: &Was) -> Result<Meta, FileError> {
+        match was.source(self.tools)? {
+            Source::File(place, node) => {
+                let meta = crate::file::keep::meta_of(&place, &node)?;
+                Ok(self.permitted(path, meta))
+            }
+            Source::Stored(_) | Source::Nowhere(_) => Err(FileError::Lost {
+                path: path.to_string(),
+                why: format!(
+                    "only its name was changed, and the {} is not where it was left",
+                    was.word()
+                ),
+            }),
+        }
+    }
+}

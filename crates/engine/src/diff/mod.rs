@@ -1,0 +1,170 @@
+//! What operations changed and undos would change, name by name.
+
+mod file;
+
+use std::collections::BTreeMap;
+
+use backout_drivers::file::{FileChange, Shown, Was};
+use backout_model::text::{Merge, merge3};
+use backout_model::{Digest, Operation, PlanError, Target, TargetPath};
+use backout_storage::{Filter, OperationRef};
+
+use crate::undo::Work;
+use crate::{
+    Diff, DiffFile, Engine, EngineError, PlanDiff, PlannedStep, PlannedTarget, Selection,
+    TargetState,
+};
+pub(crate) use file::Comparison;
+
+/// How much of a file is merged for a preview.
+const MERGE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+impl Engine {
+    /// Says what an operation changed.
+    pub fn diff(
+        &self,
+        reference: &OperationRef,
+        selection: &Selection,
+        is_brief: bool,
+    ) -> Result<Diff, EngineError> {
+        let id = self.store.resolve(reference)?;
+        let unknown = PlanError::Unknown { id };
+        let operation = self.store.operation(id)?.ok_or(unknown)?;
+        if !operation.retained {
+            let for_sake_of = None;
+            return Err(PlanError::Expired { id, for_sake_of }.into());
+        }
+        let mut changes = self.files.changes(&self.store.effect(id)?)?;
+        changes.retain(|change| {
+            let names = [Some(&change.path), change.from.as_ref()];
+            selection.has(names.into_iter().flatten().map(TargetPath::as_path))
+        });
+        changes.sort_by(|one, other| one.path.cmp(&other.path));
+        let files = self.compare(&changes, Some(&operation), is_brief)?;
+        Ok(Diff { id, files })
+    }
+
+    /// Compares both sides of each name. What is not where an operation left it may be kept by a later one.
+    pub(crate) fn compare(
+        &self,
+        changes: &[FileChange],
+        operation: Option<&Operation>,
+        is_brief: bool,
+    ) -> Result<Vec<DiffFile>, EngineError> {
+        let elsewhere = |change: &FileChange, digest: Digest| {
+            let operation = operation?;
+            self.kept_later(operation, &change.path, digest).ok()?
+        };
+        let mut comparison = Comparison::new(&self.files, &elsewhere, is_brief);
+        let mut files = Vec::new();
+        for change in changes {
+            files.extend(comparison.compare(change)?);
+        }
+        Ok(files)
+    }
+
+    /// Finds what an operation made of a name, where the next one that wrote there keeps it.
+    pub(crate) fn kept_later(
+        &self,
+        operation: &Operation,
+        path: &TargetPath,
+        digest: Digest,
+    ) -> Result<Option<Was>, EngineError> {
+        let filter = Filter {
+            path: Some(path.clone()),
+            after: Some(operation.lsn),
+            ..Filter::default()
+        };
+        let later = self.store.operations(&filter)?;
+        for next in later.iter().rev().filter(|next| next.retained) {
+            let sides = self.files.sides(&self.store.effect(next.id)?)?;
+            let side = sides.into_iter().find(|side| side.path == *path);
+            let Some(was) = side.and_then(|side| side.before) else {
+                continue;
+            };
+            if let Shown::Bytes(bytes) = self.files.read(&was, MERGE_BYTES_MAX)?
+                && Digest::of(&bytes) == digest
+            {
+                return Ok(Some(was));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says what a plan would change back, and what somebody else changed since.
+    pub(crate) fn plan_diff(
+        &self,
+        works: &[Work<'_>],
+        steps: &[PlannedStep],
+    ) -> Result<PlanDiff, EngineError> {
+        let mut names: BTreeMap<TargetPath, Name> = BTreeMap::new();
+        for (work, step) in std::iter::zip(works, steps) {
+            for side in self.files.sides(&work.effect)? {
+                let Some(planned) = meant(&step.targets, &side.path) else {
+                    continue;
+                };
+                let name = names.entry(side.path).or_insert_with(|| Name {
+                    // Newest first: the first step says what was left there.
+                    left: side.after,
+                    back: None,
+                    state: planned.state.clone(),
+                });
+                name.back = side.before;
+            }
+        }
+        let (mut back, mut theirs) = (Vec::new(), Vec::new());
+        for (path, name) in names {
+            let now = self.files.now(&path)?;
+            let is_merged = name.state == TargetState::Merges;
+            let is_drifted = matches!(
+                name.state,
+                TargetState::Conflict { .. } | TargetState::Overwritten { .. }
+            );
+            if is_drifted || is_merged {
+                theirs.push(FileChange::new(
+                    path.clone(),
+                    name.left.clone(),
+                    now.clone(),
+                ));
+            }
+            let wanted = match (&name.left, &now, name.back) {
+                (Some(left), Some(now), Some(back)) if is_merged => {
+                    Some(self.merged(left, now, back)?)
+                }
+                (_, _, back) => back,
+            };
+            back.push(FileChange::new(path, now, wanted));
+        }
+        Ok(PlanDiff {
+            back: self.compare(&back, None, false)?,
+            theirs: self.compare(&theirs, None, false)?,
+        })
+    }
+
+    /// Gives what a merge would make of a file.
+    fn merged(&self, left: &Was, now: &Was, back: Was) -> Result<Was, EngineError> {
+        let read = |was: &Was| self.files.read(was, MERGE_BYTES_MAX);
+        let sides = (read(left)?, read(now)?, read(&back)?);
+        let (Shown::Bytes(base), Shown::Bytes(ours), Shown::Bytes(theirs)) = sides else {
+            return Ok(back);
+        };
+        Ok(match merge3(&base, &ours, &theirs) {
+            Merge::Clean(merged) => now.clone().with_bytes(merged),
+            Merge::Conflicting(_) | Merge::NotText => back,
+        })
+    }
+}
+
+/// What a plan does to one name.
+struct Name {
+    left: Option<Was>,
+    back: Option<Was>,
+    state: TargetState,
+}
+
+/// Finds the target that a name belongs to.
+fn meant<'t>(targets: &'t [PlannedTarget], path: &TargetPath) -> Option<&'t PlannedTarget> {
+    let name = Target::node(path.clone());
+    let mut targets = targets.iter();
+    targets.find(|planned| planned.target.overlap(&name).is_some())
+}

@@ -1,0 +1,71 @@
+//! Making paths what they were before or after an operation, as a write of its own.
+
+use backout_drivers::file::{FileRequest, Past};
+use backout_model::{Operation, PlanError, TargetPath};
+use backout_storage::OperationRef;
+
+use crate::{Engine, EngineError, Finished};
+
+impl Engine {
+    /// Makes paths, and everything below them that an operation touched, what they were before it; with `is_after`, what it
+    /// made of them. What is there now is kept, as with every write.
+    pub fn restore(
+        &self,
+        paths: &[TargetPath],
+        from: &OperationRef,
+        is_after: bool,
+    ) -> Result<Finished, EngineError> {
+        let id = self.store.resolve(from)?;
+        let unknown = PlanError::Unknown { id };
+        let operation = self.store.operation(id)?.ok_or(unknown)?;
+        if !operation.retained {
+            let for_sake_of = None;
+            return Err(PlanError::Expired { id, for_sake_of }.into());
+        }
+        let names = self.past(&operation, paths, is_after)?;
+        let (side, short) = (if is_after { "after" } else { "before" }, id.short());
+        let what = match paths {
+            [only] => only.to_string(),
+            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+            [] => "nothing".to_owned(),
+        };
+        let summary = format!("restore {what} to what it was {side} {short}");
+        self.write(&FileRequest::Restore { summary, names })
+    }
+
+    fn past(
+        &self,
+        operation: &Operation,
+        paths: &[TargetPath],
+        is_after: bool,
+    ) -> Result<Vec<Past>, EngineError> {
+        let sides = self.files.sides(&self.store.effect(operation.id)?)?;
+        let is_at = |name: &TargetPath, path: &TargetPath| name == path || name.is_below(path);
+        for path in paths {
+            if !sides.iter().any(|side| is_at(&side.path, path)) {
+                let (path, id) = (path.clone(), operation.id);
+                return Err(EngineError::NotTouched { path, id });
+            }
+        }
+        let mut names = Vec::new();
+        for side in sides {
+            if !paths.iter().any(|path| is_at(&side.path, path)) {
+                continue;
+            }
+            let mut was = if is_after { side.after } else { side.before };
+            // A later operation may keep what is not where it was left.
+            if let Some(left) = was.as_ref().filter(|was| was.is_file())
+                && let Some(digest) = left.digest()
+                && !self.files.is_at_hand(left)?
+                && let Some(kept) = self.kept_later(operation, &side.path, digest)?
+            {
+                was = Some(kept);
+            }
+            names.push(Past {
+                path: side.path,
+                was,
+            });
+        }
+        Ok(names)
+    }
+}
