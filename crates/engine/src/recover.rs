@@ -51,6 +51,23 @@ impl Engine {
         Ok(report)
     }
 
+    /// Recovers the commands that a process watched which has just died, and says what came of it.
+    pub fn recover_watched_by(&self, pid: u32) -> Result<RecoverReport, EngineError> {
+        let mut report = RecoverReport::default();
+        for operation in self.store.armed()? {
+            if operation.owner.pid != pid || operation.verb != Verb::Run {
+                continue;
+            }
+            // Until now nobody but the command can have changed what it changed.
+            let log = self.store.capture_log(operation.id);
+            if let Ok(log) = std::fs::File::options().append(true).open(log) {
+                let _touched = log.set_modified(std::time::SystemTime::now());
+            }
+            report.operations.extend(self.recover_one(&operation)?);
+        }
+        Ok(report)
+    }
+
     /// What every write does first. Costs one query when nobody died.
     pub(crate) fn recover_the_dead(&self) -> Result<(), EngineError> {
         for operation in self.store.armed()? {

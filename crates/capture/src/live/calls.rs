@@ -11,6 +11,8 @@ pub enum Act {
         creates: bool,
         /// Whether it is written if it is there.
         writes: bool,
+        /// Whether it fails if it is there.
+        is_exclusive: bool,
     },
     /// Cut a file or make it longer.
     Truncate,
@@ -286,6 +288,7 @@ impl Shape {
                     Act::Open {
                         creates: flags & libc::O_CREAT != 0,
                         writes: flags & (libc::O_ACCMODE | libc::O_TRUNC) != 0,
+                        is_exclusive: flags & libc::O_EXCL != 0,
                     }
                 }
             }

@@ -105,6 +105,11 @@ pub fn split() -> io::Result<Side> {
 }
 
 impl Front {
+    /// Names the process that watches.
+    pub const fn watcher(&self) -> u32 {
+        self.back.as_raw_nonzero().get().cast_unsigned()
+    }
+
     /// Waits for the command's end, passing signals on.
     pub fn wait(mut self) -> io::Result<Waited> {
         loop {

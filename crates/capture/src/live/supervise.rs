@@ -65,11 +65,17 @@ pub trait Observer {
     /// Looks at a call before it happens.
     fn before(&mut self, touch: &mut Touch) -> Answer;
 
-    /// Tells whether all is known of a name that the command has open, so that the call may go on at once.
-    fn is_settled(&self, path: &Path) -> bool;
+    /// Tells whether all is known of a name that the command has open, so that the call goes on at once.
+    fn is_settled(&mut self, path: &Path, act: Act) -> bool;
 
     /// Looks at a call that was watched; it is over, or takes very long.
     fn after(&mut self, touch: &mut Touch);
+
+    /// Gives a descriptor that tells of what others do; none if nothing does.
+    fn others(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Looks at what others did.
+    fn look_around(&mut self);
 
     /// Is told of a call that could not be understood, and is refused.
     fn refused(&mut self, thread: u32, why: &str);
@@ -139,7 +145,10 @@ impl Supervisor {
         deadline: Option<Instant>,
     ) -> io::Result<Event> {
         loop {
-            let ready = self.wait(also, deadline)?;
+            let ready = self.wait(observer.others(), also, deadline)?;
+            if ready.others {
+                observer.look_around();
+            }
             if ready.call {
                 self.answer(observer)?;
                 continue;
@@ -166,7 +175,12 @@ impl Supervisor {
         }
     }
 
-    fn wait(&self, also: Option<BorrowedFd<'_>>, deadline: Option<Instant>) -> io::Result<Ready> {
+    fn wait(
+        &self,
+        others: Option<BorrowedFd<'_>>,
+        also: Option<BorrowedFd<'_>>,
+        deadline: Option<Instant>,
+    ) -> io::Result<Ready> {
         let mut fds = vec![
             PollFd::new(&self.listener, PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
@@ -176,7 +190,8 @@ impl Supervisor {
                 .as_ref()
                 .map(|start| PollFd::new(start, PollFlags::IN)),
         );
-        fds.extend(also.map(|also| PollFd::from_borrowed_fd(also, PollFlags::IN)));
+        let rest = [also, others].into_iter().flatten();
+        fds.extend(rest.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
             Timespec {
@@ -191,12 +206,14 @@ impl Supervisor {
         let any = |index: usize| fds.get(index).map_or(PollFlags::empty(), PollFd::revents);
         let start_at = self.start.is_some().then_some(2);
         let also_at = also.map(|_| 2 + usize::from(self.start.is_some()));
+        let others_at = others.map(|_| fds.len() - 1);
         Ok(Ready {
             call: any(0).contains(PollFlags::IN),
             is_over: any(0).contains(PollFlags::HUP),
             signal: !any(1).is_empty(),
             start: start_at.is_some_and(|at| !any(at).is_empty()),
             also: also_at.is_some_and(|at| !any(at).is_empty()),
+            others: others_at.is_some_and(|at| !any(at).is_empty()),
         })
     }
 
@@ -274,7 +291,8 @@ impl Supervisor {
         if let Some(index) = descriptor {
             let number = notice.arguments.get(index).copied().map_or(-1, as_int);
             let path = path_of_descriptor(notice.thread, number);
-            if path.is_ok_and(|path| !self.is_odd && observer.is_settled(&path)) {
+            let act = shape.act(&notice.arguments);
+            if path.is_ok_and(|path| !self.is_odd && observer.is_settled(&path, act)) {
                 return (Answer::Continue, None);
             }
         }
@@ -349,6 +367,7 @@ struct Ready {
     signal: bool,
     start: bool,
     also: bool,
+    others: bool,
 }
 
 /// The paths of a call, as they are in the memory of the process.

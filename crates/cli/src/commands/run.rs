@@ -117,13 +117,14 @@ enum Over {
 /// Runs a command.
 pub(crate) fn cmd_run(session: &mut Session, args: RunArgs) -> Result<(), Failure> {
     match split().map_err(|source| could_not("become two processes", source))? {
-        Side::Front(front) => in_front(front),
+        Side::Front(front) => in_front(session, front),
         Side::Back(back) => behind(session, args, back),
     }
 }
 
 /// The process that the caller waits for: ends as the command ended.
-fn in_front(front: Front) -> Result<(), Failure> {
+fn in_front(session: &mut Session, front: Front) -> Result<(), Failure> {
+    let watcher = front.watcher();
     let waited = front
         .wait()
         .map_err(|source| could_not("wait for the command", source))?;
@@ -134,13 +135,22 @@ fn in_front(front: Front) -> Result<(), Failure> {
             Err(Failure::Shown(u8::try_from(code).unwrap_or(1)))
         }
         Waited::Back(Ending::Signalled(signal)) => {
-            Err(Report::refused("the command is no longer watched")
+            let report = Report::refused("the command is no longer watched")
                 .because(format!(
                     "the process that watched it was ended by signal {signal}"
                 ))
-                .because("what is left of the command can open no file to write any more")
-                .next("record what it did with `backout recover`, then keep it or take it back")
-                .into())
+                .because("what is left of the command can open no file to write any more");
+            let engine = session.engine()?;
+            match engine.recover_watched_by(watcher) {
+                Ok(recovered) => {
+                    show::recover::on_the_way(session, &recovered.operations);
+                    Err(report.into())
+                }
+                Err(error) => Err(report
+                    .because(error)
+                    .next("record what it did with `backout recover`, then keep it or take it back")
+                    .into()),
+            }
         }
     }
 }

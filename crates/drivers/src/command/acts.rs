@@ -17,7 +17,13 @@ impl Recorder {
     pub(super) fn act(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
         let (first, second) = (touch.first.as_ref(), touch.second.as_ref());
         match (touch.act, first, second) {
-            (Act::Open { creates, writes }, Some(place), _) => {
+            (
+                Act::Open {
+                    creates, writes, ..
+                },
+                Some(place),
+                _,
+            ) => {
                 match node_of(place) {
                     None if creates => self.made(place)?,
                     Some(_) if writes => self.written(place)?,

@@ -48,6 +48,10 @@ pub(crate) struct Ledger {
     pub(crate) shelved: HashMap<TargetPath, Image>,
     /// What nobody keeps, by the names of before: what it was, as far as that is known, and why.
     pub(crate) unkept: BTreeMap<TargetPath, (Option<Identity>, String)>,
+    /// What somebody else changed after the command had touched it, by the names of now.
+    pub(crate) foreign: BTreeSet<TargetPath>,
+    /// What somebody else made in directories of the command, by the names of now.
+    pub(crate) strangers: BTreeSet<TargetPath>,
     pub(crate) reads: BTreeSet<TargetPath>,
     pub(crate) contents: Vec<NewContent>,
     pub(crate) pending: Option<Move>,
@@ -60,7 +64,7 @@ impl Ledger {
     /// Takes a note in, with the bytes that came with it.
     pub(crate) fn apply(&mut self, note: Note, bytes: Vec<u8>) {
         match note {
-            Note::Absent(path) => drop(self.known.insert(path, Known::Absent)),
+            Note::Absent(path) => self.learn(path, Known::Absent),
             Note::Dressed {
                 path,
                 node,
@@ -72,7 +76,7 @@ impl Ledger {
                     meta,
                     identity,
                 };
-                self.known.insert(path, dressed);
+                self.learn(path, dressed);
             }
             Note::Whole {
                 path,
@@ -89,7 +93,7 @@ impl Ledger {
                 if let Some(digest) = image.stored().filter(|_| is_here) {
                     self.contents.push(NewContent { digest, bytes });
                 }
-                self.known.insert(path, Known::Whole(image));
+                self.learn(path, Known::Whole(image));
             }
             Note::Shelved { path, image } => drop(self.shelved.insert(path, image)),
             Note::Forget(path) => drop(self.known.remove(&path)),
@@ -111,6 +115,9 @@ impl Ledger {
             } => {
                 self.unkept.entry(path).or_insert((identity, why));
             }
+            Note::Foreign(path) => drop(self.foreign.insert(path)),
+            Note::Stranger(path) => drop(self.strangers.insert(path)),
+            Note::Cut(path) => self.cut(&path),
             Note::Read(path) => drop(self.reads.insert(path)),
             Note::Root(path) => self.roots.push(path),
             Note::Scanned {
@@ -155,6 +162,32 @@ impl Ledger {
                 Standing::From(_) | Standing::Born => None,
             });
         moved.unwrap_or_else(|| origin.clone())
+    }
+
+    /// Learns what a name was. What others did to it before the command touched it is part of that.
+    fn learn(&mut self, path: TargetPath, known: Known) {
+        if !self.known.contains_key(&path) {
+            self.foreign.remove(&path);
+        }
+        self.known.insert(path, known);
+    }
+
+    /// Forgets what is known of a name, so that it is learnt anew.
+    fn cut(&mut self, path: &TargetPath) {
+        self.known.remove(path);
+        self.foreign.remove(path);
+        self.unkept.remove(path);
+    }
+
+    /// Tells whether a name lies in a directory that the command made.
+    pub(crate) fn is_in_own_directory(&self, path: &TargetPath) -> bool {
+        let Some(parent) = path.parent() else {
+            return false;
+        };
+        match self.origin(&parent) {
+            None => true,
+            Some(origin) => self.known.get(&origin) == Some(&Known::Absent),
+        }
     }
 
     /// Tells whether nothing can have been at a name of before: its directory was not there.

@@ -60,6 +60,12 @@ pub(crate) enum Note {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         identity: Option<Identity>,
     },
+    /// Somebody else changed a name that the command had touched; by the names of now.
+    Foreign(TargetPath),
+    /// Somebody else made something in a directory that the command had made; by the names of now.
+    Stranger(TargetPath),
+    /// The command's part in a name is over and told by itself: what happens to it now begins anew.
+    Cut(TargetPath),
     /// A file was read.
     Read(TargetPath),
     /// Everything below this directory was looked at before the command.
@@ -108,6 +114,19 @@ impl LogWriter {
             buffer: Vec::new(),
             syncs,
         })
+    }
+
+    /// Says that the watcher is alive: the time of the log is the last moment that it is known to have been.
+    pub(crate) fn beat(&self) -> io::Result<()> {
+        let now = rustix::fs::Timespec {
+            tv_sec: 0,
+            tv_nsec: rustix::fs::UTIME_NOW,
+        };
+        let times = rustix::fs::Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        Ok(rustix::fs::futimens(&self.file, &times)?)
     }
 
     /// Adds a note, with the bytes that belong to it.

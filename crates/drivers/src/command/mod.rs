@@ -18,6 +18,7 @@
 //!   the file driver's.
 
 mod acts;
+mod expect;
 mod guard;
 mod keep;
 mod ledger;
@@ -25,6 +26,7 @@ mod log;
 mod look;
 mod moves;
 mod order;
+mod others;
 mod recorder;
 mod renames;
 mod rewrites;

@@ -1,5 +1,7 @@
 //! Moves: which thing of before stands where.
 
+use std::collections::BTreeSet;
+
 use backout_model::TargetPath;
 
 use super::ledger::{Ledger, Standing};
@@ -9,6 +11,9 @@ impl Ledger {
     /// Takes a move in that happened.
     pub(crate) fn moved(&mut self, what: &Move) {
         let (from, to) = (&what.from, &what.to);
+        for names in [&mut self.foreign, &mut self.strangers] {
+            rename(names, from, to, what.is_exchange);
+        }
         let taken = self.lift(from);
         if what.is_exchange {
             let other = self.lift(to);
@@ -91,6 +96,26 @@ impl Ledger {
             self.names.insert(at.clone(), Standing::Born);
         }
     }
+}
+
+/// Gives names that lie at or below what moves their new place.
+fn rename(names: &mut BTreeSet<TargetPath>, from: &TargetPath, to: &TargetPath, is_exchange: bool) {
+    let moved = |name: &TargetPath, one: &TargetPath, other: &TargetPath| {
+        let is_part = name == one || name.is_below(one);
+        is_part.then(|| name.rebase(one, other)).flatten()
+    };
+    let all = std::mem::take(names).into_iter();
+    *names = all
+        .filter_map(|name| {
+            let back = || is_exchange.then(|| moved(&name, to, from)).flatten();
+            match moved(&name, from, to).or_else(back) {
+                Some(new) => Some(new),
+                // What is replaced is gone.
+                None if name == *to => None,
+                None => Some(name),
+            }
+        })
+        .collect();
 }
 
 /// A thing out of its place, with the names it had there.

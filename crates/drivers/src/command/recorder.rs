@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use super::keep::{KeepError, Shelf};
 use super::ledger::Ledger;
 use super::log::{LogWriter, Note};
+use super::others::{Others, Seen, What};
 use crate::file::recipe::Image;
 use crate::file::sys::Node;
 
@@ -68,6 +70,7 @@ pub struct Recorder {
     pub(super) log: LogWriter,
     pub(crate) ledger: Ledger,
     pub(super) shelf: Shelf,
+    pub(super) others: Others,
     /// Directories of our own state, by device and inode: a path may lead there by another name.
     pub(super) own: HashSet<(u64, u64)>,
     pub(super) own_paths: Vec<PathBuf>,
@@ -128,6 +131,7 @@ impl Recorder {
             log: writer,
             ledger: Ledger::default(),
             shelf: Shelf::new(id, limits.copy_bytes_max),
+            others: Others::new(),
             own: HashSet::new(),
             own_paths: Vec::new(),
             depot_name: format!(".backout-{}", rustix::process::geteuid().as_raw()),
@@ -191,9 +195,36 @@ impl Recorder {
         Ok(())
     }
 
+    /// Says that the command is watched at this moment.
+    pub fn beat(&self) {
+        // Who reads the log then only trusts less of what it finds.
+        let _told = self.log.beat();
+    }
+
+    /// Takes in what others did since the last look.
+    pub fn look_around(&mut self) -> io::Result<()> {
+        for seen in self.others.seen() {
+            let note = match seen {
+                Seen::Touched(path) if !self.ledger.foreign.contains(&path) => Note::Foreign(path),
+                Seen::Arrived(path) if self.ledger.is_in_own_directory(&path) => {
+                    Note::Stranger(path)
+                }
+                Seen::Touched(_) | Seen::Arrived(_) => continue,
+            };
+            self.log.add(&note, &[])?;
+            self.ledger.apply(note, Vec::new());
+        }
+        Ok(())
+    }
+
     /// Gives what is worth knowing.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
+        if let Some(why) = self.others.blind() {
+            notes.push(format!(
+                "what others changed while it ran may have gone unseen: {why}"
+            ));
+        }
         if self.notes_left_out > 0 {
             notes.push(format!("and {} more of the kind", self.notes_left_out));
         }
@@ -271,7 +302,20 @@ impl Observer for Recorder {
                 }
             }
         }
-        match self.act(touch) {
+        for place in [&touch.first, &touch.second].into_iter().flatten() {
+            self.others.watch(place);
+        }
+        if let Err(error) = self.look_around() {
+            return match touch.first.take() {
+                Some(place) => self.stop(&place, Stop::Log(error)),
+                None => Answer::Refuse(EIO),
+            };
+        }
+        let answer = self.act(touch);
+        if let Ok(answer) = &answer {
+            self.expect(touch, *answer);
+        }
+        match answer {
             Ok(answer) => answer,
             Err(stop) => match touch.first.take() {
                 Some(place) => self.stop(&place, stop),
@@ -280,12 +324,25 @@ impl Observer for Recorder {
         }
     }
 
-    fn is_settled(&self, path: &std::path::Path) -> bool {
+    fn is_settled(&mut self, path: &std::path::Path, act: Act) -> bool {
         let Ok(path) = TargetPath::new(path) else {
             return false;
         };
         let is_known = |origin: TargetPath| self.ledger.known.contains_key(&origin);
-        self.ledger.origin(&path).is_none_or(is_known)
+        let is_settled = self.ledger.origin(&path).is_none_or(is_known);
+        if is_settled && matches!(act, Act::Attributes | Act::Times) {
+            self.others.expect(&path, What::Dressed);
+        }
+        is_settled
+    }
+
+    fn others(&self) -> Option<BorrowedFd<'_>> {
+        self.others.as_fd()
+    }
+
+    fn look_around(&mut self) {
+        // What cannot be written stops the next call.
+        let _told = Self::look_around(self);
     }
 
     fn after(&mut self, touch: &mut Touch) {
@@ -296,6 +353,8 @@ impl Observer for Recorder {
             to.look().is_ok() && node_of(to).is_some_and(|node| node.identity.ino == moving.ino)
         });
         let note = if is_moved {
+            self.others
+                .moved(&moving.from, &moving.to, moving.is_exchange);
             Note::Moved
         } else {
             Note::NotMoved

@@ -9,6 +9,7 @@ use backout_model::TargetPath;
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 
+use super::expect::is_exchange;
 use super::keep::{KeepError, Shelf, with_meta};
 use super::ledger::Known;
 use super::log::{Move, Note};
@@ -131,8 +132,8 @@ impl Recorder {
         let Some(node) = node_of(from) else {
             return Ok(Answer::Continue);
         };
+        let is_exchange = is_exchange(flags);
         let flags = RenameFlags::from_bits_retain(flags);
-        let is_exchange = flags.contains(RenameFlags::EXCHANGE);
         self.origin(from)?;
         match node_of(to) {
             None => self.made(to)?,

@@ -78,14 +78,30 @@ pub(crate) fn settle_log(tools: &Tools, id: OperationId, log: &Path) -> Result<S
     for (note, bytes) in notes {
         ledger.apply(note, bytes);
     }
-    settle(tools, id, ledger)
+    // What was changed later than that may be anybody's.
+    let watched_until = std::fs::metadata(log).ok().map(|found| mtime_of(&found));
+    settle_until(tools, id, ledger, watched_until)
+}
+
+fn mtime_of(found: &std::fs::Metadata) -> i64 {
+    use std::os::unix::fs::MetadataExt as _;
+    found
+        .mtime()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(found.mtime_nsec())
 }
 
 /// Settles what is known.
-pub(crate) fn settle(
+pub(crate) fn settle(tools: &Tools, id: OperationId, ledger: Ledger) -> Result<Settled, FileError> {
+    settle_until(tools, id, ledger, None)
+}
+
+/// Settles what is known of a command that nobody watched any more after a moment.
+fn settle_until(
     tools: &Tools,
     id: OperationId,
     mut ledger: Ledger,
+    watched_until: Option<i64>,
 ) -> Result<Settled, FileError> {
     decide_pending(&mut ledger)?;
     let mut settling = Settling {
@@ -98,13 +114,21 @@ pub(crate) fn settle(
         firsts: HashMap::new(),
         last: None,
         copies: 0,
-        shared: BTreeMap::new(),
+        shared: foreign(&ledger),
+        watched_until,
         known: std::mem::take(&mut ledger.known),
         ledger,
     };
     settling.find_new()?;
     settling.gather()?;
     settling.finish()
+}
+
+/// Says of names that somebody else changed them, too.
+fn foreign(ledger: &Ledger) -> BTreeMap<TargetPath, String> {
+    let why = "somebody else changed it while the command ran";
+    let names = ledger.foreign.iter();
+    names.map(|name| (name.clone(), why.to_owned())).collect()
 }
 
 /// A move that nobody saw the end of: the disk tells.
@@ -139,6 +163,8 @@ pub(super) struct Settling<'t> {
     pub(super) copies: usize,
     /// Names whose new state is not the command's alone, and why.
     pub(super) shared: BTreeMap<TargetPath, String>,
+    /// The last moment that somebody watched, in nanoseconds; none if that is now.
+    watched_until: Option<i64>,
 }
 
 impl Settling<'_> {
@@ -322,7 +348,7 @@ impl Settling<'_> {
         if node.kind == Kind::Directory {
             for name in self.names_in(path)? {
                 let below = path.join(&name);
-                if !names.contains_key(&below) {
+                if !names.contains_key(&below) && !self.ledger.strangers.contains(&below) {
                     self.walk_new(&below, names)?;
                 }
             }
@@ -462,6 +488,10 @@ impl Settling<'_> {
         let mut identities = Vec::with_capacity(changes.len());
         for change in &changes {
             let path = change.path().clone();
+            if self.is_later(&path)? {
+                let why = "it was changed when the command was no longer watched".to_owned();
+                self.shared.entry(path.clone()).or_insert(why);
+            }
             identities.push(self.node(&path)?.map(|node| node.identity));
         }
         let needed: BTreeSet<_> = changes.iter().flat_map(Change::stored).collect();
@@ -472,7 +502,12 @@ impl Settling<'_> {
         let targets: BTreeSet<Target> = changes.iter().flat_map(targets_of).collect();
         let numbered = changes.iter().enumerate();
         let shared = numbered.filter_map(|(index, change)| {
-            let why = self.shared.get(change.path());
+            let from = match change {
+                Change::Move { from, .. } => Some(from),
+                Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
+            };
+            let mut names = std::iter::once(change.path()).chain(from);
+            let why = names.find_map(|name| self.shared.get(name));
             Some((index, why?.clone()))
         });
         let recipe = FileRecipe {
@@ -494,6 +529,25 @@ impl Settling<'_> {
             reads: self.ledger.reads.into_iter().collect(),
             is_nothing,
         })
+    }
+}
+
+impl Settling<'_> {
+    /// Tells whether a name was changed after the last moment that somebody watched. The times of a directory speak of its
+    /// entries, and of what is gone only its directory can tell.
+    fn is_later(&mut self, path: &TargetPath) -> Result<bool, FileError> {
+        let Some(until) = self.watched_until else {
+            return Ok(false);
+        };
+        let changed = match self.node(path)? {
+            Some(node) if node.kind == Kind::Directory => None,
+            Some(node) => Some(node.identity.ctime),
+            None => match path.parent() {
+                Some(parent) => self.node(&parent)?.map(|node| node.identity.mtime),
+                None => None,
+            },
+        };
+        Ok(changed.is_some_and(|changed| changed > until))
     }
 }
 

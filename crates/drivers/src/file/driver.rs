@@ -134,7 +134,12 @@ impl FileDriver {
     }
 
     /// Says what a command did that was recorded: the net effect, and how to take it back.
-    pub fn settle(&self, id: OperationId, recorder: Recorder) -> Result<Settled, FileError> {
+    pub fn settle(&self, id: OperationId, mut recorder: Recorder) -> Result<Settled, FileError> {
+        recorder.look_around().map_err(|source| FileError::Io {
+            path: "the capture log".to_owned(),
+            action: "write",
+            source,
+        })?;
         command::settle(&self.tools, id, recorder.into_ledger())
     }
 

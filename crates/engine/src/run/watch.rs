@@ -14,6 +14,9 @@ use super::signals::{By, Heard};
 /// How long a command whose time is up may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How often the log says that the command is watched.
+const BEAT: Duration = Duration::from_secs(1);
+
 /// How often to look for processes that are to be ended.
 const ENDING_STEP: Duration = Duration::from_millis(20);
 
@@ -78,15 +81,18 @@ impl Watch {
         timeout: Option<Duration>,
     ) -> io::Result<Result<Ended, i32>> {
         let mut end_at = timeout.map(|timeout| Instant::now() + timeout);
+        let mut beat_at = Instant::now();
         let mut stage = Stage::Running;
         let mut heard = Heard::default();
         let mut not_started = None;
         loop {
-            let deadline = [end_at, heard.next()].into_iter().flatten().min();
+            let deadlines = [end_at, heard.next(), Some(beat_at)];
+            let deadline = deadlines.into_iter().flatten().min();
             let also = self.back.as_ref().map(|back| back.as_fd());
             match self.supervisor.next(recorder, also, deadline)? {
                 Event::NotStarted { errno } => not_started = Some(errno),
                 Event::Ended(ending) => {
+                    recorder.beat();
                     let timed_out = stage != Stage::Running;
                     if timed_out {
                         end_the_rest();
@@ -103,6 +109,10 @@ impl Watch {
                 Event::Deadline => {}
             }
             let now = Instant::now();
+            if now >= beat_at {
+                recorder.beat();
+                beat_at = now + BEAT;
+            }
             for signal in heard.due(now) {
                 self.pass_on(signal);
             }
@@ -123,7 +133,10 @@ impl Watch {
     pub(super) fn until_quiet(&mut self, recorder: &mut Recorder) -> io::Result<()> {
         loop {
             // What ends the machine's session ends them too; until then they are watched.
-            if self.supervisor.next(recorder, None, None)? == Event::Quiet {
+            let deadline = Some(Instant::now() + BEAT);
+            let event = self.supervisor.next(recorder, None, deadline)?;
+            recorder.beat();
+            if event == Event::Quiet {
                 return Ok(());
             }
         }
