@@ -153,6 +153,7 @@ impl MemoryJournal {
             undoes: None,
             with: None,
             group: None,
+            asked: None,
             notes: prepared.notes,
             command: None,
             recipe: prepared.recipe,

@@ -154,11 +154,15 @@ impl Engine {
             Some(first) => bad(
                 "stuck",
                 format!(
-                    "{} operations could not be settled, {} first",
+                    "{} operations wait for a decision; the newest is {}, {}",
                     stuck.len(),
+                    first.id.short(),
+                    first.status
+                ),
+                &format!(
+                    "keep what is there with `backout recover --keep {0}`, or take it back with `backout recover --rollback {0}`",
                     first.id.short()
                 ),
-                "look at each with `backout show`, then `backout undo --force` or leave it",
             ),
         })
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use backout_drivers::file::State;
 use backout_model::{Chosen, Operation, Standing, TaskStatus, UndoStep};
-use backout_storage::{Filter, OperationRef};
+use backout_storage::{Filter, OperationRef, is_alive};
 
 use crate::{Engine, EngineError, PlannedTarget, Shown, StatusReport, TargetState};
 
@@ -76,7 +76,14 @@ impl Engine {
             limit: Some(NEWEST),
             ..Filter::default()
         };
+        // What was kept since the last write is weighed now.
+        self.store.measure_new_slots()?;
+        let unfinished = self.store.armed()?;
+        let at_work = unfinished.iter().filter(|op| is_alive(&op.owner));
         Ok(StatusReport {
+            at_work: at_work.map(|op| op.id).collect(),
+            trials: self.pending_trials()?,
+            journal_bytes: self.store.journal_bytes(),
             state_dir: PathBuf::from(self.store.directory()),
             summary: self.store.summary()?,
             stored: self.store.stored_bytes()?,
@@ -85,7 +92,7 @@ impl Engine {
                 .into_iter()
                 .filter(|t| t.status == TaskStatus::Open)
                 .collect(),
-            unfinished: self.store.armed()?,
+            unfinished,
             stuck: self.store.stuck()?,
             newest: self.store.operations(&newest)?,
             now: self.now(),

@@ -52,6 +52,8 @@ pub(crate) struct Head {
     pub(crate) undoes: Option<OperationId>,
     pub(crate) with: Option<OperationId>,
     pub(crate) group: Option<OperationId>,
+    /// What was asked for, if that is not the verb.
+    pub(crate) asked: Option<Verb>,
 }
 
 /// The leases of one operation. Dropping it gives them back, unless a record did so already.
@@ -92,6 +94,7 @@ impl Engine {
         let targets = self.files.targets(request)?;
         let lease = self.lease(&targets, &[])?;
         crash_point("engine.leased");
+        self.tell_running(&targets)?;
         let mut traits = self.files.traits(request);
         let paths: Vec<_> = targets.iter().map(|target| target.path().clone()).collect();
         let minute_ago = Timestamp(self.now().0 - MINUTE_MS);
@@ -190,6 +193,7 @@ impl Engine {
             undoes: head.undoes,
             with: head.with,
             group: head.group,
+            asked: head.asked,
             notes: prepared.notes,
             command: None,
             recipe: prepared.recipe,
@@ -247,7 +251,7 @@ impl Engine {
 
     /// Looks at an effect that failed and records what is there. Gives the error to return.
     fn did_not_happen(&self, id: OperationId, effect: &Effect, cause: EngineError) -> EngineError {
-        let outcomes = match self.files.examine(effect) {
+        let outcomes = match self.files.examine_stopped(effect) {
             Ok(examined) => examined.into_iter().map(outcome_of).collect(),
             Err(error) => match self.files.targets_of(effect) {
                 Ok(targets) => failed_everywhere(&targets, &error),
@@ -432,6 +436,7 @@ impl StagedOperation<'_> {
             undoes: None,
             with: None,
             group: None,
+            asked: None,
         };
         let depends_on = engine.depends_on(id, &self.context, &targets, &self.sources)?;
         let armed = engine.arm(id, head, &self.context, self.prepared, depends_on)?;

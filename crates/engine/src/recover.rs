@@ -135,6 +135,7 @@ impl Engine {
         let work = self.whole_work(operation)?;
         let act = Act {
             verb: Verb::Recover,
+            asked: Verb::Recover,
             group: None,
             on_conflict,
             is_partial: false,
@@ -352,7 +353,7 @@ impl Engine {
     fn decide_one(&self, operation: &Operation, decide: Decide) -> Result<Recovered, EngineError> {
         let (id, status) = (operation.id, operation.status);
         match status {
-            Status::Armed | Status::InDoubt | Status::Interrupted => {}
+            Status::Armed | Status::InDoubt | Status::Failed | Status::Interrupted => {}
             _ => return Err(EngineError::NothingToDecide { id, status }),
         }
         if !self.claim(operation)? {
@@ -396,5 +397,5 @@ impl Engine {
 
 /// Tells whether an operation was left half-way.
 pub(crate) const fn is_unfinished(status: Status) -> bool {
-    matches!(status, Status::Armed | Status::InDoubt)
+    matches!(status, Status::Armed | Status::InDoubt | Status::Failed)
 }

@@ -8,13 +8,20 @@ use crate::{Engine, EngineError, ExportTarget, GcOutcome, Reply};
 impl Engine {
     /// Checks the whole store.
     pub fn verify(&self) -> Result<VerifyReport, EngineError> {
-        let check = |id, slot: &Slot| match self.store.effect(id) {
-            Ok(effect) => match self.files.check_kept(&effect, slot) {
-                Ok(found) => found,
-                Err(error) => Some(format!("cannot be looked at: {error}")),
-            },
-            // Then its record is hurt, which is a finding of its own.
-            Err(_) => slot_is_gone(slot),
+        let check = |id, slots: &[Slot]| {
+            let looked = match self.store.effect(id) {
+                Ok(effect) => self.files.check_kept(&effect, slots),
+                // Then its record is hurt, which is a finding of its own.
+                Err(_) => return slots.iter().map(slot_is_gone).collect(),
+            };
+            let unseen = |error| Some(format!("cannot be looked at: {error}"));
+            match looked {
+                Ok(found) => found
+                    .into_iter()
+                    .map(|one| one.unwrap_or_else(unseen))
+                    .collect(),
+                Err(error) => vec![unseen(error); slots.len()],
+            }
         };
         Ok(self.store.verify_with(&check, &mut self.tell())?)
     }

@@ -178,6 +178,9 @@ pub struct Operation {
     /// For an undo or a redo: the first one of the plan that it was part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<OperationId>,
+    /// For an undo or a redo: what was asked for, if that is the other. A redo may have to undo what was written since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Verb>,
     /// Whether its images are still kept, so that it can be undone.
     pub retained: bool,
     /// Things worth knowing about it: what could not be captured, which means were used.
@@ -186,6 +189,11 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Tells whether it is what somebody asked for, and not an undo that was only in the way of a redo, or the reverse.
+    pub const fn is_as_asked(&self) -> bool {
+        self.asked.is_none()
+    }
+
     /// Lists the targets whose change is, or may be, in the world.
     pub fn in_effect(&self) -> impl Iterator<Item = &Standing> {
         self.targets

@@ -64,6 +64,7 @@ fn blank(number: u64) -> Operation {
         depends_on: vec![],
         undoes: None,
         group: None,
+        asked: None,
         retained: true,
         notes: vec![],
     }

@@ -70,6 +70,9 @@ pub struct Intent {
     /// For an undo or a redo: the first one of the plan that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<OperationId>,
+    /// For an undo or a redo: what was asked for, if that is the other. A redo may have to undo what was written since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Verb>,
     /// Things worth knowing about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

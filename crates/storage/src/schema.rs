@@ -49,7 +49,8 @@ CREATE TABLE operation (
     retained   INTEGER NOT NULL,
     finished   INTEGER NOT NULL,
     completion BLOB,
-    place      INTEGER NOT NULL DEFAULT 0
+    place      INTEGER NOT NULL DEFAULT 0,
+    asked      TEXT
 ) STRICT;
 CREATE INDEX operation_unfinished ON operation (lsn)
     WHERE status IN ('armed', 'in-doubt', 'failed', 'interrupted');
@@ -151,9 +152,13 @@ CREATE TABLE depot (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// Says, in `meta`, that the tables still have to be brought over from an older format.
+pub(crate) const REBUILD: &str = "rebuild";
+
 /// What makes a store of one format one of the next, the first from format 1. Each is one transaction.
 pub(crate) const MIGRATIONS: [&str; 1] = ["
 ALTER TABLE operation ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE operation ADD COLUMN asked TEXT;
 UPDATE operation SET place = coalesce(
     (SELECT max(lsn) FROM record WHERE record.operation = operation.id AND record.kind = 'redone'), lsn);
 DROP INDEX operation_unfinished;
@@ -165,4 +170,5 @@ ALTER TABLE target ADD COLUMN held_by INTEGER;
 UPDATE target SET (undone_by, held_by) =
     (SELECT undone_by, redone_by FROM operation WHERE operation.id = target.operation);
 ALTER TABLE task ADD COLUMN was TEXT;
+INSERT OR REPLACE INTO meta (key, value) VALUES ('rebuild', 1);
 "];

@@ -69,6 +69,10 @@ impl Store {
         if let (Some(witness), Ok((last, _))) = (witness, last) {
             store.lost = Some(witness.must_have()).filter(|had| last < *had);
         }
+        if store.directory.older_journal(FORMAT - 1).exists() {
+            // What cannot be brought over is told by a check of the store.
+            let _told = store.rebuild_if_older();
+        }
         Ok(store)
     }
 
@@ -185,6 +189,19 @@ impl Store {
     /// Gives the place of the log of what a running command touches.
     pub fn capture_log(&self, id: OperationId) -> PathBuf {
         self.directory.path().join(CAPTURES).join(id.to_string())
+    }
+
+    /// Tells how large the journal is on the disk.
+    pub fn journal_bytes(&self) -> u64 {
+        let files = [self.directory.journal(), self.directory.wal()];
+        let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |found| found.len());
+        files.iter().map(size).sum()
+    }
+
+    /// Gives the place where the watcher of a command can be asked.
+    pub fn capture_desk(&self, id: OperationId) -> PathBuf {
+        let name = format!("{id}.desk");
+        self.directory.path().join(CAPTURES).join(name)
     }
 
     /// Gives the place of the index of what was last scanned.

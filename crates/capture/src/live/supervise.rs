@@ -95,8 +95,8 @@ pub enum Event {
     Quiet,
     /// A signal came that is meant for the command.
     Signal(c_int),
-    /// Something can be read from the descriptor that the caller gave.
-    Readable,
+    /// Something can be read from this one of the descriptors that the caller gave.
+    Readable(usize),
     /// The time is up.
     Deadline,
 }
@@ -141,7 +141,7 @@ impl Supervisor {
     pub fn next(
         &mut self,
         observer: &mut dyn Observer,
-        also: Option<BorrowedFd<'_>>,
+        also: &[BorrowedFd<'_>],
         deadline: Option<Instant>,
     ) -> io::Result<Event> {
         loop {
@@ -163,8 +163,8 @@ impl Supervisor {
             {
                 return Ok(event);
             }
-            if ready.also {
-                return Ok(Event::Readable);
+            if let Some(index) = ready.also {
+                return Ok(Event::Readable(index));
             }
             if ready.is_over {
                 return Ok(Event::Quiet);
@@ -178,7 +178,7 @@ impl Supervisor {
     fn wait(
         &self,
         others: Option<BorrowedFd<'_>>,
-        also: Option<BorrowedFd<'_>>,
+        also: &[BorrowedFd<'_>],
         deadline: Option<Instant>,
     ) -> io::Result<Ready> {
         let mut fds = vec![
@@ -190,7 +190,8 @@ impl Supervisor {
                 .as_ref()
                 .map(|start| PollFd::new(start, PollFlags::IN)),
         );
-        let rest = [also, others].into_iter().flatten();
+        let also_at = fds.len();
+        let rest = also.iter().copied().chain(others);
         fds.extend(rest.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -205,14 +206,13 @@ impl Supervisor {
         }
         let any = |index: usize| fds.get(index).map_or(PollFlags::empty(), PollFd::revents);
         let start_at = self.start.is_some().then_some(2);
-        let also_at = also.map(|_| 2 + usize::from(self.start.is_some()));
         let others_at = others.map(|_| fds.len() - 1);
         Ok(Ready {
             call: any(0).contains(PollFlags::IN),
             is_over: any(0).contains(PollFlags::HUP),
             signal: !any(1).is_empty(),
             start: start_at.is_some_and(|at| !any(at).is_empty()),
-            also: also_at.is_some_and(|at| !any(at).is_empty()),
+            also: (0..also.len()).find(|index| !any(also_at + index).is_empty()),
             others: others_at.is_some_and(|at| !any(at).is_empty()),
         })
     }
@@ -366,7 +366,7 @@ struct Ready {
     is_over: bool,
     signal: bool,
     start: bool,
-    also: bool,
+    also: Option<usize>,
     others: bool,
 }
 

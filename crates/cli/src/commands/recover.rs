@@ -1,6 +1,6 @@
 //! `backout recover`
 
-use backout_engine::{Command, Decide, RecoverWhat};
+use backout_engine::{Command, Decide, RecoverWhat, Recovered, RecoveredAs, Reply};
 use backout_model::Lsn;
 use backout_model::ports::OnConflict;
 use clap::Args;
@@ -53,5 +53,25 @@ pub(crate) fn cmd_recover(session: &mut Session, args: &RecoverArgs) -> Result<(
             from: args.from.map(Lsn),
         },
     };
-    session.run(Command::Recover(what))
+    let is_rollback = matches!(
+        &what,
+        RecoverWhat::ByHand {
+            decide: Decide::Rollback { .. },
+            ..
+        }
+    );
+    let engine = session.engine()?;
+    let reply = session.execute(&engine, Command::Recover(what))?;
+    session.show(&engine, &reply)?;
+    // What was to be taken back and stays is bad news, however well that is told.
+    let is_left = |recovered: &Recovered| {
+        use RecoveredAs::{InDoubt, Interrupted, Kept};
+        matches!(recovered.became, InDoubt | Interrupted | Kept)
+    };
+    match &reply {
+        Reply::Recovered(report) if is_rollback && report.operations.iter().any(is_left) => {
+            Err(Failure::Shown(1))
+        }
+        _ => Ok(()),
+    }
 }

@@ -35,14 +35,20 @@ fn said(recovered: &Recovered) -> String {
         RecoveredAs::NothingHappened => {
             "its process died before anything happened; nothing changed".to_owned()
         }
-        RecoveredAs::Kept => format!("all of it is there, and is kept; undo with {undo}"),
+        RecoveredAs::Kept => format!("what is there is kept; undo with {undo}"),
         RecoveredAs::TakenBack => format!(
             "its process died half-way, and what it had done was taken back; bring it back with {}",
             typed(&format!("redo {short}"))
         ),
+        RecoveredAs::Interrupted if !recovered.outcomes.is_empty() => format!(
+            "its watcher died, and it was not taken back. Keep what is there with {}, or take it back anyway with {}",
+            typed(&format!("recover --keep {short}")),
+            typed(&format!("recover --rollback {short} --force"))
+        ),
         RecoveredAs::Interrupted => format!(
-            "its watcher died; what it had done is kept. Keep it with {}, take it back with {undo}",
-            typed(&format!("recover --keep {short}"))
+            "its watcher died; what it had done is kept. Keep it with {}, take it back with {}",
+            typed(&format!("recover --keep {short}")),
+            typed(&format!("recover --rollback {short}"))
         ),
         RecoveredAs::InDoubt => format!(
             "its process died, and it cannot be taken back as it stands; nothing was touched. Keep what is there with {}, \

@@ -1,12 +1,16 @@
 //! Where things stand.
 
-use backout_engine::StatusReport;
+use backout_engine::{StatusReport, TrialView};
 use backout_model::{Operation, Task, Timestamp};
 
 use super::time::{ago, size};
-use super::{counted, log, typed};
+use super::{counted, counted_of, log, typed};
+use crate::paths::Here;
 use crate::session::Session;
-use crate::ui::{BAD, BOLD, Cell, DIM, WARN, paint, table};
+use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, WARN, paint, printable, table};
+
+/// For how many operations it is said how to decide.
+const DECISIONS_MAX: usize = 5;
 
 /// Shows where things stand: first what waits for somebody, then what is new, then the store.
 pub(super) fn status(session: &mut Session, status: &StatusReport) {
@@ -15,15 +19,24 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
     let mut text = String::new();
     let list = |operations: &[Operation]| log::lines(operations, now, &session.here, width, false);
     if !status.stuck.is_empty() {
-        text.push_str(&heading("needs somebody to look at it", BAD));
+        text.push_str(&heading("waits for your decision", BAD));
         text.push_str(&list(&status.stuck));
     }
-    if !status.unfinished.is_empty() {
-        text.push_str(&heading(
-            "being written, or left behind by a dead process",
-            WARN,
-        ));
-        text.push_str(&list(&status.unfinished));
+    let is_at_work = |operation: &&Operation| status.at_work.contains(&operation.id);
+    let (at_work, left): (Vec<&Operation>, Vec<&Operation>) =
+        status.unfinished.iter().partition(is_at_work);
+    if !at_work.is_empty() {
+        text.push_str(&heading("at work now", BOLD));
+        text.push_str(&workers(&at_work, now, &session.here));
+    }
+    if !left.is_empty() {
+        text.push_str(&heading("left behind by a dead process", WARN));
+        let left: Vec<Operation> = left.into_iter().cloned().collect();
+        text.push_str(&list(&left));
+    }
+    if !status.trials.is_empty() {
+        text.push_str(&heading("trials that wait for a verdict", WARN));
+        text.push_str(&trials(&status.trials, now));
     }
     if !status.open_tasks.is_empty() {
         text.push_str(&heading("open tasks", WARN));
@@ -41,6 +54,33 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
 
 fn heading(text: &str, style: anstyle::Style) -> String {
     format!("{}\n", paint(style, &format!("{text}:")))
+}
+
+/// Says who does what, and since when.
+fn workers(operations: &[&Operation], now: Timestamp, here: &Here) -> String {
+    let rows = operations.iter().map(|operation| {
+        let agent = operation.agent.as_ref().map(ToString::to_string);
+        let process = format!("process {}", operation.owner.pid);
+        vec![
+            Cell::plain("  ").and(ACCENT, operation.id.short()),
+            Cell::plain(here.shorten(&printable(&operation.summary))),
+            Cell::plain(agent.unwrap_or_default()),
+            Cell::new(DIM, format!("{process}, began {}", ago(now, operation.at))),
+        ]
+    });
+    table(rows.collect(), None)
+}
+
+fn trials(trials: &[TrialView], now: Timestamp) -> String {
+    let rows = trials.iter().map(|trial| {
+        vec![
+            Cell::plain("  ").and(ACCENT, trial.id.short()),
+            Cell::plain(printable(&trial.line())),
+            Cell::plain(counted_of(&trial.changes, "change")),
+            Cell::new(DIM, ago(now, trial.made)),
+        ]
+    });
+    table(rows.collect(), None)
 }
 
 fn open_tasks(tasks: &[Task], now: Timestamp) -> String {
@@ -69,8 +109,13 @@ fn store(status: &StatusReport) -> Vec<Vec<Cell>> {
         .map(|(status, number)| format!("{number} {status}"))
         .collect();
     let operations = match parts.as_slice() {
-        [] => "none yet".to_owned(),
-        parts => format!("{}: {}", counted(total, "operation"), parts.join(", ")),
+        [] => "no operations yet".to_owned(),
+        parts => format!(
+            "{}: {}; {}",
+            counted(total, "operation"),
+            parts.join(", "),
+            size(status.journal_bytes)
+        ),
     };
     let kept = format!(
         "{} of {}",
@@ -89,11 +134,29 @@ fn store(status: &StatusReport) -> Vec<Vec<Cell>> {
 }
 
 fn hints(session: &mut Session, status: &StatusReport) {
-    if let Some(stuck) = status.stuck.first() {
-        let command = typed(&format!("show {}", stuck.id.short()));
+    for stuck in status.stuck.iter().take(DECISIONS_MAX) {
+        let decide = |how: &str| typed(&format!("recover --{how} {}", stuck.id.short()));
+        session.ui.hint(&format!(
+            "keep what {} did with {}, or take it back with {}",
+            stuck.id.short(),
+            decide("keep"),
+            decide("rollback")
+        ));
+    }
+    if status.unfinished.len() > status.at_work.len() {
+        let command = typed("recover");
         session
             .ui
-            .hint(&format!("see what is known of it with {command}"));
+            .hint(&format!("settle what was left behind with {command}"));
+    }
+    if let Some(trial) = status.trials.first() {
+        let verdict = |what: &str| typed(&format!("try --{what} {}", trial.id.short()));
+        session.ui.hint(&format!(
+            "apply the trial with {}, look with {}, or let it go with {}",
+            verdict("apply"),
+            verdict("diff"),
+            verdict("discard")
+        ));
     }
     if let [task] = status.open_tasks.as_slice() {
         let (keep, back) = (

@@ -223,7 +223,10 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
             let mut later = later.flat_map(|step| &step.outcomes);
             let is_touched = later.any(|it| it.target.overlap(&outcome.target).is_some());
             let said = match &outcome.kind {
-                OutcomeKind::Restored if is_touched => "taken back".to_owned(),
+                OutcomeKind::Restored if is_touched => match step.way {
+                    TakeBack::Undo => "taken back".to_owned(),
+                    TakeBack::Redo => "brought back".to_owned(),
+                },
                 _ => outcome_text(outcome, here, step.way),
             };
             vec![

@@ -27,5 +27,6 @@ mod processes;
 mod random;
 mod storm;
 mod trial;
+mod trust;
 mod world;
 mod zoo;

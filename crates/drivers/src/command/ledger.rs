@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use backout_model::TargetPath;
 use backout_model::ports::NewContent;
+use backout_model::{OperationId, TargetPath};
 
 use super::log::{Move, Note};
 use crate::file::recipe::{Identity, Image, Kind, Meta, Times};
@@ -52,6 +52,8 @@ pub(crate) struct Ledger {
     pub(crate) foreign: BTreeSet<TargetPath>,
     /// What somebody else made in directories of the command, by the names of now.
     pub(crate) strangers: BTreeSet<TargetPath>,
+    /// What was known of names that are told by operations of their own.
+    pub(crate) cuts: BTreeMap<OperationId, Vec<(TargetPath, Known)>>,
     pub(crate) reads: BTreeSet<TargetPath>,
     pub(crate) contents: Vec<NewContent>,
     pub(crate) pending: Option<Move>,
@@ -117,23 +119,27 @@ impl Ledger {
             }
             Note::Foreign(path) => drop(self.foreign.insert(path)),
             Note::Stranger(path) => drop(self.strangers.insert(path)),
-            Note::Cut(path) => self.cut(&path),
+            Note::Cut { by, paths } => self.cut(by, &paths),
+            Note::Uncut(by) => self.uncut(by),
             Note::Read(path) => drop(self.reads.insert(path)),
             Note::Root(path) => self.roots.push(path),
             Note::Scanned {
                 path,
                 image,
                 identity,
-            } => {
-                if let Image::Directory { meta } = &image
-                    && let Some(times) = meta.times
-                {
-                    self.parents.entry(path.clone()).or_insert(times);
-                }
-                self.scanned.insert(path.clone(), identity);
-                self.known.insert(path, Known::Whole(image));
-            }
+            } => self.scanned(path, image, identity),
         }
+    }
+
+    /// Takes in what a scan saw.
+    fn scanned(&mut self, path: TargetPath, image: Image, identity: Identity) {
+        if let Image::Directory { meta } = &image
+            && let Some(times) = meta.times
+        {
+            self.parents.entry(path.clone()).or_insert(times);
+        }
+        self.scanned.insert(path.clone(), identity);
+        self.known.insert(path, Known::Whole(image));
     }
 
     /// Gives the name that what is at `path` had before the command; none if the command made it.
@@ -172,11 +178,22 @@ impl Ledger {
         self.known.insert(path, known);
     }
 
-    /// Forgets what is known of a name, so that it is learnt anew.
-    fn cut(&mut self, path: &TargetPath) {
-        self.known.remove(path);
-        self.foreign.remove(path);
-        self.unkept.remove(path);
+    /// Forgets what is known of names, so that it is learnt anew.
+    fn cut(&mut self, by: OperationId, paths: &[TargetPath]) {
+        for path in paths {
+            self.foreign.remove(path);
+            if let Some(known) = self.known.remove(path) {
+                let cut = self.cuts.entry(by).or_default();
+                cut.push((path.clone(), known));
+            }
+        }
+    }
+
+    /// Knows again what was cut, as it was first known.
+    pub(crate) fn uncut(&mut self, by: OperationId) {
+        for (path, known) in self.cuts.remove(&by).unwrap_or_default() {
+            self.known.insert(path, known);
+        }
     }
 
     /// Tells whether a name lies in a directory that the command made.

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
-use backout_model::TargetPath;
+use backout_model::{OperationId, TargetPath};
 use serde::{Deserialize, Serialize};
 
 use crate::file::recipe::{Identity, Image, Kind, Meta, Times};
@@ -64,8 +64,13 @@ pub(crate) enum Note {
     Foreign(TargetPath),
     /// Somebody else made something in a directory that the command had made; by the names of now.
     Stranger(TargetPath),
-    /// The command's part in a name is over and told by itself: what happens to it now begins anew.
-    Cut(TargetPath),
+    /// The command's part in some names is over and told by an operation of its own: with them it begins anew.
+    Cut {
+        by: OperationId,
+        paths: Vec<TargetPath>,
+    },
+    /// That operation could not be recorded.
+    Uncut(OperationId),
     /// A file was read.
     Read(TargetPath),
     /// Everything below this directory was looked at before the command.

@@ -18,6 +18,7 @@
 //!   the file driver's.
 
 mod acts;
+mod conclude;
 mod expect;
 mod guard;
 mod keep;
@@ -27,13 +28,14 @@ mod look;
 mod moves;
 mod order;
 mod others;
+mod part;
 mod recorder;
 mod renames;
 mod rewrites;
 mod scan;
 mod settle;
 
-pub use recorder::{Ask, Limits, OverLimit, Recorder, RecorderError};
+pub use recorder::{Ask, FirstTouch, Limits, OverLimit, Recorder, RecorderError};
 pub(crate) use scan::scan;
 pub use settle::{Counts, Settled};
 pub(crate) use settle::{settle, settle_log};

@@ -296,15 +296,11 @@ impl Others {
             }
             return None;
         }
-        let path = match (name, self.paths.get(&number)) {
-            (Some(name), Some(directory)) => {
-                TargetPath::new(directory.join(OsStr::from_bytes(name))).ok()?
-            }
-            _ => {
-                let inode = self.inodes.get_mut(&number)?;
-                return take(&mut inode.closed).map(|()| Seen::Touched(inode.path.clone()));
-            }
+        let (Some(name), Some(directory)) = (name, self.paths.get(&number)) else {
+            let inode = self.inodes.get_mut(&number)?;
+            return take(&mut inode.closed).map(|()| Seen::Touched(inode.path.clone()));
         };
+        let path = TargetPath::new(directory.join(OsStr::from_bytes(name))).ok()?;
         let what = if events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
             What::Arrives
         } else if events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {

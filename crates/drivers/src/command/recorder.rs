@@ -61,6 +61,9 @@ pub enum RecorderError {
 /// Is asked whether a file above the limit may be written without an undo.
 pub type Ask = Box<dyn FnMut(&TargetPath, u64) -> bool>;
 
+/// Is told of each name before the command first touches it.
+pub type FirstTouch = Box<dyn FnMut(&TargetPath)>;
+
 /// Records one command.
 pub struct Recorder {
     pub(super) depots: Arc<dyn Depots>,
@@ -71,6 +74,8 @@ pub struct Recorder {
     pub(crate) ledger: Ledger,
     pub(super) shelf: Shelf,
     pub(super) others: Others,
+    /// Is told of each name before the command first touches it.
+    pub(super) first: Option<FirstTouch>,
     /// Directories of our own state, by device and inode: a path may lead there by another name.
     pub(super) own: HashSet<(u64, u64)>,
     pub(super) own_paths: Vec<PathBuf>,
@@ -132,6 +137,7 @@ impl Recorder {
             ledger: Ledger::default(),
             shelf: Shelf::new(id, limits.copy_bytes_max),
             others: Others::new(),
+            first: None,
             own: HashSet::new(),
             own_paths: Vec::new(),
             depot_name: format!(".backout-{}", rustix::process::geteuid().as_raw()),
@@ -147,6 +153,13 @@ impl Recorder {
     #[must_use]
     pub fn with_ask(mut self, ask: Ask) -> Self {
         self.ask = Some(ask);
+        self
+    }
+
+    /// Tells somebody of each name before the command first touches it.
+    #[must_use]
+    pub fn with_first_touch(mut self, first: FirstTouch) -> Self {
+        self.first = Some(first);
         self
     }
 
@@ -243,6 +256,13 @@ impl Recorder {
     }
 
     pub(super) fn learn(&mut self, note: Note, bytes: Vec<u8>) -> Result<(), Stop> {
+        if let Some(tell) = &mut self.first
+            && let Note::Absent(path) | Note::Dressed { path, .. } | Note::Whole { path, .. } =
+                &note
+            && !self.ledger.known.contains_key(path)
+        {
+            tell(path);
+        }
         self.log.add(&note, &bytes)?;
         crash_point("command.noted");
         self.ledger.apply(note, bytes);

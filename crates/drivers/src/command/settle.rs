@@ -18,10 +18,7 @@ use super::order::in_order;
 use super::rewrites::Rewriting;
 use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
-use crate::file::plan::targets_of;
-use crate::file::recipe::{
-    Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, ParentTimes, Times,
-};
+use crate::file::recipe::{Change, Identity, Image, Kind, Meta, Times};
 use crate::file::sys::Dir;
 use crate::file::tools::Tools;
 
@@ -68,7 +65,12 @@ pub(super) enum Before {
 }
 
 /// Settles what a log tells.
-pub(crate) fn settle_log(tools: &Tools, id: OperationId, log: &Path) -> Result<Settled, FileError> {
+pub(crate) fn settle_log(
+    tools: &Tools,
+    id: OperationId,
+    log: &Path,
+    is_recorded: &dyn Fn(OperationId) -> bool,
+) -> Result<Settled, FileError> {
     let notes = read_log(log).map_err(|source| FileError::Io {
         path: log.display().to_string(),
         action: "read",
@@ -77,6 +79,10 @@ pub(crate) fn settle_log(tools: &Tools, id: OperationId, log: &Path) -> Result<S
     let mut ledger = Ledger::default();
     for (note, bytes) in notes {
         ledger.apply(note, bytes);
+    }
+    let cuts: Vec<OperationId> = ledger.cuts.keys().copied().collect();
+    for by in cuts.into_iter().filter(|by| !is_recorded(*by)) {
+        ledger.uncut(by);
     }
     // What was changed later than that may be anybody's.
     let watched_until = std::fs::metadata(log).ok().map(|found| mtime_of(&found));
@@ -164,7 +170,7 @@ pub(super) struct Settling<'t> {
     /// Names whose new state is not the command's alone, and why.
     pub(super) shared: BTreeMap<TargetPath, String>,
     /// The last moment that somebody watched, in nanoseconds; none if that is now.
-    watched_until: Option<i64>,
+    pub(super) watched_until: Option<i64>,
 }
 
 impl Settling<'_> {
@@ -459,95 +465,6 @@ impl Settling<'_> {
             replaced,
         });
         Ok(changes)
-    }
-
-    fn recipe(
-        mut self,
-        changes: Vec<Change>,
-        parents: &BTreeMap<TargetPath, Times>,
-        counts: Counts,
-    ) -> Result<Settled, FileError> {
-        let own: BTreeSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
-        let (mut kept, mut left) = (Vec::new(), Vec::new());
-        let mut is_nothing = changes.is_empty();
-        for (path, times) in parents {
-            if own.contains(path) {
-                continue;
-            }
-            if let Ok(dir) = Dir::open(path) {
-                let now = dir.node()?.times;
-                kept.push(ParentTimes {
-                    path: path.clone(),
-                    before: *times,
-                    after: None,
-                });
-                left.push(Some(now.mtime));
-                is_nothing &= now.mtime == times.mtime;
-            }
-        }
-        let mut identities = Vec::with_capacity(changes.len());
-        for change in &changes {
-            let path = change.path().clone();
-            if self.is_later(&path)? {
-                let why = "it was changed when the command was no longer watched".to_owned();
-                self.shared.entry(path.clone()).or_insert(why);
-            }
-            identities.push(self.node(&path)?.map(|node| node.identity));
-        }
-        let needed: BTreeSet<_> = changes.iter().flat_map(Change::stored).collect();
-        let mut contents = self.contents;
-        contents.retain(|content| needed.contains(&content.digest));
-        contents.sort_by_key(|content| content.digest);
-        contents.dedup_by_key(|content| content.digest);
-        let targets: BTreeSet<Target> = changes.iter().flat_map(targets_of).collect();
-        let numbered = changes.iter().enumerate();
-        let shared = numbered.filter_map(|(index, change)| {
-            let from = match change {
-                Change::Move { from, .. } => Some(from),
-                Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
-            };
-            let mut names = std::iter::once(change.path()).chain(from);
-            let why = names.find_map(|name| self.shared.get(name));
-            Some((index, why?.clone()))
-        });
-        let recipe = FileRecipe {
-            operation: self.id,
-            shared: shared.collect(),
-            changes,
-            parents: kept,
-        };
-        let completion = FileCompletion {
-            identities,
-            parents: left,
-        };
-        Ok(Settled {
-            targets: targets.into_iter().collect(),
-            recipe: recipe.encode()?,
-            contents,
-            completion: completion.encode()?,
-            counts,
-            reads: self.ledger.reads.into_iter().collect(),
-            is_nothing,
-        })
-    }
-}
-
-impl Settling<'_> {
-    /// Tells whether a name was changed after the last moment that somebody watched. The times of a directory speak of its
-    /// entries, and of what is gone only its directory can tell.
-    fn is_later(&mut self, path: &TargetPath) -> Result<bool, FileError> {
-        let Some(until) = self.watched_until else {
-            return Ok(false);
-        };
-        let changed = match self.node(path)? {
-            Some(node) if node.kind == Kind::Directory => None,
-            Some(node) => Some(node.identity.ctime),
-            None => match path.parent() {
-                Some(parent) => self.node(&parent)?.map(|node| node.identity.mtime),
-                None => None,
-            },
-        };
-        Ok(changed.is_some_and(|changed| changed > until))
     }
 }
 

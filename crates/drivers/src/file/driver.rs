@@ -51,6 +51,11 @@ impl FileDriver {
         examine(&self.tools, effect)
     }
 
+    /// The same when the work was stopped: what is there then has to be known.
+    pub fn examine_stopped(&self, effect: &Effect) -> Result<Vec<Examined>, FileError> {
+        self.tools.going_back(|| examine(&self.tools, effect))
+    }
+
     /// Names what an effect wrote.
     pub fn targets_of(&self, effect: &Effect) -> Result<Vec<Target>, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
@@ -90,9 +95,13 @@ impl FileDriver {
         past::read(&self.tools, was, bytes_max)
     }
 
-    /// Says what is wrong with an inode that was kept for an effect, if something is. Looks only.
-    pub fn check_kept(&self, effect: &Effect, slot: &Slot) -> Result<Option<String>, FileError> {
-        check_kept(&self.tools, effect, slot)
+    /// Says of each inode that was kept for an effect what is wrong with it, if something is. Looks only.
+    pub fn check_kept(
+        &self,
+        effect: &Effect,
+        slots: &[Slot],
+    ) -> Result<Vec<Result<Option<String>, FileError>>, FileError> {
+        check_kept(&self.tools, effect, slots)
     }
 
     /// Begins to record what a command does to files, in the log at `log`.
@@ -143,9 +152,30 @@ impl FileDriver {
         command::settle(&self.tools, id, recorder.into_ledger())
     }
 
-    /// Says what a command did, by the log that its dead supervisor left.
-    pub fn settle_log(&self, id: OperationId, log: &Path) -> Result<Settled, FileError> {
-        command::settle_log(&self.tools, id, log)
+    /// Says what a command did, by the log that its dead supervisor left. Parts of it count as told if `is_recorded`.
+    pub fn settle_log(
+        &self,
+        id: OperationId,
+        log: &Path,
+        is_recorded: &dyn Fn(OperationId) -> bool,
+    ) -> Result<Settled, FileError> {
+        command::settle_log(&self.tools, id, log, is_recorded)
+    }
+
+    /// Says what a running command has done to some names so far, as the operation `id`. With those names it begins anew.
+    pub fn settle_part(
+        &self,
+        id: OperationId,
+        recorder: &mut Recorder,
+        paths: Vec<TargetPath>,
+    ) -> Result<Settled, FileError> {
+        let unwritten = |source| FileError::Io {
+            path: "the capture log".to_owned(),
+            action: "write",
+            source,
+        };
+        let part = recorder.cut(id, paths).map_err(unwritten)?;
+        command::settle(&self.tools, id, part)
     }
 
     /// Tells how many syncs were made, of files, directories and file systems.

@@ -233,6 +233,42 @@ fn counted(paths: &[String]) -> String {
 }
 
 impl FileError {
+    /// Speaks of another path instead: `rename` gives it for the one that failed, if it knows it. What was made or named
+    /// there is written here.
+    #[must_use]
+    pub(crate) fn speaking_of(mut self, rename: &dyn Fn(&str) -> Option<String>) -> Self {
+        let action = match &mut self {
+            Self::Permission { action, .. } | Self::Io { action, .. } => Some(action),
+            Self::NoSpace { while_doing, .. } => Some(while_doing),
+            _ => None,
+        };
+        if let Some(action) = action.filter(|action| matches!(**action, "make" | "name" | "link")) {
+            *action = "write";
+        }
+        let (Self::NotFound { path }
+        | Self::IsADirectory { path }
+        | Self::NotADirectory { path }
+        | Self::NotAFile { path }
+        | Self::AlreadyExists { path }
+        | Self::NotEmpty { path }
+        | Self::Permission { path, .. }
+        | Self::ReadOnly { path }
+        | Self::NoSpace { path, .. }
+        | Self::NoWayToKeep { path, .. }
+        | Self::ThroughSymlink { path }
+        | Self::Changed { path }
+        | Self::WrongContent { path, .. }
+        | Self::NotSynced { path, .. }
+        | Self::Io { path, .. }) = &mut self
+        else {
+            return self;
+        };
+        if let Some(other) = rename(path) {
+            *path = other;
+        }
+        self
+    }
+
     /// Names a failed call after its cause.
     pub(crate) fn of(errno: Errno, path: &TargetPath, action: &'static str) -> Self {
         let path = path.to_string();

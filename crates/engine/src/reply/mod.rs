@@ -143,10 +143,16 @@ pub struct StatusReport {
     pub stored: StoredBytes,
     /// What it may hold.
     pub cap_bytes: u64,
+    /// How large the journal is on the disk.
+    pub journal_bytes: u64,
     /// Tasks that wait for a verdict.
     pub open_tasks: Vec<Task>,
     /// Operations being written right now, or left behind by the dead.
     pub unfinished: Vec<Operation>,
+    /// Those of them whose process is at work.
+    pub at_work: Vec<OperationId>,
+    /// Trials that wait for a verdict.
+    pub trials: Vec<TrialView>,
     /// Operations that somebody has to look at.
     pub stuck: Vec<Operation>,
     /// The newest operations.

@@ -9,6 +9,8 @@
 //! - The operation is armed before the command starts: whatever dies, the log tells a recovery what to take back.
 //! - Its place in the journal is where it ended. What others wrote meanwhile came before that.
 
+mod desk;
+mod part;
 mod signals;
 mod start;
 mod watch;
@@ -199,7 +201,12 @@ impl Engine {
             Err(error) => return Err(self.not_started(armed.id, error)),
         };
         let mut watch = Watch::new(start, limits, spawned, request.back);
-        let ended = watch.until_end(&mut armed.recorder, request.timeout);
+        watch.open_desk(&self.store.capture_desk(armed.id));
+        let command = (armed.id, armed.summary.clone());
+        let mut on_question = |recorder: &mut Recorder, targets: &[Target]| {
+            self.record_part((command.0, &command.1), recorder, targets);
+        };
+        let ended = watch.until_end(&mut armed.recorder, request.timeout, &mut on_question);
         let ended = match ended {
             Ok(Ok(ended)) => ended,
             Ok(Err(errno)) => {
@@ -251,8 +258,13 @@ impl Engine {
         let names = watch::survivors().join(", ");
         let summary = format!("left running by {}: {names}", start.words.join(" "));
         let mut armed = self.arm_command(summary, &start, watch.limits)?;
+        watch.open_desk(&self.store.capture_desk(armed.id));
+        let command = (armed.id, armed.summary.clone());
+        let mut on_question = |recorder: &mut Recorder, targets: &[Target]| {
+            self.record_part((command.0, &command.1), recorder, targets);
+        };
         watch
-            .until_quiet(&mut armed.recorder)
+            .until_quiet(&mut armed.recorder, &mut on_question)
             .map_err(|source| EngineError::Io {
                 action: "watch what the command left running",
                 source,
@@ -294,6 +306,7 @@ impl Engine {
             undoes: None,
             with: None,
             group: None,
+            asked: None,
             notes: Vec::new(),
             command: Some(start.clone()),
             recipe: Recipe {
@@ -316,6 +329,12 @@ impl Engine {
         let mut recorder = recorder.map_err(|error| self.give_up(id, &error.to_string()))?;
         for directory in self.store.own_directories() {
             recorder.forbid(&directory);
+        }
+        if let Some(within) = context.within {
+            let desk = self.store.capture_desk(within);
+            recorder = recorder.with_first_touch(Box::new(move |path| {
+                let _told = desk::tell(&desk, &[Target::node(path.clone())]);
+            }));
         }
         Ok(ArmedCommand {
             id,
@@ -361,12 +380,10 @@ impl Engine {
         let completion = settled.completion.clone();
         let (captured, contents) = self.captured(id, settled, notes.clone(), end.clone())?;
         let mut events = vec![captured, Event::Applied { id, completion }];
-        let status = if self.settings.context.task.is_some() {
-            Status::Applied
-        } else {
+        let status = self.status_when_done();
+        if status == Status::Committed {
             events.push(Event::Commit { id });
-            Status::Committed
-        };
+        }
         self.store.append(&Entry { events, contents }, durability)?;
         crash_point("run.committed");
         self.forget_log(id);
@@ -378,6 +395,14 @@ impl Engine {
             end,
             notes,
         }))
+    }
+
+    /// What an operation is when it is done: its task has the last word.
+    fn status_when_done(&self) -> Status {
+        match self.settings.context.task {
+            Some(_) => Status::Applied,
+            None => Status::Committed,
+        }
     }
 
     /// Says what a command did, as a record.
@@ -430,7 +455,8 @@ impl Engine {
         // The state directory may have been moved since.
         let log = [self.store.capture_log(id), body.log];
         let log = log.iter().find(|path| path.exists()).unwrap_or(&log[0]);
-        let settled = self.files.settle_log(id, log)?;
+        let is_recorded = |part: OperationId| matches!(self.store.operation(part), Ok(Some(_)));
+        let settled = self.files.settle_log(id, log, &is_recorded)?;
         let completion = settled.completion.clone();
         let end = CommandEnd {
             created: settled.counts.created,

@@ -1,14 +1,16 @@
 //! Watching a command: calls are answered, signals passed on, time kept.
 
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use backout_capture::live::{Back, Ending, Event, Spawned, Supervisor, descendants};
 use backout_drivers::command::{Limits, Recorder};
-use backout_model::{CommandEnd, CommandStart};
+use backout_model::{CommandEnd, CommandStart, Target};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::desk::Desk;
 use super::signals::{By, Heard};
 
 /// How long a command whose time is up may take to end by itself.
@@ -56,7 +58,11 @@ pub struct Watch {
     child: Pid,
     supervisor: Supervisor,
     back: Option<Back>,
+    desk: Option<Desk>,
 }
+
+/// Is told what other operations are about to write, when a command has perhaps touched it.
+pub(super) type OnQuestion<'q> = &'q mut dyn FnMut(&mut Recorder, &[Target]);
 
 impl Watch {
     pub(super) fn new(
@@ -71,7 +77,14 @@ impl Watch {
             child: spawned.child.pid,
             supervisor: spawned.supervisor,
             back,
+            desk: None,
         }
+    }
+
+    /// Lets other operations say what they are about to write.
+    pub(super) fn open_desk(&mut self, path: &Path) {
+        // Without one, their writes are seen as somebody else's.
+        self.desk = Desk::open(path).ok();
     }
 
     /// Answers until the command ends. The inner error is the number of why it never started.
@@ -79,6 +92,7 @@ impl Watch {
         &mut self,
         recorder: &mut Recorder,
         timeout: Option<Duration>,
+        on_question: OnQuestion<'_>,
     ) -> io::Result<Result<Ended, i32>> {
         let mut end_at = timeout.map(|timeout| Instant::now() + timeout);
         let mut beat_at = Instant::now();
@@ -88,8 +102,7 @@ impl Watch {
         loop {
             let deadlines = [end_at, heard.next(), Some(beat_at)];
             let deadline = deadlines.into_iter().flatten().min();
-            let also = self.back.as_ref().map(|back| back.as_fd());
-            match self.supervisor.next(recorder, also, deadline)? {
+            match self.next(recorder, deadline)? {
                 Event::NotStarted { errno } => not_started = Some(errno),
                 Event::Ended(ending) => {
                     recorder.beat();
@@ -103,7 +116,8 @@ impl Watch {
                     heard.hear(signal, By::Back, Instant::now());
                 }
                 Event::Signal(signal) => self.pass_on(signal),
-                Event::Readable => self.hear_front(&mut heard),
+                Event::Readable(0) if self.back.is_some() => self.hear_front(&mut heard),
+                Event::Readable(_) => self.answer(recorder, on_question),
                 // The end of the command itself comes as a signal of its own.
                 Event::Quiet => std::thread::sleep(Duration::from_millis(1)),
                 Event::Deadline => {}
@@ -130,15 +144,35 @@ impl Watch {
     }
 
     /// Answers until nobody is left who could ask.
-    pub(super) fn until_quiet(&mut self, recorder: &mut Recorder) -> io::Result<()> {
+    pub(super) fn until_quiet(
+        &mut self,
+        recorder: &mut Recorder,
+        on_question: OnQuestion<'_>,
+    ) -> io::Result<()> {
         loop {
             // What ends the machine's session ends them too; until then they are watched.
             let deadline = Some(Instant::now() + BEAT);
-            let event = self.supervisor.next(recorder, None, deadline)?;
+            let event = self.next(recorder, deadline)?;
             recorder.beat();
-            if event == Event::Quiet {
-                return Ok(());
+            match event {
+                Event::Quiet => return Ok(()),
+                Event::Readable(_) => self.answer(recorder, on_question),
+                _ => {}
             }
+        }
+    }
+
+    fn next(&mut self, recorder: &mut Recorder, deadline: Option<Instant>) -> io::Result<Event> {
+        let back = self.back.as_ref().map(AsFd::as_fd);
+        let desk = self.desk.as_ref().map(AsFd::as_fd);
+        let also: Vec<_> = [back, desk].into_iter().flatten().collect();
+        self.supervisor.next(recorder, &also, deadline)
+    }
+
+    fn answer(&self, recorder: &mut Recorder, on_question: OnQuestion<'_>) {
+        if let Some(question) = self.desk.as_ref().and_then(Desk::question) {
+            on_question(recorder, &question.targets);
+            question.answer();
         }
     }
 

@@ -241,6 +241,12 @@ impl Engine {
     }
 
     fn list_trials(&self) -> Result<Reply, EngineError> {
+        let trials = self.pending_trials()?;
+        Ok(Reply::Trials { trials })
+    }
+
+    /// Lists the trials that wait for a verdict, newest first.
+    pub(crate) fn pending_trials(&self) -> Result<Vec<TrialView>, EngineError> {
         let mut trials = Vec::new();
         for id in self.store.trials()? {
             if let Ok(manifest) = self.read_manifest(id) {
@@ -248,7 +254,7 @@ impl Engine {
             }
         }
         trials.sort_by_key(|trial| std::cmp::Reverse((trial.made.0, trial.id.bits())));
-        Ok(Reply::Trials { trials })
+        Ok(trials)
     }
 
     /// Finds a trial by the beginning of its id.

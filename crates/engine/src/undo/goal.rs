@@ -24,19 +24,6 @@ struct Aim {
     paths: Vec<TargetPath>,
 }
 
-impl Aim {
-    fn of(ids: Vec<OperationId>, dependencies: bool) -> Self {
-        Self {
-            goal: Goal::Operations {
-                ids: ids.clone(),
-                dependencies,
-            },
-            roots: ids,
-            paths: Vec::new(),
-        }
-    }
-}
-
 impl Engine {
     pub(super) fn plan(
         &self,
@@ -94,20 +81,20 @@ impl Engine {
         match what {
             UndoWhat::Newest { below } => {
                 let newest = self.newest_act(below.as_ref())?;
-                Ok(Aim::of(newest, dependencies))
+                self.aim_at(newest, dependencies)
             }
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
                 for reference in references {
                     ids.extend(self.whole_act(self.store.resolve(reference)?)?);
                 }
-                Ok(Aim::of(ids, dependencies))
+                self.aim_at(ids, dependencies)
             }
             UndoWhat::Paths { paths, since } => {
                 let ids = self.on_paths(paths, *since)?;
                 Ok(Aim {
                     paths: paths.clone(),
-                    ..Aim::of(ids, false)
+                    ..self.aim_at(ids, false)?
                 })
             }
             UndoWhat::Task(task) => {
@@ -147,6 +134,44 @@ impl Engine {
         }
     }
 
+    /// Aims at operations. Of a redo, what it brought back is meant, as far as that is still there by its doing.
+    fn aim_at(&self, ids: Vec<OperationId>, dependencies: bool) -> Result<Aim, EngineError> {
+        let mut roots = Vec::with_capacity(ids.len());
+        let mut paths = Vec::new();
+        let mut is_part = false;
+        for id in ids {
+            let (subject, held) = match self.store.operation(id)? {
+                Some(redo) if redo.verb == Verb::Redo && redo.status == Status::Committed => {
+                    let subject = self.subject_of(&redo)?;
+                    let mut held = subject.clone();
+                    let brought: BTreeSet<_> = redo.in_effect().map(|s| s.target.path()).collect();
+                    let is_of_it = |path: &TargetPath| brought.contains(path);
+                    held.targets
+                        .retain(|standing| is_of_it(standing.target.path()));
+                    (subject, Some(held).filter(|held| !held.targets.is_empty()))
+                }
+                Some(operation) => (operation, None),
+                // The plan says so.
+                None => {
+                    roots.push(id);
+                    continue;
+                }
+            };
+            let meant = held.as_ref().unwrap_or(&subject);
+            is_part |= meant.in_effect().count() < subject.in_effect().count();
+            paths.extend(meant.in_effect().map(|s| s.target.path().clone()));
+            roots.push(subject.id);
+        }
+        Ok(Aim {
+            goal: Goal::Operations {
+                ids: roots.clone(),
+                dependencies,
+            },
+            roots,
+            paths: if is_part { paths } else { Vec::new() },
+        })
+    }
+
     fn ids_of(&self, filter: &Filter) -> Result<Vec<OperationId>, EngineError> {
         Ok(self
             .store
@@ -165,7 +190,7 @@ impl Engine {
             ..Filter::default()
         };
         let found = self.newest(&filter, |operation| match operation.verb {
-            Verb::Redo => operation.status == Status::Committed,
+            Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
             Verb::Undo | Verb::Recover => false,
             _ => operation.status != Status::Armed,
         })?;
@@ -175,11 +200,15 @@ impl Engine {
         if newest.verb != Verb::Redo {
             return Ok(vec![newest.id]);
         }
-        let mut brought_back = Vec::new();
-        for redo in self.members(&newest)? {
-            brought_back.extend(self.subject(redo)?);
+        // It may have had to take back what was written since. What it brought back is meant as a whole.
+        let mut all = Vec::new();
+        for id in self.members(&newest)? {
+            match self.store.operation(id)? {
+                Some(member) if member.verb == Verb::Redo => all.extend(self.subject(member)?),
+                _ => all.push(id),
+            }
         }
-        Ok(brought_back)
+        Ok(all)
     }
 
     /// Says that there is nothing to undo here, and whether there is elsewhere.
@@ -315,27 +344,28 @@ impl Engine {
         match self.store.operation(id)? {
             Some(operation) if operation.verb.is_reversal() && operation.group == Some(id) => {
                 let members = self.members(&operation)?;
-                let ids: Vec<_> = members.into_iter().map(|member| member.id).collect();
-                Ok(if ids.is_empty() { vec![id] } else { ids })
+                Ok(if members.is_empty() {
+                    vec![id]
+                } else {
+                    members
+                })
             }
             _ => Ok(vec![id]),
         }
     }
 
     /// Lists the operations of the same act that still hold.
-    fn members(&self, operation: &Operation) -> Result<Vec<Operation>, EngineError> {
+    fn members(&self, operation: &Operation) -> Result<Vec<OperationId>, EngineError> {
         let Some(group) = operation.group else {
-            return Ok(vec![operation.clone()]);
+            return Ok(vec![operation.id]);
         };
         let filter = Filter {
             group: Some(group),
             ..Filter::default()
         };
-        let holds = |member: &Operation| {
-            member.verb == operation.verb && member.status == Status::Committed
-        };
+        let holds = |member: &Operation| member.status == Status::Committed;
         let members = self.store.operations(&filter)?.into_iter();
-        Ok(members.filter(holds).collect())
+        Ok(members.filter(holds).map(|member| member.id).collect())
     }
 
     /// Finds the operation that an undo or a redo is about.
@@ -365,7 +395,7 @@ impl Engine {
                 undos
             }
         };
-        self.plan_aim(&Aim::of(undos, false), options)
+        self.plan_aim(&self.aim_at(undos, false)?, options)
     }
 
     fn undos_of(&self, reference: &OperationRef) -> Result<Vec<OperationId>, EngineError> {
@@ -390,14 +420,12 @@ impl Engine {
             path: below.cloned(),
             ..Filter::default()
         };
-        let is_undo = |op: &Operation| op.verb == Verb::Undo && op.status == Status::Committed;
-        match self.newest(&filter, is_undo)? {
-            Some(newest) => {
-                let members = self.members(&newest)?;
-                Ok(members.into_iter().map(|member| member.id).collect())
-            }
-            None => Err(EngineError::NothingToRedo { id: None }),
-        }
+        let is_undo = |op: &Operation| {
+            op.verb == Verb::Undo && op.is_as_asked() && op.status == Status::Committed
+        };
+        let newest = self.newest(&filter, is_undo)?;
+        let newest = newest.ok_or(EngineError::NothingToRedo { id: None })?;
+        self.members(&newest)
     }
 
     /// Finds the later writes of the same targets that can stay because the undone change merges out.

@@ -38,7 +38,7 @@ impl Engine {
     pub fn undo(&self, what: &UndoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
         let (history, plan) = self.plan(what, options)?;
-        self.carry_out(&history, plan, options)
+        self.carry_out(Verb::Undo, &history, plan, options)
     }
 
     /// Shows what an undo would do.
@@ -55,7 +55,7 @@ impl Engine {
     pub fn redo(&self, what: &RedoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
         let (history, plan) = self.plan_redo(what, options)?;
-        self.carry_out(&history, plan, options)
+        self.carry_out(Verb::Redo, &history, plan, options)
     }
 
     /// Shows what a redo would do.
@@ -68,9 +68,10 @@ impl Engine {
         self.view(&history, &plan, options)
     }
 
-    /// Executes exactly the plan.
+    /// Executes exactly the plan of what was asked for.
     fn carry_out(
         &self,
+        asked: Verb,
         history: &History,
         plan: UndoPlan,
         options: &UndoOptions,
@@ -96,7 +97,7 @@ impl Engine {
             let undone = if stands_on_failed(history, step, &report, options.partial) {
                 self.skipped(operation, step)?
             } else {
-                self.take_back(operation, step, report.act, options)?
+                self.take_back(operation, step, (asked, report.act), options)?
             };
             report.act = report.act.or(undone.by);
             let is_stopped = undone.is_stopped;
@@ -117,12 +118,12 @@ impl Engine {
         &self,
         operation: &Operation,
         step: &UndoStep,
-        group: Option<OperationId>,
+        part_of: (Verb, Option<OperationId>),
         options: &UndoOptions,
     ) -> Result<UndoneStep, EngineError> {
         let mut pauses = RETRY_PAUSES_MS.iter();
         loop {
-            let error = match self.try_take_back(operation, step, group, options) {
+            let error = match self.try_take_back(operation, step, part_of, options) {
                 Ok(undone) => return Ok(undone),
                 Err(error) => error,
             };
@@ -134,7 +135,11 @@ impl Engine {
                 return Err(error.into());
             }
             let is_stopped = error.is_stop();
-            let why = with_causes(&error);
+            // That the step was put back is said by its status.
+            let why = match &error {
+                EngineError::TakenBack { cause, .. } => with_causes(cause),
+                error => with_causes(error),
+            };
             let outcomes = match error {
                 EngineError::HalfDone { outcomes, .. } => outcomes,
                 _ => all(step, &OutcomeKind::Failed { why }),
@@ -150,7 +155,7 @@ impl Engine {
         &self,
         operation: &Operation,
         step: &UndoStep,
-        group: Option<OperationId>,
+        part_of: (Verb, Option<OperationId>),
         options: &UndoOptions,
     ) -> Result<UndoneStep, EngineError> {
         let lease = self.lease(&step.targets, &[])?;
@@ -160,13 +165,16 @@ impl Engine {
             let why = "another process changed its status at the same moment".to_owned();
             return self.not_done(operation, all(step, &OutcomeKind::Skipped { why }));
         }
+        self.tell_running(&step.targets)?;
         let work = self.work(operation, step)?;
+        let (asked, group) = part_of;
         let verb = match way_of(operation) {
             TakeBack::Undo => Verb::Undo,
             TakeBack::Redo => Verb::Redo,
         };
         let act = Act {
             verb,
+            asked,
             group,
             on_conflict: options.on_conflict,
             is_partial: options.partial,
@@ -219,6 +227,7 @@ impl Engine {
             undoes: Some(work.step.id),
             with: Some(work.step.with).filter(|with| *with != work.step.id),
             group: Some(act.group.unwrap_or(id)),
+            asked: Some(act.asked).filter(|asked| *asked != act.verb),
         };
         // What was found to be so already is part of it, too: a redo brings its standing back.
         let is_ours = |outcome: &&TargetOutcome| {
@@ -279,6 +288,7 @@ impl Engine {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Act {
     pub(crate) verb: Verb,
+    pub(crate) asked: Verb,
     /// The first operation of the same act.
     pub(crate) group: Option<OperationId>,
     pub(crate) on_conflict: OnConflict,

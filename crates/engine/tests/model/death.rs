@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use backout_engine::{Engine, Filter, Settings, UndoWhat};
 use backout_model::Status;
 
+use crate::oracle::Way;
 use crate::request::Plan;
 use crate::runner::{Run, named, options};
 use crate::seen::look;
@@ -80,7 +81,8 @@ pub(crate) fn of_an_undo(
     let taken = run.taken();
     let now = look(&run.root);
     let checked = judge(&mut run.oracle, &taken, &now, manner, true)?;
-    run.oracle.follow(&taken, now, checked == Checked::Exactly);
+    run.oracle
+        .follow(Way::Back, &taken, now, checked == Checked::Exactly);
     Ok(())
 }
 

@@ -43,6 +43,10 @@ pub(crate) struct Op {
     pub(crate) left: Option<Snapshot>,
     /// Which act brought it: its own, or a redo, perhaps with others.
     pub(crate) act: usize,
+    /// The act that wrote it.
+    born: usize,
+    /// The redo that had to take it back.
+    gave_way_to: usize,
 }
 
 impl Op {
@@ -80,7 +84,8 @@ impl Oracle {
 
     /// Remembers an operation that led to what is there now.
     pub(crate) fn learn(&mut self, id: OperationId, plan: &Plan, now: Snapshot) {
-        let changed = difference(&self.world, &now);
+        let mut changed = difference(&self.world, &now);
+        self.blur_times(&mut changed, &now);
         let ours = changed
             .keys()
             .map(|name| (name.clone(), self.ours.get(name).cloned()))
@@ -96,6 +101,8 @@ impl Oracle {
         self.acts += 1;
         self.ops.push(Op {
             act: self.acts,
+            born: self.acts,
+            gave_way_to: 0,
             id,
             changed,
             ours,
@@ -110,13 +117,40 @@ impl Oracle {
         self.world = now;
     }
 
+    /// A directory whose entries changed twice between two ticks of the clock bears one time for both: nobody can tell
+    /// what an undo leaves of it.
+    fn blur_times(&self, changed: &mut BTreeMap<Rel, Sides>, now: &Snapshot) {
+        let entries = changed.iter().filter(|(_, sides)| !is_only_time(sides));
+        let parents: BTreeSet<Rel> = entries.filter_map(|(name, _)| parent(name)).collect();
+        for parent in parents {
+            let mut sides = (self.world.get(&parent).cloned(), now.get(&parent).cloned());
+            if sides.0.is_some() && sides.0 == sides.1 {
+                set_time(&mut sides.0, None);
+                set_time(&mut sides.1, None);
+                changed.insert(parent, sides);
+            }
+        }
+    }
+
     /// Notes that operations were taken back or brought again, and what is there now.
-    pub(crate) fn follow(&mut self, taken: &[(usize, Way)], now: Snapshot, is_exact: bool) {
+    pub(crate) fn follow(
+        &mut self,
+        asked: Way,
+        taken: &[(usize, Way)],
+        now: Snapshot,
+        is_exact: bool,
+    ) {
         self.acts += 1;
         for &(index, way) in taken {
             let op = &mut self.ops[index];
             op.is_in_effect = way == Way::Again;
-            op.act = self.acts;
+            // What an undo brings again stands where it was written.
+            match (asked, way) {
+                (Way::Again, Way::Again) => op.act = self.acts,
+                (Way::Again, Way::Back) => op.gave_way_to = self.acts,
+                (Way::Back, Way::Again) => op.act = op.born,
+                (Way::Back, Way::Back) => op.gave_way_to = 0,
+            }
             op.is_blurred |= !is_exact;
             let is_carried = carry(&mut self.ours, op, way);
             for (name, (before, after)) in &op.changed {
@@ -177,17 +211,14 @@ impl Oracle {
         }
     }
 
-    /// Lists the operations that the newest act brought and that are in effect.
+    /// Lists the operations of the newest act that brought something which is in effect. A redo may have had to take
+    /// others back for it.
     pub(crate) fn newest(&self) -> Vec<usize> {
-        let standing = || {
-            self.ops
-                .iter()
-                .enumerate()
-                .filter(|(_, op)| op.is_in_effect)
-        };
-        let newest = standing().map(|(_, op)| op.act).max();
-        standing()
-            .filter(|(_, op)| Some(op.act) == newest)
+        let standing = self.ops.iter().filter(|op| op.is_in_effect);
+        let newest = standing.map(|op| op.act).max();
+        let all = self.ops.iter().enumerate();
+        let is_of_it = |op: &Op| Some(op.act) == newest || Some(op.gave_way_to) == newest;
+        all.filter(|(_, op)| is_of_it(op))
             .map(|(index, _)| index)
             .collect()
     }
@@ -352,6 +383,11 @@ pub(crate) fn is_near(one: &Rel, other: &Rel) -> bool {
 
 pub(crate) fn is_below(name: &Rel, above: &Rel) -> bool {
     name.len() > above.len() && name.starts_with(above) && name[above.len()] == b'/'
+}
+
+fn parent(name: &Rel) -> Option<Rel> {
+    let end = name.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+    (!name.is_empty()).then(|| name[..end].to_vec())
 }
 
 pub(crate) fn shown(name: &Rel) -> String {

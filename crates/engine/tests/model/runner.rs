@@ -313,7 +313,8 @@ impl Run {
                     Checked::Exactly => self.tally.exact += 1,
                     Checked::Kept => self.tally.kept += 1,
                 }
-                self.oracle.follow(&taken, now, checked == Checked::Exactly);
+                self.oracle
+                    .follow(way, &taken, now, checked == Checked::Exactly);
                 Ok(())
             }
             Err(error @ (EngineError::Conflicts { .. } | EngineError::Partial(_))) => {
@@ -325,7 +326,8 @@ impl Run {
                 if taken.is_empty() {
                     return self.unchanged(&now, "an undo with a conflict");
                 }
-                self.oracle.follow(&taken, now, checked == Checked::Exactly);
+                self.oracle
+                    .follow(way, &taken, now, checked == Checked::Exactly);
                 Ok(())
             }
             Err(
@@ -399,7 +401,11 @@ impl Run {
                 .all(|name| alike(left.get(name), self.oracle.world.get(name)))
         };
         let can = match way {
-            Way::Back => true,
+            // What gave way to a redo comes again, if it can.
+            Way::Back => {
+                let is_back = |index: &&usize| !self.oracle.ops[**index].is_in_effect;
+                roots.iter().filter(is_back).all(is_as_left)
+            }
             Way::Again => closure.len() == 1 && roots.iter().all(is_as_left),
         };
         is_quiet && can && !self.oracle.is_shared(&taken)

@@ -44,7 +44,12 @@ pub(crate) fn judge(
             }
         }
     }
-    kept(oracle, taken, now, manner).map(|()| Checked::Kept)
+    kept(oracle, taken, now, manner)?;
+    if let Ok(wanted) = oracle.foresee(taken) {
+        // A file may have been made anew all the same.
+        let _as_far_as_it_is_known = oracle.check_links(&wanted, now);
+    }
+    Ok(Checked::Kept)
 }
 
 fn exactly(

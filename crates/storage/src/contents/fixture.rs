@@ -272,6 +272,7 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
         undoes: None,
         with: None,
         group: None,
+        asked: None,
         notes: vec![],
         command: None,
         recipe: Recipe {

@@ -155,7 +155,7 @@ pub(crate) fn drop_slots(
 impl Store {
     /// Learns the size of kept inodes that nobody looked at yet. Of a large tree only a part is counted: `gc`
     /// does the rest.
-    pub(crate) fn measure_new_slots(&self) -> Result<(), StorageError> {
+    pub fn measure_new_slots(&self) -> Result<(), StorageError> {
         let rows = self.read(|transaction| {
             let only = "WHERE slot.bytes IS NULL LIMIT ?1";
             self.slot_rows(transaction, only, [SLOTS_BEFORE_WRITE_MAX])

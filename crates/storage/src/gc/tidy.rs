@@ -72,6 +72,9 @@ impl Store {
             let with_slots = "SELECT id FROM operation WHERE retained = 1
                               UNION SELECT operation FROM slot";
             needed.extend(self.operation_ids(transaction, with_slots)?);
+            // An operation may need what was kept under the name of another.
+            let names = self.slot_names(transaction)?;
+            listed.retain(|(_, stray)| !names.contains(&stray.name));
             let known = "SELECT id FROM operation UNION SELECT operation FROM lease";
             let known: HashSet<i64> = self
                 .operation_ids(transaction, known)?
@@ -89,6 +92,18 @@ impl Store {
         let needed = self.read(|transaction| self.protected(transaction))?;
         listed.retain(|(id, _)| !needed.contains(id));
         Ok(listed.into_iter().map(|(_, stray)| stray).collect())
+    }
+
+    fn slot_names(&self, transaction: &Transaction<'_>) -> Result<HashSet<OsString>, StorageError> {
+        let named = |error| self.named(error);
+        let mut statement = transaction
+            .prepare("SELECT name FROM slot")
+            .map_err(named)?;
+        let rows = statement
+            .query_map([], |row| row.get::<_, String>(0))
+            .map_err(named)?;
+        rows.map(|name| name.map(OsString::from).map_err(named))
+            .collect()
     }
 
     /// Lists the operations that are unfinished or have a living owner.

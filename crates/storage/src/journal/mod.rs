@@ -14,6 +14,7 @@ mod gaps;
 mod lease;
 mod project;
 mod read;
+mod rebuild;
 mod refs;
 mod replay;
 mod rows;

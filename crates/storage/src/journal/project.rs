@@ -140,6 +140,7 @@ impl Projection<'_, '_> {
             depends_on: intent.depends_on.clone(),
             undoes: intent.undoes,
             group: intent.group,
+            asked: intent.asked,
             retained: true,
             notes: intent.notes.clone(),
         };
@@ -208,13 +209,14 @@ impl Projection<'_, '_> {
             operation.group.map(id_to_sql),
             operation.retained,
             self.now.0,
+            operation.asked.map(backout_model::Verb::as_str),
         ];
         let inserted = self
             .transaction
             .prepare_cached(
                 "INSERT INTO operation (id, lsn, at, verb, summary, status, agent, task, owner, decision,
-                     notes, undoes, undo_group, retained, finished, place)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?2)",
+                     notes, undoes, undo_group, retained, finished, place, asked)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?2, ?16)",
             )
             .and_then(|mut statement| statement.execute(values));
         match inserted {
@@ -593,6 +595,7 @@ fn refused(refusal: &Refusal, now: Timestamp) -> Operation {
         depends_on: vec![],
         undoes: None,
         group: None,
+        asked: None,
         retained: false,
         notes: vec![],
     }

@@ -18,7 +18,7 @@ use crate::schema::CREATE;
 use crate::{StorageError, Store};
 
 /// What is compared of an operation; the first is its id.
-const OPERATION_COLUMNS: [&str; 18] = [
+const OPERATION_COLUMNS: [&str; 19] = [
     "id",
     "lsn",
     "at",
@@ -37,6 +37,7 @@ const OPERATION_COLUMNS: [&str; 18] = [
     "finished",
     "completion",
     "place",
+    "asked",
 ];
 
 /// The other tables: the name, the columns, which of them is an operation if one is, and whether a row that no record

@@ -68,7 +68,7 @@ pub(super) fn digest(at: &str, bytes: &[u8]) -> Result<Digest, StorageError> {
 
 /// The columns that [`operation`] reads, in its order.
 pub(super) const OPERATION_COLUMNS: &str = "id, lsn, at, verb, summary, status, agent, task, owner, \
-     decision, notes, undoes, undo_group, retained, place";
+     decision, notes, undoes, undo_group, retained, place, asked";
 
 /// The columns of an operation, before its targets and edges are added.
 pub(super) struct OperationRow {
@@ -81,6 +81,7 @@ pub(super) struct OperationRow {
     links: [Option<i64>; 2],
     retained: bool,
     place: i64,
+    asked: Option<String>,
 }
 
 impl OperationRow {
@@ -102,6 +103,7 @@ impl OperationRow {
             links: [row.get(11)?, row.get(12)?],
             retained: row.get(13)?,
             place: row.get(14)?,
+            asked: row.get(15)?,
         })
     }
 }
@@ -134,6 +136,7 @@ pub(super) fn operation(
         depends_on: edges_of(transaction, id, named)?,
         undoes,
         group,
+        asked: row.asked.map(|asked| word(&at, &asked)).transpose()?,
         retained: row.retained,
         notes: from_json(&at, &notes)?,
     })

@@ -110,6 +110,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         undoes: None,
         with: None,
         group: None,
+        asked: None,
         notes: vec![],
         command: None,
         recipe: Recipe {

@@ -119,16 +119,20 @@ impl VerifyReport {
     }
 }
 
+/// Says of each inode that an operation keeps what is wrong with it, if something is.
+type CheckSlots<'a> = dyn Fn(OperationId, &[Slot]) -> Vec<Option<String>> + 'a;
+
 impl Store {
     /// Checks everything. `progress` is told how many of how many items are done.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport, StorageError> {
-        self.verify_with(&|_, slot| slot_is_gone(slot), progress)
+        let look = |_, slots: &[Slot]| slots.iter().map(slot_is_gone).collect();
+        self.verify_with(&look, progress)
     }
 
-    /// The same with a better eye for kept inodes: `check_slot` says what is wrong with one, if something is.
+    /// The same with a better eye for kept inodes.
     pub fn verify_with(
         &self,
-        check_slot: &dyn Fn(OperationId, &Slot) -> Option<String>,
+        check_slots: &CheckSlots<'_>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<VerifyReport, StorageError> {
         let mut report = VerifyReport::default();
@@ -152,14 +156,17 @@ impl Store {
                 detail: cause(&error),
             });
         }
-        for (id, slot) in self.needed_slots(&replay.transaction)? {
-            report.slots += 1;
-            let finding = |detail| VerifyFinding::Slot {
-                path: slot.path(),
-                needed_by: id,
-                detail,
-            };
-            report.findings.extend(check_slot(id, &slot).map(finding));
+        for (id, slots) in self.needed_slots(&replay.transaction)? {
+            report.slots += slots.len() as u64;
+            let looked = slots.iter().zip(check_slots(id, &slots));
+            let findings = looked.filter_map(|(slot, detail)| {
+                Some(VerifyFinding::Slot {
+                    path: slot.path(),
+                    needed_by: id,
+                    detail: detail?,
+                })
+            });
+            report.findings.extend(findings);
         }
         self.verify_contents(&replay.transaction, &mut report, progress)?;
         self.tell_undoable(&replay.transaction, &mut report)?;
@@ -184,7 +191,7 @@ impl Store {
             .extend(complaints.map(|detail| VerifyFinding::Database { detail }));
     }
 
-    fn verify_chain(
+    pub(super) fn verify_chain(
         &self,
         transaction: &Transaction<'_>,
         replay: &Replay<'_>,
@@ -240,7 +247,7 @@ impl Store {
     fn needed_slots(
         &self,
         replay: &Transaction<'_>,
-    ) -> Result<Vec<(OperationId, Slot)>, StorageError> {
+    ) -> Result<BTreeMap<OperationId, Vec<Slot>>, StorageError> {
         let named = |error| self.named(error);
         // What was taken back is gathered once, not looked for again for every inode.
         let mut statement = replay
@@ -264,13 +271,17 @@ impl Store {
                 ))
             })
             .map_err(named)?;
-        rows.map(|row| {
+        let mut needed: BTreeMap<OperationId, Vec<Slot>> = BTreeMap::new();
+        for row in rows {
             let (id, depot, name) = row.map_err(named)?;
             let depot =
                 TargetPath::from_bytes(&depot).map_err(|cause| contradiction("a slot", &cause))?;
-            Ok((id_from_sql(id), Slot { depot, name }))
-        })
-        .collect()
+            needed
+                .entry(id_from_sql(id))
+                .or_default()
+                .push(Slot { depot, name });
+        }
+        Ok(needed)
     }
 
     fn verify_contents(

@@ -249,7 +249,7 @@ fn reads_make_dependencies() {
     assert!(reasons.contains("\"read\""), "{reasons}");
 }
 
-pub(super) fn wait_for(is_so: impl Fn() -> bool) {
+pub(crate) fn wait_for(is_so: impl Fn() -> bool) {
     for _ in 0..600 {
         if is_so() {
             return;

@@ -8,6 +8,8 @@ mod scan;
 mod stories;
 mod storm;
 
+pub(crate) use behaviour::wait_for;
+
 use crate::world::{Tree, World, said};
 
 /// Runs a shell line under `run`, undoes it, redoes it and undoes it again; the world must be as before, bit for bit,

@@ -172,7 +172,10 @@ pub(crate) fn run(
     match run.all(parents, &times) {
         Ok(happened) => Ok(happened),
         Err(cause) if tools.is_abandoned() => Err(cause),
-        Err(cause) => Err(tools.going_back(|| run.reverse(cause, &all_times))),
+        Err(cause) => {
+            let cause = cause.speaking_of(&|path| run.target_of(path));
+            Err(tools.going_back(|| run.reverse(cause, &all_times)))
+        }
     }
 }
 
@@ -193,6 +196,20 @@ impl Run<'_> {
         self.sync_all()?;
         self.tools.reach("file.applied")?;
         self.complete(parents)
+    }
+
+    /// Names the target that a temporary name or a slot is for.
+    fn target_of(&self, path: &str) -> Option<String> {
+        let slot_of = |step: &Step| {
+            let images = step.change.images().into_iter();
+            let mut slots = images.filter_map(Image::slot);
+            slots.any(|slot| slot.path().to_string() == path)
+        };
+        let mut pairs = std::iter::zip(self.steps, &self.stages);
+        let is_its =
+            |(step, stage): &(&Step, &TargetPath)| stage.to_string() == path || slot_of(step);
+        let (step, _) = pairs.find(is_its)?;
+        Some(step.change.path().to_string())
     }
 
     fn sync_name(&self, of_file: bool) -> &'static str {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::slice;
 
 use backout_model::ports::{Driver as _, NewContent, OnConflict};
 use backout_model::{Digest, Effect, OperationId, OutcomeKind, Recipe, Slot, TargetOutcome, Verb};
@@ -323,9 +324,15 @@ fn both_sides_can_be_shown_and_a_lost_one_is_told() {
 
     let large = story(Shape::Large);
     let (driver, slot) = (&large.world.driver, slot(&large.world, 0));
-    assert_eq!(driver.check_kept(&large.effect, &slot).unwrap(), None);
+    let look = || {
+        let found = driver
+            .check_kept(&large.effect, slice::from_ref(&slot))
+            .unwrap();
+        found.into_iter().next().unwrap().unwrap()
+    };
+    assert_eq!(look(), None);
     fs::write(slot.path().as_path(), "hurt").unwrap();
-    assert!(driver.check_kept(&large.effect, &slot).unwrap().is_some());
+    assert!(look().is_some());
     let undo = large.world.plan_undo(&large.effect, OnConflict::Refuse);
     assert!(matches!(undo.outcomes[0].kind, OutcomeKind::Failed { .. }));
     assert!(undo.prepared.is_noop);

@@ -1,49 +1,83 @@
 //! Looking at what was kept, without touching it: would an undo take it?
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use backout_model::{Effect, Slot};
+use backout_model::{Effect, Slot, TargetPath};
 
 use super::obtain::obtain;
 use crate::file::error::FileError;
-use crate::file::recipe::{Change, FileRecipe, Image, Kind};
+use crate::file::recipe::{FileRecipe, Image, Kind, Numbers, Written};
 use crate::file::tools::Tools;
 
-/// Says what is wrong with a kept inode, if something is. Of a tree that was kept whole every entry is looked at: none
-/// may have changed after it was put away.
+/// What is wrong with an inode, if something is.
+type Finding = Result<Option<String>, FileError>;
+
+/// Looks at each of the inodes that an effect keeps. Of a tree that was kept whole every entry is looked at: none may
+/// have changed after it was put away.
 pub(crate) fn check_kept(
     tools: &Tools,
     effect: &Effect,
-    slot: &Slot,
-) -> Result<Option<String>, FileError> {
+    slots: &[Slot],
+) -> Result<Vec<Finding>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
-    let is_it = |image: &&Image| matches!(image, Image::Kept { slot: kept, .. } if kept == slot);
-    let Some((path, image)) = recipe.changes.iter().find_map(|change: &Change| {
-        Some((change.path(), change.images().into_iter().find(is_it)?))
-    }) else {
-        let writings = recipe.changes.iter().flat_map(Change::writings);
-        let found = writings
-            .into_iter()
-            .find(|it| it.slot.as_ref() == Some(slot));
-        let why = found.map(|written| written.lacks(tools)).transpose()?;
-        return Ok(why.flatten().map(|why| format!("cannot be used: {why}")));
+    let rewritten = recipe.rewritten();
+    let mut keepers: BTreeMap<&Slot, Keeper<'_>> = BTreeMap::new();
+    for change in &recipe.changes {
+        for image in change.images() {
+            if let Image::Kept { slot, .. } = image {
+                keepers
+                    .entry(slot)
+                    .or_insert(Keeper::Image(change.path(), image));
+            }
+        }
+        for written in change.writings() {
+            if let Some(slot) = &written.slot {
+                keepers.entry(slot).or_insert(Keeper::Written(written));
+            }
+        }
+    }
+    let look = |slot: &Slot| match keepers.get(slot) {
+        Some(Keeper::Image(path, image)) => check_image(tools, path, image, slot, &rewritten),
+        Some(Keeper::Written(written)) => Ok(written.lacks(tools)?.map(cannot_be_used)),
+        None => Ok(None),
     };
-    Ok(
-        match obtain(tools, path, image, false, &recipe.rewritten())? {
-            Err(why) => Some(format!("cannot be used: {why}")),
-            Ok(obtained) => match obtained.image {
-                Image::Kept {
-                    node: Kind::Directory,
-                    ..
-                } => changed_below(slot.path().as_path()),
-                _ => None,
-            },
-        },
-    )
+    Ok(slots.iter().map(look).collect())
+}
+
+/// The part of a recipe that speaks of a kept inode.
+enum Keeper<'a> {
+    Image(&'a TargetPath, &'a Image),
+    Written(&'a Written),
+}
+
+fn check_image(
+    tools: &Tools,
+    path: &TargetPath,
+    image: &Image,
+    slot: &Slot,
+    rewritten: &Numbers,
+) -> Finding {
+    let obtained = match obtain(tools, path, image, false, rewritten)? {
+        Err(why) => return Ok(Some(cannot_be_used(why))),
+        Ok(obtained) => obtained,
+    };
+    Ok(match obtained.image {
+        Image::Kept {
+            node: Kind::Directory,
+            ..
+        } => changed_below(slot.path().as_path()),
+        _ => None,
+    })
+}
+
+fn cannot_be_used(why: impl Display) -> String {
+    format!("cannot be used: {why}")
 }
 
 fn changed_below(top: &Path) -> Option<String> {

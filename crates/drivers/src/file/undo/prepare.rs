@@ -9,7 +9,7 @@ use backout_model::ports::{How, OnConflict, PreparedUndo};
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
 use super::outcomes_of;
-use super::select::{chosen, is_clean_tree};
+use super::select::{chosen, has_strangers, is_clean_tree};
 use crate::file::compare::Current;
 use crate::file::error::FileError;
 use crate::file::execute::{Step, tidy::tidy};
@@ -72,8 +72,15 @@ pub(crate) fn prepare_undo(
         undo.whole.retain(|root, _| !taken.contains(root));
     }
     if how.is_partial || how.only.is_some() {
-        undo.whole
-            .retain(|root, _| is_clean_tree(root, &recipe, &states, &chosen));
+        let mut clean = HashMap::new();
+        for (root, is_clean) in std::mem::take(&mut undo.whole) {
+            if is_clean_tree(&root, &recipe, &states, &chosen)
+                && !has_strangers(&root, &undo.listed)?
+            {
+                clean.insert(root, is_clean);
+            }
+        }
+        undo.whole = clean;
     }
     let mut outcomes = Vec::new();
     let judged = std::iter::zip(&recipe.changes, states).enumerate().rev();

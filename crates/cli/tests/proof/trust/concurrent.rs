@@ -1,0 +1,157 @@
+//! Several at work in one file: what others do while a command runs is never taken for the command's.
+
+use super::{Running, json, newest, state_of};
+use crate::world::{World, said};
+
+#[test]
+fn what_a_person_does_while_a_command_runs_is_not_undone_with_it() {
+    let world = World::new();
+    world.file("f", "f0\n");
+    world.file("h", "h0\n");
+    world.file("k", "k0\n");
+    world.file("m", "m0\n");
+    let first = "echo run >> f; rm h; echo run > k; chmod 600 m; mkdir made; echo mine > made/mine";
+    let running = Running::start(&world, &[], first, "true");
+    world.file("f", "f0\nrun\nperson\n");
+    world.file("h", "person\n");
+    std::fs::remove_file(world.path("k")).unwrap();
+    world.file("made/theirs", "person\n");
+    let output = running.go_on(&world);
+    assert!(output.status.success(), "{}", said(&output));
+    let after = world.tree();
+    let run = newest(&world, "run");
+    for name in ["f", "h", "k"] {
+        assert_eq!(state_of(&world, &run, name), "conflict", "{name}");
+    }
+    assert_eq!(state_of(&world, &run, "m"), "comes-back");
+    let refused = json(&world, 1, &["undo"]);
+    assert_eq!(refused["code"], "conflict", "{refused}");
+    assert!(world.tree() == after);
+    // The rest goes, and what others wrote stays.
+    let output = world.run(&["undo", "--partial"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(world.read("f"), "f0\nrun\nperson\n");
+    assert_eq!(world.read("h"), "person\n");
+    assert_eq!(world.read("made/theirs"), "person\n");
+    assert!(!world.path("made/mine").exists());
+    // By force all of it goes, and comes back by a redo.
+    world.ok(&["redo"]);
+    world.ok(&["undo", "--force"]);
+    assert_eq!(world.read("h"), "h0\n");
+    world.ok(&["redo"]);
+    let now = world.tree().without_times();
+    let after = after.without_times();
+    assert!(now == after, "{}", now.difference(&after));
+    world.check_store();
+}
+
+#[test]
+fn another_agents_write_between_two_appends_keeps_its_place() {
+    let world = World::new();
+    world.file("f", "f0\n");
+    let running = Running::start(&world, &[], "echo r1 >> f", "echo r2 >> f; echo x > y");
+    world.ok(&["--agent", "other", "write", "f", "--text", "other\n"]);
+    assert!(running.go_on(&world).status.success());
+    assert_eq!(world.read("f"), "other\nr2\n");
+    let verbs: Vec<String> = world
+        .operations()
+        .into_iter()
+        .map(|(verb, _)| verb)
+        .collect();
+    assert_eq!(verbs, ["run", "write", "run"], "the order of what happened");
+    // An agent does not take another's work along by itself.
+    let run = newest(&world, "run");
+    let refused = json(&world, 1, &["--agent", "me", "undo", &run]);
+    assert_eq!(refused["code"], "needs-word", "{refused}");
+    assert_eq!(world.read("f"), "other\nr2\n");
+    // A person does, and is told.
+    let undone = world.json(&["undo", &run]);
+    assert_eq!(undone["steps"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        (world.read("f").as_str(), world.path("y").exists()),
+        ("f0\n", false)
+    );
+    world.ok(&["redo"]);
+    assert_eq!(world.read("f"), "other\nr2\n");
+    world.check_store();
+}
+
+#[test]
+fn two_commands_at_once_in_one_file_do_not_take_each_other_back() {
+    let world = World::new();
+    world.file("f", "f0\n");
+    let running = Running::start(&world, &[], "echo a1 >> f", "echo a2 >> f");
+    world.ok(&["run", "--", "sh", "-c", "echo b1 >> f"]);
+    assert!(running.go_on(&world).status.success());
+    assert_eq!(world.read("f"), "f0\na1\nb1\na2\n");
+    let refused = json(&world, 1, &["undo"]);
+    assert_eq!(refused["code"], "conflict", "{refused}");
+    assert_eq!(world.read("f"), "f0\na1\nb1\na2\n");
+}
+
+#[test]
+fn what_a_command_has_done_by_us_belongs_to_its_task_and_goes_with_it() {
+    let program = env!("CARGO_BIN_EXE_backout");
+    let world = World::new();
+    world.file("f", "f0\n");
+    world.ok(&["task", "begin", "s"]);
+    let line = format!(
+        "echo r1 >> f; {program} write n --text inner; {program} write f --text 'inner\n'; echo r2 >> f; \
+         {program} run -- sh -c 'echo nested >> f'; echo r3 >> f"
+    );
+    world.ok(&[
+        "--task", "s", "--agent", "c", "run", "--", "sh", "-c", &line,
+    ]);
+    assert_eq!(world.read("f"), "inner\nr2\nnested\nr3\n");
+    let log = world.json(&["log"]);
+    for operation in log["operations"].as_array().unwrap() {
+        assert_eq!(operation["task"], "s", "{operation}");
+        assert_eq!(operation["agent"], "c", "{operation}");
+    }
+    world.ok(&["rollback", "s"]);
+    assert_eq!(
+        (world.read("f").as_str(), world.path("n").exists()),
+        ("f0\n", false)
+    );
+    world.ok(&["redo"]);
+    assert_eq!(world.read("f"), "inner\nr2\nnested\nr3\n");
+    assert_eq!(world.read("n"), "inner");
+    world.check_store();
+}
+
+#[test]
+fn a_copy_is_built_on_what_it_copied() {
+    let world = World::new();
+    world.ok(&["write", "g", "--text", "1"]);
+    world.ok(&["mkdir", "d"]);
+    world.ok(&["cp", "g", "d/g2"]);
+    let write = newest(&world, "write");
+    world.ok(&["undo", &write]);
+    assert!(!world.path("g").exists() && !world.path("d/g2").exists());
+    assert!(world.path("d").exists());
+}
+
+#[test]
+fn commands_that_share_no_file_are_undone_without_a_conflict() {
+    // Everything that a command does to one file: nothing of it is taken for somebody else's.
+    let lines = [
+        "echo 1 > f; echo 2 >> f; cat f > g; mv g f; chmod 600 f; touch f",
+        "exec 3> f; echo 1 >&3; mv f g; echo 2 >&3; exec 3>&-; mv g f",
+        "echo 1 > t; ln t u; echo 2 >> u; rm t; mv u f; chmod 4755 f; echo 3 >> f",
+        "mkdir a; echo 1 > a/x; mv a b; echo 2 >> b/x; mkdir b/c; mv b/x b/c/x; rm f",
+        "for i in 1 2 3 4 5 6 7 8; do (echo $i >> f) & done; wait",
+        "rm f; echo new > f; rm f; mkdir f; echo y > f/y; rm -r f; echo back > f",
+        "ln -s f l; echo 1 >> l; truncate -s 1 f; mkfifo p; rm p l",
+        "exec 3>> f; rm f; echo lost >&3; exec 3>&-; echo again > f",
+    ];
+    for line in lines {
+        let world = World::new();
+        world.file("f", "f0\n");
+        let before = world.tree();
+        world.ok(&["run", "--", "bash", "-c", line]);
+        let undone = world.run(&["undo"]);
+        assert!(undone.status.success(), "{line}: {}", said(&undone));
+        let now = world.tree();
+        assert!(now == before, "{line}: {}", now.difference(&before));
+    }
+}

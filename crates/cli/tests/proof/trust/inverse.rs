@@ -1,0 +1,239 @@
+//! Redo and undo are inverse, whatever happened in between.
+
+use super::{json, newest, outcomes, state_of};
+use crate::world::World;
+
+#[test]
+fn what_somebody_put_back_before_a_redo_is_part_of_the_next_undo() {
+    let world = World::new();
+    world.file("a", "a0\n");
+    world.file("b", "b0\n");
+    world.ok(&["run", "--", "sh", "-c", "echo a1 > a; echo b1 > b"]);
+    world.ok(&["undo"]);
+    world.file("a", "a1\n");
+    world.ok(&["redo"]);
+    let undone = world.json(&["undo"]);
+    assert_eq!(
+        (world.read("a"), world.read("b")),
+        ("a0\n".to_owned(), "b0\n".to_owned())
+    );
+    let mut said = outcomes(&world, &undone);
+    said.sort();
+    let restored = |name: &str| (name.to_owned(), "restored".to_owned());
+    assert_eq!(said, [restored("a"), restored("b")]);
+    world.check_store();
+}
+
+#[test]
+fn a_forced_redo_over_thousands_of_files_is_undone_whole() {
+    let world = World::new();
+    for number in 0..2000 {
+        world.file(&format!("d/{number:04}"), "old\n");
+    }
+    let line = "for f in d/*; do echo new > $f; done";
+    world.ok(&["run", "--", "sh", "-c", line]);
+    world.ok(&["undo"]);
+    // A redo is cut off half-way, and somebody edits three of the files.
+    let output = world
+        .command(&["redo"])
+        .env("BACKOUT_CRASH_AT", "file.swapped#700")
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    world.ok(&["recover"]);
+    for name in ["d/0001", "d/0500", "d/1999"] {
+        world.file(name, "person\n");
+    }
+    world.ok(&["redo", "--force"]);
+    assert_eq!(world.read("d/1234"), "new\n");
+    world.ok(&["undo"]);
+    for number in 0..2000 {
+        let name = format!("d/{number:04}");
+        let wanted = match number {
+            1 | 500 | 1999 => "person\n",
+            _ => "old\n",
+        };
+        assert_eq!(world.read(&name), wanted, "{name}");
+    }
+    world.check_store();
+}
+
+#[test]
+fn a_redo_after_a_forced_undo_brings_back_the_persons_text_and_says_that_it_is_no_ones_undo() {
+    let world = World::new();
+    world.file("k", "k0\n");
+    world.ok(&["write", "k", "--text", "k1\n"]);
+    world.file("k", "person\n");
+    let write = newest(&world, "write");
+    world.ok(&["undo", "--force"]);
+    assert_eq!(world.read("k"), "k0\n");
+    world.ok(&["redo"]);
+    assert_eq!(world.read("k"), "person\n");
+    // It is as it was before the undo: in conflict.
+    assert_eq!(state_of(&world, &write, "k"), "conflict");
+    let refused = json(&world, 1, &["undo"]);
+    assert_eq!(refused["code"], "conflict", "{refused}");
+    assert_eq!(world.read("k"), "person\n");
+}
+
+#[test]
+fn a_redo_that_takes_later_work_back_says_which_way_each_step_goes() {
+    let world = World::new();
+    world.file("m", "m0\n");
+    world.ok(&["write", "m", "--text", "m1\n"]);
+    let first = newest(&world, "write");
+    world.ok(&["undo"]);
+    world.ok(&["write", "m", "--text", "m2\n"]);
+    let second = newest(&world, "write");
+    let plan = world.json(&["redo", &first, "-n"]);
+    let ways = |plan: &serde_json::Value| {
+        let steps = plan["steps"].as_array().unwrap().iter();
+        let way = |step: &serde_json::Value| {
+            let id = step["id"].as_str().unwrap()[..8].to_owned();
+            (id, step["way"].as_str().unwrap().to_owned())
+        };
+        steps.map(way).collect::<Vec<_>>()
+    };
+    let expected = [
+        (second.clone(), "undo".to_owned()),
+        (first.clone(), "redo".to_owned()),
+    ];
+    assert_eq!(ways(&plan), expected);
+    let done = world.json(&["redo", &first]);
+    assert_eq!(ways(&done), expected);
+    assert_eq!(world.read("m"), "m1\n");
+    let verbs: Vec<String> = world
+        .operations()
+        .into_iter()
+        .map(|(verb, _)| verb)
+        .collect();
+    assert_eq!(verbs[..2], ["redo", "undo"]);
+    // All of it is one act.
+    let act = done["act"].as_str().unwrap();
+    world.ok(&["undo", act]);
+    assert_eq!(world.read("m"), "m2\n");
+    world.check_store();
+}
+
+#[test]
+fn an_undo_after_a_redo_of_several_takes_all_of_them_and_the_task_is_what_it_was() {
+    let world = World::new();
+    let task_is = |status: &str| {
+        let tasks = world.json(&["task", "list"]);
+        assert_eq!(tasks["tasks"][0]["status"], status);
+    };
+    world.ok(&["task", "begin", "t"]);
+    world.ok(&["--task", "t", "write", "a", "--text", "1"]);
+    world.ok(&["--task", "t", "write", "b", "--text", "2"]);
+    world.ok(&["rollback", "t"]);
+    task_is("rolled-back");
+    world.ok(&["redo"]);
+    assert_eq!(
+        (world.read("a"), world.read("b")),
+        ("1".to_owned(), "2".to_owned())
+    );
+    task_is("open");
+    world.ok(&["undo"]);
+    assert!(!world.path("a").exists() && !world.path("b").exists());
+    task_is("rolled-back");
+    world.check_store();
+}
+
+#[test]
+fn what_was_appended_undone_redone_and_appended_again_goes_back_without_a_conflict() {
+    let world = World::new();
+    let lines: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+    let content = lines.join("\n");
+    world.file("f", &content);
+    world.ok(&["run", "--", "sh", "-c", "echo 1 >> f"]);
+    world.ok(&["undo"]);
+    world.ok(&["redo"]);
+    world.ok(&["run", "--", "sh", "-c", "echo 2 >> f"]);
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), format!("{content}1\n"));
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), content);
+    world.check_store();
+}
+
+#[test]
+fn the_hints_act_on_what_they_were_printed_for() {
+    let world = World::new();
+    world.ok(&["write", "a", "--text", "1"]);
+    world.ok(&["--agent", "alice", "write", "b", "--text", "2"]);
+    let hint = |arguments: &[&str]| {
+        let output = world.run(arguments);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("hint:"))
+            .unwrap()
+            .to_owned();
+        let command = line.split('`').nth(1).unwrap();
+        let words = command.split(' ').skip(1).map(str::to_owned);
+        words.collect::<Vec<_>>()
+    };
+    let follow = |words: &[String]| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        world.ok(&words)
+    };
+    let planned = hint(&["--agent", "alice", "undo", "-n"]);
+    // Somebody else writes between the plan and the act.
+    world.ok(&["write", "c", "--text", "3"]);
+    follow(&planned);
+    assert!(!world.path("b").exists() && world.path("a").exists() && world.path("c").exists());
+    let undo = hint(&["redo", &planned[1]]);
+    world.ok(&["write", "d", "--text", "4"]);
+    follow(&undo);
+    assert!(!world.path("b").exists() && world.path("c").exists() && world.path("d").exists());
+}
+
+#[test]
+fn taking_back_a_redo_by_the_name_that_the_hint_gives_is_an_undo_like_any_other() {
+    let world = World::new();
+    world.ok(&["write", "b", "--text", "W"]);
+    world.ok(&["undo"]);
+    for _ in 0..3 {
+        world.ok(&["redo"]);
+        let redo = newest(&world, "redo");
+        assert_eq!(world.read("b"), "W");
+        world.ok(&["undo", &redo]);
+        assert!(!world.path("b").exists());
+    }
+    world.ok(&["redo"]);
+    world.ok(&["undo"]);
+    assert!(!world.path("b").exists());
+    world.check_store();
+}
+
+#[test]
+fn a_redo_that_has_to_take_something_back_and_its_undo_swap_the_two_for_ever() {
+    let world = World::new();
+    world.file("s", "copied");
+    world.ok(&["cp", "s", "b"]);
+    world.ok(&["undo"]);
+    world.ok(&["write", "b", "--text", "written"]);
+    let status = |verb: &str| {
+        let operations = world.operations().into_iter();
+        let mut of = operations.filter(|(word, _)| word == verb);
+        of.next().unwrap().1
+    };
+    for _ in 0..3 {
+        world.ok(&["redo"]);
+        assert_eq!(world.read("b"), "copied");
+        assert_eq!(
+            (status("copy"), status("write")),
+            ("committed".to_owned(), "undone".to_owned())
+        );
+        world.ok(&["undo"]);
+        assert_eq!(world.read("b"), "written");
+        assert_eq!(
+            (status("copy"), status("write")),
+            ("undone".to_owned(), "committed".to_owned())
+        );
+    }
+    // What the undo brought again is an operation like any other.
+    world.ok(&["undo"]);
+    assert!(!world.path("b").exists());
+    world.check_store();
+}

@@ -1,0 +1,199 @@
+//! A part of an operation, by path; the rest stays undoable.
+
+use super::{json, newest, outcomes};
+use crate::world::{World, said};
+
+/// A command that changed five files of two directories, and a history file that drifted since.
+fn afternoon() -> World {
+    let world = World::new();
+    for name in ["src/a", "src/b", "doc/a", ".history", "gone/x"] {
+        world.file(name, "old\n");
+    }
+    let line =
+        "for f in src/a src/b doc/a .history; do echo new > $f; done; rm -r gone; echo n > src/n";
+    world.ok(&["run", "--", "sh", "-c", line]);
+    world.file(".history", "new\ntyped since\n");
+    world
+}
+
+#[test]
+fn a_drifted_file_does_not_hold_the_rest_hostage() {
+    let world = afternoon();
+    let refused = json(&world, 1, &["undo"]);
+    assert_eq!(refused["code"], "conflict");
+    world.ok(&["undo", "--exclude", ".history"]);
+    assert_eq!(world.read("src/a"), "old\n");
+    assert_eq!(world.read("gone/x"), "old\n");
+    assert!(!world.path("src/n").exists());
+    assert_eq!(world.read(".history"), "new\ntyped since\n");
+    // The rest is still there to be undone.
+    let run = newest(&world, "run");
+    assert_eq!(json(&world, 1, &["undo", &run])["code"], "conflict");
+    world.ok(&["undo", &run, "--force"]);
+    assert_eq!(world.read(".history"), "old\n");
+    assert_eq!(json(&world, 1, &["undo", &run])["code"], "already-undone");
+    world.check_store();
+}
+
+#[test]
+fn only_what_matches_is_undone_and_redone() {
+    let world = afternoon();
+    let run = newest(&world, "run");
+    let undone = world.json(&["undo", &run, "--only", "src/**"]);
+    let mut names: Vec<String> = outcomes(&world, &undone)
+        .into_iter()
+        .map(|it| it.0)
+        .collect();
+    names.sort();
+    assert_eq!(names, ["src/a", "src/b", "src/n"]);
+    assert_eq!(
+        (world.read("src/a"), world.read("doc/a")),
+        ("old\n".to_owned(), "new\n".to_owned())
+    );
+    world.ok(&["redo", &run, "--only", "src/b"]);
+    assert_eq!(
+        (world.read("src/a"), world.read("src/b")),
+        ("old\n".to_owned(), "new\n".to_owned())
+    );
+    world.ok(&["undo", &run, "--exclude", ".history"]);
+    assert_eq!(
+        (world.read("src/b"), world.read("doc/a")),
+        ("old\n".to_owned(), "old\n".to_owned())
+    );
+    world.check_store();
+}
+
+#[test]
+fn a_path_is_taken_back_to_before_its_newest_operation_or_to_a_moment() {
+    let world = World::new();
+    world.file("f", "0\n");
+    world.ok(&["write", "f", "--text", "1\n"]);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    world.ok(&["write", "f", "--text", "2\n"]);
+    world.ok(&["write", "other", "--text", "x\n"]);
+    world.ok(&["write", "f", "--text", "3\n"]);
+    world.ok(&["undo", "f"]);
+    assert_eq!(world.read("f"), "2\n");
+    world.ok(&["undo", "f"]);
+    assert_eq!(world.read("f"), "1\n");
+    world.ok(&["redo"]);
+    world.ok(&["redo", &newest_undone(&world)]);
+    assert_eq!(world.read("f"), "3\n");
+    world.ok(&["undo", "f", "--at", "1s ago"]);
+    assert_eq!(world.read("f"), "1\n");
+    assert_eq!(world.read("other"), "x\n");
+    let told = world.fails(1, &["undo", "nothing-here"]);
+    assert!(told.contains("backout log"), "{told}");
+    world.check_store();
+}
+
+/// The newest write that is undone.
+fn newest_undone(world: &World) -> String {
+    let log = world.json(&["log", "-n", "100"]);
+    let operations = log["operations"].as_array().unwrap();
+    let is_it = |op: &&serde_json::Value| op["verb"] == "write" && op["status"] == "undone";
+    let found = operations.iter().find(is_it).unwrap();
+    found["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_path_is_restored_from_an_operation_whatever_came_after_it() {
+    let world = World::new();
+    world.file("d/a", "a0\n");
+    world.file("d/b", "b0\n");
+    world.ok(&["rm", "-r", "d"]);
+    let removal = newest(&world, "remove");
+    world.ok(&["restore", "d/a", "--from", &removal]);
+    assert_eq!(
+        (world.read("d/a").as_str(), world.path("d/b").exists()),
+        ("a0\n", false)
+    );
+    world.file("d/a", "person\n");
+    world.ok(&["restore", "d/a", "--from", &removal]);
+    assert_eq!(world.read("d/a"), "a0\n");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("d/a"), "person\n");
+    world.ok(&["restore", "d", "--from", &removal]);
+    assert_eq!(
+        (world.read("d/a"), world.read("d/b")),
+        ("a0\n".to_owned(), "b0\n".to_owned())
+    );
+    let told = world.fails(1, &["restore", "elsewhere", "--from", &removal]);
+    assert!(told.contains("did not touch it"), "{told}");
+    world.check_store();
+}
+
+#[test]
+fn what_is_left_out_of_a_trial_stays_in_it() {
+    let world = World::new();
+    world.file("src/a", "a\n");
+    world.file("src/b", "b\n");
+    let tried = world.run(&["try", "--", "sh", "-c", "echo A > src/a; echo B > src/b"]);
+    if said(&tried).contains("cannot") {
+        return;
+    }
+    let trials = world.json(&["try", "--list"]);
+    let id = trials["trials"][0]["id"].as_str().unwrap().to_owned();
+    let told = said(&world.run(&["try", "--apply", &id, "--exclude", "src/a"]));
+    assert!(told.contains("1 change left out"), "{told}");
+    assert_eq!(
+        (world.read("src/a"), world.read("src/b")),
+        ("a\n".to_owned(), "B\n".to_owned())
+    );
+    let trials = world.json(&["try", "--list"]);
+    let changes = trials["trials"][0]["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 1, "{trials}");
+    world.ok(&["try", "--apply", &id]);
+    assert_eq!(world.read("src/a"), "A\n");
+    assert_eq!(
+        world.json(&["try", "--list"])["trials"],
+        serde_json::json!([])
+    );
+    world.ok(&["undo"]);
+    world.ok(&["undo"]);
+    assert_eq!(
+        (world.read("src/a"), world.read("src/b")),
+        ("a\n".to_owned(), "b\n".to_owned())
+    );
+}
+
+#[test]
+fn a_lone_write_needs_no_word_for_its_dependents_and_a_committed_task_does() {
+    let world = World::new();
+    world.ok(&["write", "a", "--text", "1"]);
+    let first = newest(&world, "write");
+    world.ok(&["write", "a", "--text", "2"]);
+    world.ok(&["undo", &first]);
+    assert!(!world.path("a").exists());
+    world.ok(&["redo"]);
+    world.ok(&["task", "begin", "t"]);
+    world.ok(&["--task", "t", "write", "a", "--text", "3"]);
+    world.ok(&["commit", "t"]);
+    assert_eq!(json(&world, 1, &["undo", &first])["code"], "needs-word");
+    assert_eq!(world.read("a"), "3");
+    world.ok(&["undo", &first, "--committed"]);
+    assert!(!world.path("a").exists());
+}
+
+#[test]
+fn an_undo_without_a_name_stays_below_this_directory_and_with_this_agent() {
+    let world = World::new();
+    std::fs::create_dir(world.path("here")).unwrap();
+    let below = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        let output = command.current_dir(world.path("here")).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    below(&["--agent", "a", "write", "mine", "--text", "1"]);
+    below(&["--agent", "b", "write", "theirs", "--text", "2"]);
+    world.ok(&["--agent", "a", "write", "outside", "--text", "3"]);
+    // A command that changed nothing is in the log, and not in the way of an undo.
+    below(&["--agent", "a", "run", "--", "true"]);
+    let told = below(&["--agent", "a", "undo"]);
+    assert!(told.contains("the newest of a below ."), "{told}");
+    assert!(!world.path("here/mine").exists());
+    assert!(world.path("here/theirs").exists() && world.path("outside").exists());
+    below(&["--agent", "a", "undo", "--everywhere"]);
+    assert!(!world.path("outside").exists());
+}

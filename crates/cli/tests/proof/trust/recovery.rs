@@ -1,0 +1,232 @@
+//! Recovery is an operation: guarded, journalled, said, and undoable. A dead run keeps its work.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{Running, json, newest};
+use crate::commands::wait_for;
+use crate::world::{World, said};
+
+/// Kills a process and waits until it is dead: the signal alone only asks for it.
+fn end(pid: i32) {
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    wait_for(|| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |stat| stat.contains(") Z "))
+    });
+}
+
+/// A run that wrote `f` and made `g`, and whose watcher is dead.
+fn dead_run(world: &World, options: &[&str], and_front: bool) -> String {
+    world.file("f", "before\n");
+    let running = Running::start(world, options, "echo run > f; echo made > g", "true");
+    // The log says every second that the command is watched.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    let (watcher, front) = (running.watcher(), running.front());
+    if and_front {
+        end(front);
+    }
+    end(watcher);
+    let output = running.go_on(world);
+    assert!(!output.status.success());
+    said(&output)
+}
+
+#[test]
+fn what_a_dead_run_did_and_what_a_person_did_after_it_survive_the_next_command() {
+    for and_front in [false, true] {
+        let world = World::new();
+        let told = dead_run(&world, &[], and_front);
+        world.file("f", "run\nperson\n");
+        world.file("g", "made\nperson\n");
+        let next = said(&world.run(&["write", "other", "--text", "x"]));
+        assert_eq!(world.read("f"), "run\nperson\n");
+        assert_eq!(world.read("g"), "made\nperson\n");
+        // Whoever recovers says so: the front at once, or else the next command.
+        let who = if and_front { &next } else { &told };
+        assert!(who.contains("recovered"), "{who}");
+        assert!(who.contains("recover --keep"), "{who}");
+        let run = newest(&world, "run");
+        // Nobody loses anything by an undo either.
+        let refused = json(&world, 1, &["undo", &run]);
+        assert_eq!(refused["code"], "conflict", "{refused}");
+        assert_eq!(world.read("f"), "run\nperson\n");
+        world.ok(&["undo", &run, "--force"]);
+        assert_eq!(
+            (world.read("f").as_str(), world.path("g").exists()),
+            ("before\n", false)
+        );
+        world.ok(&["redo", &run]);
+        assert_eq!(world.read("f"), "run\nperson\n");
+        assert_eq!(world.read("g"), "made\nperson\n");
+        world.check_store();
+    }
+}
+
+#[test]
+fn the_work_of_a_dead_run_stays_until_somebody_decides() {
+    for (decision, f) in [("--keep", "run\n"), ("--rollback", "before\n")] {
+        let world = World::new();
+        dead_run(&world, &[], false);
+        world.ok(&["write", "other", "--text", "x"]);
+        assert_eq!(
+            (world.read("f"), world.read("g")),
+            ("run\n".to_owned(), "made\n".to_owned())
+        );
+        let run = newest(&world, "run");
+        let status = said(&world.run(&["status"]));
+        assert!(
+            status.contains(&format!("backout recover --keep {run}")),
+            "{status}"
+        );
+        assert!(
+            status.contains(&format!("backout recover --rollback {run}")),
+            "{status}"
+        );
+        world.ok(&["recover", decision, &run]);
+        assert_eq!(world.read("f"), f);
+        let status = world.json(&["status"]);
+        assert_eq!(status["stuck"], serde_json::json!([]));
+        // Either can be taken back.
+        let back = if decision == "--keep" { "undo" } else { "redo" };
+        world.ok(&[back, &run]);
+        assert_ne!(world.read("f"), f);
+        world.check_store();
+    }
+}
+
+#[test]
+fn a_dead_run_that_was_to_be_rolled_back_is_but_not_over_a_persons_text() {
+    let world = World::new();
+    dead_run(&world, &["--on-failure", "rollback"], false);
+    assert_eq!(
+        (world.read("f").as_str(), world.path("g").exists()),
+        ("before\n", false)
+    );
+    let world = World::new();
+    dead_run(&world, &["--on-failure", "rollback"], true);
+    world.file("f", "person\n");
+    let told = said(&world.run(&["recover"]));
+    assert_eq!(world.read("f"), "person\n");
+    assert!(told.contains("interrupted"), "{told}");
+    world.check_store();
+}
+
+#[test]
+fn a_rollback_by_hand_that_cannot_be_says_so_and_names_the_way() {
+    let world = World::new();
+    dead_run(&world, &[], false);
+    world.file("f", "person\n");
+    let run = newest(&world, "run");
+    let output = world.run(&["recover", "--rollback", &run]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = said(&output);
+    assert!(
+        told.contains(&format!("recover --rollback {run} --force")),
+        "{told}"
+    );
+    assert_eq!(world.read("f"), "person\n");
+    world.ok(&["recover", "--rollback", &run, "--force"]);
+    assert_eq!(world.read("f"), "before\n");
+    world.ok(&["redo", &run]);
+    assert_eq!(world.read("f"), "person\n");
+}
+
+/// Cuts a command off at a named point.
+fn cut_off(world: &World, point: &str, arguments: &[&str]) {
+    let output = world
+        .command(arguments)
+        .env("BACKOUT_CRASH_AT", point)
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{point}: {}", said(&output));
+}
+
+#[test]
+fn a_half_done_write_is_taken_back_by_an_operation_that_can_itself_be_taken_back() {
+    let world = World::new();
+    world.file("a", "old\n");
+    cut_off(
+        &world,
+        "engine.before-commit",
+        &["write", "a", "--text", "new\n"],
+    );
+    let recovered = world.json(&["recover"]);
+    assert_eq!(
+        recovered["operations"][0]["as"], "taken-back",
+        "{recovered}"
+    );
+    assert_eq!(world.read("a"), "old\n");
+    let by = recovered["operations"][0]["by"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(world.json(&["show", &by])["operation"]["verb"], "recover");
+    let write = newest(&world, "write");
+    world.ok(&["redo", &write]);
+    assert_eq!(world.read("a"), "new\n");
+    world.ok(&["undo", &write]);
+    assert_eq!(world.read("a"), "old\n");
+    world.check_store();
+}
+
+#[test]
+fn an_interrupted_undo_is_taken_back_and_not_finished_behind_anybodys_back() {
+    let world = World::new();
+    for number in 0..20 {
+        world.file(&format!("d/{number}"), "x\n");
+    }
+    world.ok(&["run", "--", "rm", "-r", "d"]);
+    let gone = world.tree();
+    cut_off(&world, "file.made#9", &["undo"]);
+    let output = world.run(&["write", "other", "--text", "1"]);
+    assert!(said(&output).contains("recovered"), "{}", said(&output));
+    world.ok(&["undo"]);
+    let (now, gone) = (
+        world.tree().without_directory_times(),
+        gone.without_directory_times(),
+    );
+    assert!(now == gone, "{}", now.difference(&gone));
+    world.ok(&["undo"]);
+    assert_eq!(world.read("d/19"), "x\n");
+    world.check_store();
+}
+
+#[test]
+fn a_doubt_has_a_way_out() {
+    for decision in ["keep", "rollback"] {
+        let world = World::new();
+        world.file("a", "old\n");
+        world.file("b", "old\n");
+        cut_off(&world, "file.applied", &["rm", "a", "b"]);
+        // Somebody else writes where the write was cut off.
+        world.file("a", "person\n");
+        let told = said(&world.run(&["write", "other", "--text", "1"]));
+        assert_eq!(world.read("a"), "person\n");
+        assert!(told.contains("nothing was touched"), "{told}");
+        let remove = newest(&world, "batch");
+        let advice = format!("backout recover --{decision} {remove}");
+        assert!(told.contains(&advice), "{told}");
+        // What is advised works, and ends the doubt.
+        let mut words = vec![
+            "recover".to_owned(),
+            format!("--{decision}"),
+            remove.clone(),
+        ];
+        if decision == "rollback" {
+            words.push("--force".to_owned());
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        world.ok(&words);
+        assert_eq!(world.json(&["status"])["stuck"], serde_json::json!([]));
+        if decision == "rollback" {
+            assert_eq!(
+                (world.read("a"), world.read("b")),
+                ("old\n".to_owned(), "old\n".to_owned())
+            );
+            world.ok(&["redo", &remove]);
+            assert_eq!(world.read("a"), "person\n");
+        }
+        world.check_store();
+    }
+}

@@ -1,0 +1,195 @@
+//! What is printed is what a second look finds.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::{json, newest, outcomes, state_of};
+use crate::world::{World, said};
+
+#[test]
+fn a_file_above_the_limit_that_nobody_kept_is_not_called_undone() {
+    let world = World::new();
+    let large = "x".repeat(200_000);
+    world.file("big", &large);
+    let line = "echo more >> big; echo y > small";
+    world.ok(&[
+        "run",
+        "--limit",
+        "1000",
+        "--over-limit",
+        "mark",
+        "--",
+        "sh",
+        "-c",
+        line,
+    ]);
+    let run = newest(&world, "run");
+    assert_eq!(state_of(&world, &run, "big"), "cannot-come-back");
+    let plan = world.json(&["undo", "-n"]);
+    assert_eq!(plan["is_executable"], false, "{plan}");
+    let refused = json(&world, 1, &["undo"]);
+    assert!(refused["why"].to_string().contains("big"), "{refused}");
+    assert!(world.path("small").exists());
+    let output = world.run(&["--json", "undo", "--partial"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut said = outcomes(&world, &report);
+    said.sort();
+    let expected = [("big", "failed"), ("small", "restored")];
+    assert_eq!(
+        said,
+        expected.map(|(name, it)| (name.to_owned(), it.to_owned()))
+    );
+    assert!(!world.path("small").exists());
+    assert_eq!(world.read("big"), format!("{large}more\n"));
+    let operation = &world.json(&["show", &run])["operation"];
+    assert_eq!(
+        operation["status"], "committed",
+        "it is not undone: {operation}"
+    );
+}
+
+#[test]
+fn an_undo_that_fails_restores_nothing_and_says_nothing_else() {
+    if rustix::process::geteuid().is_root() {
+        return as_user();
+    }
+    cannot_write(&World::new());
+}
+
+fn as_user() {
+    let world = World::new().of_user(1000);
+    cannot_write(&world);
+}
+
+/// The directory became read-only after the write.
+fn cannot_write(world: &World) {
+    fs::create_dir(world.path("d")).unwrap();
+    std::os::unix::fs::chown(world.path("d"), Some(1000), Some(1000)).unwrap();
+    world.ok(&["write", "d/f", "--text", "new\n"]);
+    fs::set_permissions(world.path("d"), fs::Permissions::from_mode(0o555)).unwrap();
+    let output = world.run(&["--json", "undo"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!text.contains("restored"), "{text}");
+    assert_eq!(world.read("d/f"), "new\n");
+    let told = world.fails(1, &["undo"]);
+    assert!(!told.contains(".backout-"), "no temporary names: {told}");
+    fs::set_permissions(world.path("d"), fs::Permissions::from_mode(0o755)).unwrap();
+    world.ok(&["undo"]);
+    assert!(!world.path("d/f").exists());
+    world.check_store();
+}
+
+#[test]
+fn an_undo_needs_no_room_that_it_holds_already() {
+    let world = World::in_memory();
+    for number in 1..=3 {
+        world.file(&format!("g{number}"), &"x".repeat(3_000_000));
+    }
+    world.ok(&["--cap", "2MB", "run", "--", "rm", "g1", "g2", "g3"]);
+    world.ok(&["--cap", "2MB", "undo"]);
+    assert_eq!(world.read("g3").len(), 3_000_000);
+    // What it gave back counts.
+    world.ok(&["--cap", "2MB", "write", "x", "--text", "1"]);
+    world.check_store();
+}
+
+#[test]
+fn a_clock_that_went_back_does_not_make_the_newest_images_old() {
+    let world = World::new();
+    // `faketime` is not needed: the tests may set the clock of the program.
+    let seed = world.scratch("seed");
+    fs::create_dir(&seed).unwrap();
+    let at = |millis: i64, arguments: &[&str]| {
+        fs::write(seed.join("now"), millis.to_string()).unwrap();
+        let mut command = world.command(arguments);
+        let output = command.env("BACKOUT_TEST_SEED", &seed).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+    };
+    let now = 1_800_000_000_000;
+    let day = 86_400_000;
+    world.file("f", "old\n");
+    at(now, &["write", "other", "--text", "1"]);
+    // The clock goes back by a year, and then somebody writes.
+    at(now - 365 * day, &["write", "f", "--text", "new\n"]);
+    at(now, &["gc"]);
+    at(now, &["undo", "f"]);
+    assert_eq!(world.read("f"), "old\n");
+}
+
+#[test]
+fn a_store_of_the_format_before_is_brought_over_and_all_of_it_can_be_undone() {
+    let world = World::new();
+    let archive = include_bytes!("../fixtures/format-1.tar.gz");
+    fs::write(world.scratch("old.tar.gz"), archive).unwrap();
+    let home = std::path::Path::new("/tmp/backout-format-1");
+    if home.exists() {
+        fs::remove_dir_all(home).unwrap();
+    }
+    let unpacked = std::process::Command::new("tar")
+        .args(["-xzpf"])
+        .arg(world.scratch("old.tar.gz"))
+        .args(["-C", "/tmp"])
+        .status()
+        .unwrap();
+    assert!(unpacked.success());
+    let run = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        command
+            .current_dir(home.join("work"))
+            .env("BACKOUT_STATE_DIR", home.join("state"));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    run(&["verify"]);
+    // The journal as it was is kept.
+    assert!(home.join("state/journal.sqlite.format-1").exists());
+    let log: serde_json::Value =
+        serde_json::from_str(&run(&["--json", "log", "-n", "100"])).unwrap();
+    let operations = log["operations"].as_array().unwrap();
+    let stands = operations
+        .iter()
+        .filter(|op| matches!(op["status"].as_str(), Some("committed" | "applied")))
+        .filter(|op| !matches!(op["verb"].as_str(), Some("undo" | "redo")));
+    let ids: Vec<String> = stands
+        .map(|op| op["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(!ids.is_empty());
+    // A moved file is known by its inode, and an archive gives it another.
+    let mut arguments = vec!["undo", "--committed", "--others", "--force"];
+    arguments.extend(ids.iter().map(String::as_str));
+    let is = || {
+        let names = [
+            "a",
+            "app.toml",
+            "b",
+            "c",
+            "late",
+            "made/x",
+            "new",
+            "src/main.rs",
+        ];
+        names.map(|name| fs::read_to_string(home.join("work").join(name)).ok())
+    };
+    let as_found = is();
+    run(&arguments);
+    let one = |text: &str| Some(text.to_owned());
+    let (toml, main) = (one("port = 8080\nhost = \"a\"\n"), one("fn main() {}\n"));
+    let before = [
+        one("one\n"),
+        toml,
+        one("two\n"),
+        None,
+        None,
+        None,
+        None,
+        main,
+    ];
+    assert_eq!(is(), before);
+    run(&["redo"]);
+    assert_eq!(is(), as_found);
+    run(&["verify"]);
+    fs::remove_dir_all(home).unwrap();
+}

@@ -1,0 +1,83 @@
+//! A part of what a command did, told by itself: another operation is about to write what the command has touched.
+//!
+//! So the journal has the true order: the command's part, the other operation, and what the command does after that. Only
+//! plain names can be cut. Where names were moved or share an inode, the parts hang together; then the other write is seen
+//! as somebody else's, and an undo of the command asks before it touches that.
+
+use std::collections::{BTreeSet, HashSet};
+use std::io;
+
+use backout_model::{Digest, OperationId, Target, TargetPath};
+
+use super::ledger::{Known, Ledger};
+use super::log::Note;
+use super::recorder::Recorder;
+use crate::file::recipe::Image;
+
+impl Recorder {
+    /// Names what the command has touched of some targets, with the directories that it made for them. None if that is
+    /// nothing, or hangs together with the rest.
+    pub fn part(&self, targets: &[Target]) -> Option<Vec<TargetPath>> {
+        let touches = |path: &TargetPath| {
+            let name = Target::node(path.clone());
+            targets.iter().any(|target| target.overlap(&name).is_some())
+        };
+        let known = &self.ledger.known;
+        let mut part: BTreeSet<&TargetPath> = known.keys().filter(|path| touches(path)).collect();
+        let above: HashSet<TargetPath> = part.iter().flat_map(|path| path.ancestors()).collect();
+        let made = known
+            .iter()
+            .filter(|(path, known)| **known == Known::Absent && above.contains(path));
+        part.extend(made.map(|(path, _)| path));
+        if part.is_empty() || part.iter().any(|path| self.hangs_together(path)) {
+            return None;
+        }
+        Some(part.into_iter().cloned().collect())
+    }
+
+    /// Tells whether a name cannot be told without others.
+    fn hangs_together(&self, path: &TargetPath) -> bool {
+        let ledger = &self.ledger;
+        let touches =
+            |other: &TargetPath| other == path || other.is_below(path) || path.is_below(other);
+        ledger.names.keys().any(touches)
+            || ledger
+                .aliases
+                .iter()
+                .any(|(name, of)| name == path || of == path)
+            || ledger.written.contains_key(path)
+            || ledger.shelved.contains_key(path)
+            || ledger.unkept.contains_key(path)
+            || ledger.foreign.contains(path)
+            || ledger.scanned.contains_key(path)
+    }
+
+    /// Takes a part out, to be recorded as the operation `by`.
+    pub(crate) fn cut(&mut self, by: OperationId, paths: Vec<TargetPath>) -> io::Result<Ledger> {
+        let mut part = Ledger::default();
+        let mut digests: HashSet<Digest> = HashSet::new();
+        for path in &paths {
+            self.others.forget(path);
+            if let Some(known) = self.ledger.known.get(path) {
+                if let Known::Whole(image) = known {
+                    digests.extend(Image::stored(image));
+                }
+                part.known.insert(path.clone(), known.clone());
+            }
+        }
+        let contents = self.ledger.contents.iter();
+        let needed = contents.filter(|content| digests.contains(&content.digest));
+        part.contents = needed.cloned().collect();
+        let note = Note::Cut { by, paths };
+        self.log.add(&note, &[])?;
+        self.ledger.apply(note, Vec::new());
+        Ok(part)
+    }
+
+    /// Puts a part back that could not be recorded.
+    pub fn uncut(&mut self, by: OperationId) -> io::Result<()> {
+        self.log.add(&Note::Uncut(by), &[])?;
+        self.ledger.apply(Note::Uncut(by), Vec::new());
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! The part that a running command has in names which another operation is about to write.
+
+use backout_drivers::command::Recorder;
+use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::{
+    Decision, Dependency, DependencyReason, Event, Intent, OperationId, Status, Strategy, Target,
+    TargetPath, Verb,
+};
+use backout_storage::{is_alive, this_process};
+
+use super::desk;
+use crate::{Engine, EngineError};
+
+impl Engine {
+    /// Tells every running command what is about to be written, so that its part in that is recorded first.
+    pub(crate) fn tell_running(&self, targets: &[Target]) -> Result<(), EngineError> {
+        for operation in self.store.armed()? {
+            let is_other = operation.owner.pid != std::process::id();
+            if operation.verb == Verb::Run && is_other && is_alive(&operation.owner) {
+                // Nobody there: then its watcher sees the write as somebody else's.
+                let _told = desk::tell(&self.store.capture_desk(operation.id), targets);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records what a running command has done so far to what another operation is about to write.
+    pub(super) fn record_part(
+        &self,
+        (command, summary): (OperationId, &str),
+        recorder: &mut Recorder,
+        targets: &[Target],
+    ) {
+        let Some(paths) = recorder.part(targets) else {
+            return;
+        };
+        let id = self.next_id();
+        if self
+            .try_record_part(id, (command, summary), recorder, paths)
+            .is_err()
+        {
+            // Then it stays part of the command, and the other write is seen as somebody else's.
+            let _whole_again = recorder.uncut(id);
+        }
+    }
+
+    fn try_record_part(
+        &self,
+        id: OperationId,
+        (command, summary): (OperationId, &str),
+        recorder: &mut Recorder,
+        paths: Vec<TargetPath>,
+    ) -> Result<(), EngineError> {
+        let settled = self.files.settle_part(id, recorder, paths)?;
+        if settled.is_nothing {
+            return Ok(());
+        }
+        let context = &self.settings.context;
+        let mut depends_on = self.store.dependencies(&settled.targets)?;
+        depends_on.push(Dependency {
+            on: command,
+            reason: DependencyReason::Within,
+        });
+        let intent = Intent {
+            id,
+            verb: Verb::Run,
+            summary: format!("part of {summary}"),
+            agent: context.agent.clone(),
+            task: context.task.clone(),
+            owner: this_process(),
+            decision: Decision {
+                strategy: Strategy::Snapshot,
+                fallback: None,
+                reason: "what a name is, is kept before the command first touches it".to_owned(),
+            },
+            targets: settled.targets,
+            depends_on,
+            undoes: None,
+            with: None,
+            group: None,
+            asked: None,
+            notes: Vec::new(),
+            command: None,
+            recipe: settled.recipe,
+        };
+        let completion = settled.completion;
+        let mut events = vec![
+            Event::Intent(Box::new(intent)),
+            Event::Applied { id, completion },
+        ];
+        if self.status_when_done() == Status::Committed {
+            events.push(Event::Commit { id });
+        }
+        let contents = settled.contents;
+        self.store
+            .append(&Entry { events, contents }, Durability::Power)?;
+        Ok(())
+    }
+}
