@@ -18,6 +18,7 @@ mod rebuild;
 mod refs;
 mod replay;
 mod rows;
+mod standing;
 mod summary;
 mod verify;
 
