@@ -41,17 +41,6 @@ impl Engine {
             return Ok(events);
         };
         match operation.verb {
-            // A redo was named by itself: what it had brought back is gone again.
-            Verb::Redo => {
-                if let Some(first) = about.undoes
-                    && let Some(first) = self.store.operation(first)?
-                {
-                    let mapped = mapped(&first, outcomes);
-                    let covered = mapped.iter().filter(|it| it.kind.is_settled()).count();
-                    let is_partial = covered < first.in_effect().count();
-                    events.push(undone(first.id, mapped, is_partial));
-                }
-            }
             // What a recovery or an undo had taken back is in effect again.
             Verb::Undo | Verb::Recover if !about.verb.is_reversal() => {
                 let targets = self.back_again(operation, &about, by, outcomes)?;
@@ -183,14 +172,6 @@ pub(super) fn correct(outcomes: &mut [TargetOutcome], found: &[TargetOutcome]) {
             outcome.kind = other.kind.clone();
         }
     }
-}
-
-/// Says outcomes in the targets of another operation.
-fn mapped(operation: &Operation, outcomes: &[TargetOutcome]) -> Vec<TargetOutcome> {
-    mapped_to(
-        operation.in_effect().map(|standing| &standing.target),
-        outcomes,
-    )
 }
 
 fn mapped_to<'t>(

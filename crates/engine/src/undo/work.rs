@@ -8,7 +8,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use backout_drivers::file::Examined;
 use backout_model::ports::{How, OnConflict};
 use backout_model::{
-    Chosen, Effect, Operation, OutcomeKind, Reach, Target, TargetOutcome, TargetPath, UndoStep,
+    Chosen, Effect, Operation, OperationId, OutcomeKind, Reach, Standing, Target, TargetOutcome,
+    TargetPath, UndoStep,
 };
 
 use crate::recover::is_unfinished;
@@ -34,8 +35,9 @@ impl Work<'_> {
         }
     }
 
-    /// Says of each of the operation's targets what became of it. What the recipe does not speak of was found as it had
-    /// to be.
+    /// Says of each of the operation's targets what became of it. What is meant and the recipe does not speak of was found
+    /// as it had to be. What is not meant may have been needed all the same, like the directory of a file that comes back;
+    /// that says nothing of what else was in it.
     pub(crate) fn spread(&self, outcomes: &[TargetOutcome]) -> Vec<TargetOutcome> {
         let told = Told::new(
             outcomes
@@ -45,12 +47,12 @@ impl Work<'_> {
         let meant: HashSet<&TargetPath> = self.step.targets.iter().map(Target::path).collect();
         let targets = self.operation.in_effect().map(|standing| &standing.target);
         let each = targets.filter_map(|target| {
-            let kind = match told.of(target) {
-                Some(kind) => kind.clone(),
-                None if meant.contains(target.path()) => OutcomeKind::AlreadyGone,
-                None => return None,
+            let kind = if meant.contains(target.path()) {
+                told.of(target).unwrap_or(&OutcomeKind::AlreadyGone)
+            } else {
+                told.exactly(target)?
             };
-            Some(TargetOutcome::new(target.clone(), kind))
+            Some(TargetOutcome::new(target.clone(), kind.clone()))
         });
         each.collect()
     }
@@ -87,7 +89,7 @@ impl Engine {
         for with in [step.with, step.id] {
             let effect = self.store.effect(with)?;
             let held = self.files.targets_of(&effect)?;
-            match part_of(&held, operation, &step.targets) {
+            match part_of(&held, (operation, with), &step.targets) {
                 Ok(only) => {
                     let step = UndoStep {
                         with,
@@ -134,7 +136,7 @@ impl Engine {
 /// a tree that holds others, too.
 fn part_of(
     held: &[Target],
-    operation: &Operation,
+    (operation, with): (&Operation, OperationId),
     meant: &[Target],
 ) -> Result<Option<BTreeSet<TargetPath>>, TargetPath> {
     let holders = Told::new(held.iter().map(|target| (target, target)));
@@ -145,7 +147,10 @@ fn part_of(
             only.insert(holder.path().clone());
         }
     }
-    let others = operation.in_effect().map(|standing| &standing.target);
+    // What another recipe takes back may lie in the same tree.
+    let is_held = |standing: &&Standing| standing.held_by.unwrap_or(operation.id) == with;
+    let others = operation.in_effect().filter(is_held);
+    let others = others.map(|standing| &standing.target);
     for other in others.filter(|other| !is_meant.contains(other.path())) {
         let holder = holders.of(other).map(Target::path);
         if let Some(holder) = holder.filter(|holder| only.contains(*holder)) {
@@ -177,9 +182,13 @@ impl<'t, T> Told<'t, T> {
         Self { exact, trees }
     }
 
+    pub(super) fn exactly(&self, target: &Target) -> Option<&'t T> {
+        self.exact.get(target.path()).copied()
+    }
+
     pub(super) fn of(&self, target: &Target) -> Option<&'t T> {
         let path = target.path();
         let above = || path.ancestors().find_map(|above| self.trees.get(&above));
-        self.exact.get(path).or_else(above).copied()
+        self.exactly(target).or_else(|| above().copied())
     }
 }

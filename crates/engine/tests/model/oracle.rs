@@ -266,11 +266,21 @@ impl Oracle {
         let ops = || taken.iter().map(|(index, _)| &self.ops[*index]);
         let inodes: BTreeSet<Inode> = ops().flat_map(|op| self.inodes(op)).collect();
         let is_other = |name: &Rel| !ops().any(|op| op.changed.contains_key(name));
-        let stays = self.ops.iter().filter(|op| op.is_in_effect);
-        let mut changed = stays.flat_map(|op| &op.changed);
-        changed.any(|(name, (before, after))| {
-            let mut sides = [before, after].into_iter().flatten();
-            is_other(name) && sides.any(|seen| inodes.contains(&self.token(seen.inode)))
+        let first = taken.iter().map(|(index, _)| *index).min();
+        // Later work that stays may have changed it by the same name and by another.
+        let is_later =
+            |index: usize| Some(index) > first && !taken.iter().any(|(other, _)| *other == index);
+        let mut stays = self
+            .ops
+            .iter()
+            .enumerate()
+            .filter(|(_, op)| op.is_in_effect);
+        stays.any(|(index, op)| {
+            op.changed.iter().any(|(name, (before, after))| {
+                let mut sides = [before, after].into_iter().flatten();
+                (is_other(name) || is_later(index))
+                    && sides.any(|seen| inodes.contains(&self.token(seen.inode)))
+            })
         })
     }
 

@@ -194,7 +194,9 @@ impl Run {
                 }
                 Ok(true)
             }
-            Err(EngineError::HalfDone { .. }) => Err("a write was left half done".to_owned()),
+            Err(error @ EngineError::HalfDone { .. }) => {
+                Err(format!("a write was left half done: {error:?}"))
+            }
             Err(error) => {
                 self.tally.refused += 1;
                 let error = format!("a refused write ({error})");

@@ -197,3 +197,21 @@ fn an_undo_without_a_name_stays_below_this_directory_and_with_this_agent() {
     below(&["--agent", "a", "undo", "--everywhere"]);
     assert!(!world.path("outside").exists());
 }
+
+#[test]
+fn one_file_of_a_removed_directory_comes_back_with_the_directory_and_without_the_others() {
+    let world = World::new();
+    world.file("d/x", "x\n");
+    world.file("d/y", "y\n");
+    world.ok(&["run", "--", "rm", "-rf", "d"]);
+    world.ok(&["undo", "d/y"]);
+    assert_eq!(world.read("d/y"), "y\n");
+    assert!(!world.path("d/x").exists());
+    // The other is still to be had.
+    world.ok(&["undo", "d/x"]);
+    assert_eq!(
+        (world.read("d/x"), world.read("d/y")),
+        ("x\n".to_owned(), "y\n".to_owned())
+    );
+    world.check_store();
+}

@@ -1,0 +1,296 @@
+//! What the oracle knows: of every operation and name, what taking it back must bring, and what it must find first.
+//!
+//! It reads the world for itself. From the journal it takes only which targets are in effect, and holds that against
+//! the world: a target that changed sides must have brought exactly what was there before it last changed sides.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use backout_model::{Lsn, Operation, OperationId, Reach, Target};
+
+use crate::look::{Seen, Tree, differing, put, unlike};
+
+/// One name that an operation changed.
+#[derive(Debug, Clone)]
+pub(crate) struct Side {
+    /// Whether the change is in the world, by the journal.
+    is_in: bool,
+    /// What comes when it changes sides.
+    other: Option<Seen>,
+    /// What may come instead: it was found so already.
+    instead: Found,
+    /// What it left when it last changed sides.
+    left: Option<Seen>,
+    /// Whether somebody else changed it while the command ran.
+    pub(crate) is_shared: bool,
+    /// Whether nobody can tell any more: it was merged, or recovered in between.
+    pub(crate) is_vague: bool,
+}
+
+/// What was there already when it changed sides.
+#[derive(Debug, Clone)]
+enum Found {
+    Nothing,
+    Already(Option<Seen>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) id: OperationId,
+    place: Lsn,
+    /// Whether something was moved: that goes back as somebody has changed it since.
+    has_move: bool,
+    pub(crate) names: BTreeMap<String, Side>,
+}
+
+/// What an act may do beside what was asked.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct May {
+    pub(crate) overwrite: bool,
+    pub(crate) merge: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Oracle {
+    pub(crate) known: Vec<Known>,
+}
+
+/// Finds the name of a target below the root.
+pub(crate) fn name_of(root: &Path, target: &Target) -> Option<(String, Reach)> {
+    let Target::Path { path, reach } = target;
+    let name = path.as_path().strip_prefix(root).ok()?;
+    Some((name.display().to_string(), *reach))
+}
+
+/// Gives the target that covers a name, and whether it is in effect.
+fn standing(root: &Path, operation: &Operation, name: &str) -> Option<bool> {
+    let covering = operation.targets.iter().filter_map(|standing| {
+        let (at, reach) = name_of(root, &standing.target)?;
+        let is_below = name
+            .strip_prefix(&at)
+            .is_some_and(|rest| rest.starts_with('/'));
+        let covers = at == name || (reach == Reach::Tree && is_below);
+        covers.then_some((at.len(), standing.is_in_effect()))
+    });
+    let (_, is_in) = covering.max_by_key(|(length, _)| *length)?;
+    Some(is_in && operation.status.is_in_effect())
+}
+
+impl Oracle {
+    /// Learns an operation that changed the world from one look to the next. Gives the names that it answers for.
+    pub(crate) fn learn(
+        &mut self,
+        root: &Path,
+        operation: &Operation,
+        (before, after): (&Tree, &Tree),
+        changed: &BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        let mut names = BTreeMap::new();
+        for name in changed {
+            let Some(is_in) = standing(root, operation, name) else {
+                continue;
+            };
+            let (was, is) = (before.get(name).cloned(), after.get(name).cloned());
+            let (other, left) = if is_in { (was, is) } else { (is, was) };
+            let side = Side {
+                is_in,
+                other,
+                instead: Found::Nothing,
+                left,
+                is_shared: false,
+                is_vague: false,
+            };
+            names.insert(name.clone(), side);
+        }
+        let answered = names.keys().cloned().collect();
+        self.known.push(Known {
+            id: operation.id,
+            place: operation.place,
+            has_move: changed.iter().any(|name| {
+                let was = before.get(name).filter(|seen| !seen.is_directory);
+                was.is_some() && changed.iter().any(|other| after.get(other) == was)
+            }),
+            names,
+        });
+        answered
+    }
+
+    /// Learns that an operation also changed names of which nobody knows what they were when it did.
+    pub(crate) fn learn_vaguely(
+        &mut self,
+        root: &Path,
+        operation: &Operation,
+        names: &BTreeSet<String>,
+    ) {
+        let Some(known) = self.known.iter_mut().find(|known| known.id == operation.id) else {
+            return;
+        };
+        for name in names {
+            if let Some(is_in) = standing(root, operation, name) {
+                let side = known.names.entry(name.clone()).or_insert(Side {
+                    is_in,
+                    other: None,
+                    instead: Found::Nothing,
+                    left: None,
+                    is_shared: true,
+                    is_vague: true,
+                });
+                side.is_shared = true;
+            }
+        }
+    }
+
+    pub(crate) fn knows(&self, id: OperationId) -> bool {
+        self.known.iter().any(|known| known.id == id)
+    }
+
+    pub(crate) fn sides_of(
+        &mut self,
+        id: OperationId,
+    ) -> impl Iterator<Item = (&String, &mut Side)> {
+        let known = self.known.iter_mut().filter(move |known| known.id == id);
+        known.flat_map(|known| known.names.iter_mut())
+    }
+
+    /// Makes everything vague that speaks of a name.
+    pub(crate) fn blur(&mut self, name: &str) {
+        for known in &mut self.known {
+            for (other, side) in &mut known.names {
+                let is_near = other == name
+                    || other.starts_with(&format!("{name}/"))
+                    || name.starts_with(&format!("{other}/"));
+                side.is_vague |= is_near;
+            }
+        }
+    }
+
+    pub(crate) fn is_vague(&self, id: OperationId) -> bool {
+        let known = self.known.iter().filter(|known| known.id == id);
+        known
+            .flat_map(|known| known.names.values())
+            .any(|side| side.is_vague)
+    }
+
+    /// Holds the journal against the world after an act. Gives the names that changed sides, with their operation.
+    pub(crate) fn follow(
+        &mut self,
+        root: &Path,
+        operations: &BTreeMap<OperationId, Operation>,
+        (before, now): (&Tree, &Tree),
+        may: May,
+    ) -> Result<Vec<(OperationId, String)>, String> {
+        let flips = self.flips(root, operations);
+        let mut sim = before.clone();
+        let mut carried = BTreeSet::new();
+        for &(index, ref name, is_in) in &flips {
+            let known = &mut self.known[index];
+            known.place = operations[&known.id].place;
+            let (id, side) = (known.id, known.names.get_mut(name).unwrap());
+            let is_as_left = sim.get(name) == side.left.as_ref();
+            flip(&mut sim, now, (id, name, side), is_in, may)?;
+            if known.has_move && !is_as_left {
+                carried.extend(known.names.keys().cloned());
+            }
+        }
+        for name in carried {
+            self.blur(&name);
+        }
+        let changed_sides: BTreeSet<&String> = flips.iter().map(|(_, name, _)| name).collect();
+        for name in differing(&sim, now) {
+            let is_vague = |known: &Known| known.names.get(&name).is_some_and(|side| side.is_vague);
+            let may_differ =
+                changed_sides.contains(&name) && (may.merge || self.known.iter().any(is_vague));
+            if may_differ {
+                put(&mut sim, &name, now.get(&name).cloned());
+                self.blur(&name);
+            }
+        }
+        if let Some(why) = unlike(&sim, now) {
+            let said: Vec<_> = flips
+                .iter()
+                .map(|(index, name, is_in)| {
+                    let word = if *is_in { "again" } else { "back" };
+                    format!("{} {name} {word}", self.known[*index].id.short())
+                })
+                .collect();
+            return Err(format!("{why} (by the journal: {})", said.join(", ")));
+        }
+        let named = flips
+            .into_iter()
+            .map(|(index, name, _)| (self.known[index].id, name));
+        Ok(named.collect())
+    }
+
+    /// Lists what changed sides by the journal, in the order in which that happens: first back, newest first, then again.
+    fn flips(
+        &self,
+        root: &Path,
+        operations: &BTreeMap<OperationId, Operation>,
+    ) -> Vec<(usize, String, bool)> {
+        let mut flips = Vec::new();
+        for (index, known) in self.known.iter().enumerate() {
+            let operation = &operations[&known.id];
+            for (name, side) in &known.names {
+                let is_in = standing(root, operation, name).unwrap_or(false);
+                if is_in != side.is_in {
+                    flips.push((index, name.clone(), is_in));
+                }
+            }
+        }
+        flips.sort_by_key(|(index, _, is_in)| {
+            let known = &self.known[*index];
+            match is_in {
+                false => (0, u64::MAX - known.place.0),
+                true => (1, operations[&known.id].place.0),
+            }
+        });
+        flips
+    }
+}
+
+/// Changes sides in memory, if what was found allows it.
+fn flip(
+    sim: &mut Tree,
+    now: &Tree,
+    (id, name, side): (OperationId, &String, &mut Side),
+    is_in: bool,
+    may: May,
+) -> Result<(), String> {
+    let found = sim.get(name).cloned();
+    let is_as_left = found == side.left;
+    let is_there = found == side.other;
+    if !is_as_left && !is_there && !may.overwrite && !may.merge && !side.is_vague {
+        return Err(format!(
+            "{} replaced `{name}` without a word: it was {found:?}, and had left {:?}",
+            id.short(),
+            side.left
+        ));
+    }
+    if side.is_shared && !side.is_vague && !is_in && !may.overwrite && !may.merge && !is_there {
+        return Err(format!(
+            "{} took `{name}` back without a word, which somebody changed while it ran",
+            id.short()
+        ));
+    }
+    let mut comes = side.other.clone();
+    if let Found::Already(instead) = &side.instead
+        && instead.as_ref() == now.get(name)
+    {
+        comes.clone_from(instead);
+    }
+    put(sim, name, comes.clone());
+    // What was so already is no reason to forget what was before.
+    side.other = if is_there {
+        side.left.clone()
+    } else {
+        found.clone()
+    };
+    side.instead = if is_there {
+        Found::Already(found)
+    } else {
+        Found::Nothing
+    };
+    side.left = comes;
+    side.is_in = is_in;
+    Ok(())
+}
