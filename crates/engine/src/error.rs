@@ -7,7 +7,7 @@ use backout_drivers::file::FileError;
 use backout_model::ports::OnConflict;
 use backout_model::{
     CheckpointName, OperationId, Owner, PlanError, Status, Target, TargetOutcome, TargetPath,
-    TaskId, Timestamp,
+    TaskId, Timestamp, Verb,
 };
 use backout_storage::{RefError, StorageError};
 
@@ -135,6 +135,16 @@ pub enum EngineError {
     NothingToRedo {
         /// The operation that was named.
         id: Option<OperationId>,
+    },
+    /// An undo or a redo that died was put back: there is no half of it to bring back.
+    #[error("operation {id} died and was put back")]
+    PutBack {
+        /// The undo or redo.
+        id: OperationId,
+        /// Which of the two it was.
+        verb: Verb,
+        /// What it was about.
+        subject: Option<OperationId>,
     },
     /// What is meant is a part of a tree that can only be taken back as one.
     #[error("a part of operation {id} cannot be taken back by itself")]

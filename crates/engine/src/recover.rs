@@ -12,6 +12,8 @@
 //!   the disk may have room again, or the file that stood in the way may be gone. And somebody can decide by hand.
 //! - An operation is claimed before it is touched, so that two recoveries never meet on it.
 
+use std::collections::HashSet;
+
 use backout_crashpoint::crash_point;
 use backout_drivers::file::{Examined, State};
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, OnConflict};
@@ -40,9 +42,11 @@ impl Engine {
                 None => report.running.push(operation.id),
             }
         }
+        let told: HashSet<OperationId> = report.operations.iter().map(|it| it.id).collect();
         for operation in self.store.stuck()? {
             let is_asked = from.is_none_or(|from| operation.lsn > from);
-            if operation.status == Status::InDoubt && is_asked {
+            let is_told = told.contains(&operation.id);
+            if operation.status == Status::InDoubt && is_asked && !is_told {
                 report.operations.extend(self.recover_one(&operation)?);
             }
         }
@@ -324,9 +328,15 @@ impl Engine {
     ) -> Result<Recovered, EngineError> {
         let unknown = backout_model::PlanError::Unknown { id };
         let operation = self.store.operation(id)?.ok_or(unknown)?;
+        let subject = match operation.undoes {
+            Some(_) => self.subject(operation.clone())?,
+            None => None,
+        };
         Ok(Recovered {
             id,
+            verb: operation.verb,
             summary: operation.summary,
+            subject,
             became,
             status: operation.status,
             by,

@@ -1,7 +1,7 @@
 //! What recovery did.
 
 use backout_engine::{RecoverReport, Recovered, RecoveredAs, TakeBack};
-use backout_model::Status;
+use backout_model::{Status, Verb};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
 use super::undo::{outcome_style, outcome_text};
@@ -36,10 +36,7 @@ fn said(recovered: &Recovered) -> String {
             "its process died before anything happened; nothing changed".to_owned()
         }
         RecoveredAs::Kept => format!("what is there is kept; undo with {undo}"),
-        RecoveredAs::TakenBack => format!(
-            "its process died half-way, and what it had done was taken back; bring it back with {}",
-            typed(&format!("redo {short}"))
-        ),
+        RecoveredAs::TakenBack => taken_back(recovered),
         RecoveredAs::Interrupted if !recovered.outcomes.is_empty() => format!(
             "its watcher died, and it was not taken back. Keep what is there with {}, or take it back anyway with {}",
             typed(&format!("recover --keep {short}")),
@@ -57,6 +54,22 @@ fn said(recovered: &Recovered) -> String {
             typed(&format!("recover --rollback {short} --force"))
         ),
     }
+}
+
+/// An undo or a redo is done again; anything else is brought back.
+fn taken_back(recovered: &Recovered) -> String {
+    if let Some(subject) = recovered.subject {
+        let again = typed(&format!("{} {}", recovered.verb, subject.short()));
+        return format!(
+            "its process died half-way, and what it had done was put back; do it again with {again}"
+        );
+    }
+    let who = match recovered.verb {
+        Verb::Run => "its watcher died",
+        _ => "its process died half-way",
+    };
+    let back = typed(&format!("redo {}", recovered.id.short()));
+    format!("{who}, and what it had done was taken back; bring it back with {back}")
 }
 
 /// Shows what recovery did.

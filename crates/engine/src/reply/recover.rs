@@ -1,6 +1,6 @@
 //! What recovery did.
 
-use backout_model::{OperationId, Status, TargetOutcome, TaskId};
+use backout_model::{OperationId, Status, TargetOutcome, TaskId, Verb};
 use serde::Serialize;
 
 /// What recovery made of an operation.
@@ -24,8 +24,13 @@ pub enum RecoveredAs {
 pub struct Recovered {
     /// The operation.
     pub id: OperationId,
+    /// What kind of write it is.
+    pub verb: Verb,
     /// Its line for people.
     pub summary: String,
+    /// What an undo or a redo is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<OperationId>,
     /// What was made of it.
     #[serde(rename = "as")]
     pub became: RecoveredAs,

@@ -32,6 +32,7 @@ pub(super) fn of(error: &EngineError) -> &'static str {
         EngineError::NothingBelow { .. }
         | EngineError::NothingOnPath { .. }
         | EngineError::NothingToRedo { .. } => "nothing",
+        EngineError::PutBack { .. } => "put-back",
         EngineError::Inseparable { .. } => "inseparable",
         EngineError::NotTouched { .. } => "not-touched",
         EngineError::NothingToDecide { .. } => "nothing-to-decide",

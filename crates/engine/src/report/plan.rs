@@ -1,7 +1,7 @@
 //! Reports of undos that cannot be planned, or not wholly carried out.
 
 use backout_model::ports::OnConflict;
-use backout_model::{OperationId, PlanError, TargetPath};
+use backout_model::{OperationId, PlanError, TargetPath, Verb};
 
 use super::Report;
 use crate::{PlanView, RefusedTarget, UndoReport};
@@ -168,6 +168,14 @@ pub(super) fn nothing_to_redo(id: Option<OperationId>) -> Report {
         None => Report::refused("there is nothing to redo")
             .next("see what was undone with `backout log`"),
     }
+}
+
+/// Says that an undo or a redo which was put back is to be done again.
+pub(super) fn put_back(id: OperationId, verb: Verb, subject: Option<OperationId>) -> Report {
+    let short = subject.unwrap_or(id).short();
+    Report::refused(format!("operation {} died and was put back", id.short()))
+        .because("there is no half of it to bring back")
+        .next(format!("do it again with `backout {verb} {short}`"))
 }
 
 /// Says that a part cannot be taken back by itself.

@@ -1,6 +1,6 @@
 //! From what somebody wants taken back to a pure plan.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::ports::{Driver as _, How, OnConflict};
 use backout_model::{
@@ -9,6 +9,7 @@ use backout_model::{
 };
 use backout_storage::{Filter, OperationRef};
 
+use super::work::Told;
 use crate::{Engine, EngineError, RedoWhat, UndoOptions, UndoWhat};
 
 /// How many later operations that stay a plan names.
@@ -22,6 +23,8 @@ struct Aim {
     goal: Goal,
     roots: Vec<OperationId>,
     paths: Vec<TargetPath>,
+    /// The redos that were named, by what they brought back: their own recipes know what was there before them.
+    redos: BTreeMap<OperationId, OperationId>,
 }
 
 impl Engine {
@@ -72,7 +75,15 @@ impl Engine {
         };
         let is_restricted = !aim.paths.is_empty() || !options.selection.is_everything();
         let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
-        let plan = plan_undo(&history, &aim.goal, scope, &permission)?;
+        let mut plan = plan_undo(&history, &aim.goal, scope, &permission)?;
+        for step in &mut plan.steps {
+            if let Some(redo) = aim.redos.get(&step.id) {
+                let held = self.files.targets_of(&self.store.effect(*redo)?)?;
+                if covers(&held, &step.targets) {
+                    step.with = *redo;
+                }
+            }
+        }
         Ok((history, plan))
     }
 
@@ -81,7 +92,10 @@ impl Engine {
         match what {
             UndoWhat::Newest { below } => {
                 let newest = self.newest_act(below.as_ref())?;
-                self.aim_at(newest, dependencies)
+                Ok(Aim {
+                    redos: BTreeMap::new(),
+                    ..self.aim_at(newest, dependencies)?
+                })
             }
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
@@ -109,6 +123,7 @@ impl Engine {
                     goal: Goal::Task(task.clone()),
                     roots: self.ids_of(&filter)?,
                     paths: Vec::new(),
+                    redos: BTreeMap::new(),
                 })
             }
             UndoWhat::ToCheckpoint(name) => {
@@ -129,6 +144,7 @@ impl Engine {
                     goal: Goal::Since { lsn, task, agent },
                     roots: self.ids_of(&filter)?,
                     paths: Vec::new(),
+                    redos: BTreeMap::new(),
                 })
             }
         }
@@ -138,11 +154,14 @@ impl Engine {
     fn aim_at(&self, ids: Vec<OperationId>, dependencies: bool) -> Result<Aim, EngineError> {
         let mut roots = Vec::with_capacity(ids.len());
         let mut paths = Vec::new();
+        let mut redos = BTreeMap::new();
         let mut is_part = false;
         for id in ids {
+            self.refuse_put_back(id)?;
             let (subject, held) = match self.store.operation(id)? {
                 Some(redo) if redo.verb == Verb::Redo && redo.status == Status::Committed => {
                     let subject = self.subject_of(&redo)?;
+                    redos.insert(subject.id, id);
                     let mut held = subject.clone();
                     let brought: BTreeSet<_> = redo.in_effect().map(|s| s.target.path()).collect();
                     let is_of_it = |path: &TargetPath| brought.contains(path);
@@ -169,7 +188,26 @@ impl Engine {
             },
             roots,
             paths: if is_part { paths } else { Vec::new() },
+            redos,
         })
+    }
+
+    /// An undo or a redo that died and was put back is not brought back half done: it is done again.
+    fn refuse_put_back(&self, id: OperationId) -> Result<(), EngineError> {
+        let Some(recovery) = self.store.operation(id)? else {
+            return Ok(());
+        };
+        let (Verb::Recover, Some(died)) = (recovery.verb, recovery.undoes) else {
+            return Ok(());
+        };
+        match self.store.operation(died)? {
+            Some(died) if died.verb.is_reversal() => Err(EngineError::PutBack {
+                id: died.id,
+                verb: died.verb,
+                subject: self.subject(died)?,
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn ids_of(&self, filter: &Filter) -> Result<Vec<OperationId>, EngineError> {
@@ -467,4 +505,10 @@ impl Engine {
         }
         Ok(excused)
     }
+}
+
+/// Tells whether a recipe speaks of each of some targets.
+fn covers(held: &[Target], targets: &[Target]) -> bool {
+    let told = Told::new(held.iter().map(|target| (target, target)));
+    targets.iter().all(|target| told.of(target).is_some())
 }

@@ -218,11 +218,10 @@ impl Engine {
         let notes = ready.prepared.notes.clone();
         let head = Head {
             verb: act.verb,
-            summary: format!(
-                "{} of {}",
-                named(act.verb),
-                self.subject_of(operation)?.summary
-            ),
+            summary: match act.verb {
+                Verb::Recover => format!("recovery of {}", operation.summary),
+                verb => format!("{verb} of {}", self.subject_of(operation)?.summary),
+            },
             decision: operation.decision.clone(),
             undoes: Some(work.step.id),
             with: Some(work.step.with).filter(|with| *with != work.step.id),
@@ -305,13 +304,6 @@ pub(crate) enum Reversed {
     },
     /// Nothing was done, for these reasons.
     Nothing(Vec<TargetOutcome>),
-}
-
-const fn named(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Recover => "recovery",
-        verb => verb.as_str(),
-    }
 }
 
 /// Tells whether what a step is about stands as it did when the plan was made.

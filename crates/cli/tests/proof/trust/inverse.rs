@@ -237,3 +237,40 @@ fn a_redo_that_has_to_take_something_back_and_its_undo_swap_the_two_for_ever() {
     assert!(!world.path("b").exists());
     world.check_store();
 }
+
+#[test]
+fn a_removed_tree_that_somebody_edited_comes_back_as_they_left_it() {
+    let world = World::new();
+    world.file("d/1", "one\n");
+    world.file("d/e/2", "two\n");
+    world.ok(&["rm", "-r", "d"]);
+    world.ok(&["undo"]);
+    world.file("d/1", "one\nedit\n");
+    world.file("d/e/3", "three\n");
+    let theirs = world.tree().without_times();
+    world.fails(1, &["redo"]);
+    for _ in 0..2 {
+        world.ok(&["redo", "--force"]);
+        assert!(!world.path("d").exists());
+        world.ok(&["undo"]);
+        let now = world.tree().without_times();
+        assert!(now == theirs, "{}", now.difference(&theirs));
+    }
+    world.check_store();
+}
+
+#[test]
+fn what_a_forced_redo_replaced_comes_back_by_the_command_it_names() {
+    let world = World::new();
+    world.file("f", "a\n");
+    world.ok(&["write", "f", "--text", "A\n"]);
+    world.file("f", "p1\n");
+    world.ok(&["undo", "--force"]);
+    world.file("f", "p2\n");
+    world.ok(&["redo", "--force"]);
+    assert_eq!(world.read("f"), "p1\n");
+    let redo = newest(&world, "redo");
+    world.ok(&["undo", &redo]);
+    assert_eq!(world.read("f"), "p2\n");
+    world.check_store();
+}

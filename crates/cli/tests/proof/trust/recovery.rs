@@ -230,3 +230,32 @@ fn a_doubt_has_a_way_out() {
         world.check_store();
     }
 }
+
+#[test]
+fn a_redo_that_died_is_done_again_whole_by_the_command_that_recovery_names() {
+    for verb in ["undo", "redo"] {
+        let world = World::new();
+        let all = |content: &str| (1..=4).all(|n| world.read(&format!("f{n}")) == content);
+        for number in 1..=4 {
+            world.file(&format!("f{number}"), "old\n");
+        }
+        let line = "for i in f*; do echo new > $i; done";
+        world.ok(&["run", "--", "sh", "-c", line]);
+        let run = newest(&world, "run");
+        if verb == "redo" {
+            world.ok(&["undo"]);
+        }
+        cut_off(&world, "file.swapped#2", &[verb]);
+        let told = said(&world.run(&["recover"]));
+        let advice = format!("backout {verb} {run}");
+        assert!(told.contains(&advice), "{told}");
+        assert!(all(if verb == "redo" { "old\n" } else { "new\n" }));
+        // What died has no half that could be brought back.
+        let died = newest(&world, verb);
+        let refused = world.fails(1, &["redo", &died]);
+        assert!(refused.contains(&advice), "{refused}");
+        world.ok(&[verb, &run]);
+        assert!(all(if verb == "redo" { "new\n" } else { "old\n" }));
+        world.check_store();
+    }
+}

@@ -193,7 +193,8 @@ impl Undo<'_> {
         };
         let seen = Seen::There(*node);
         match after {
-            // It came out of this slot: back it goes, where the first recipe looks for it.
+            // It came out of this slot: back it goes, where the first recipe looks for it. A directory may be the same and
+            // hold something else by now.
             Image::Kept {
                 slot,
                 node: kind,
@@ -202,8 +203,8 @@ impl Undo<'_> {
                 copy,
                 entries,
                 digest,
-            } if node.is_kept(*kind, identity)
-                || self.is_rewritten(node, identity)
+            } if (*kind != Kind::Directory
+                && (node.is_kept(*kind, identity) || self.is_rewritten(node, identity)))
                 || current.differs(after, None)?.is_none() =>
             {
                 let is_free = Dir::of(&slot.path())?.node()?.is_none();
