@@ -379,6 +379,16 @@ impl Engine {
         let operation = self.store.operation(id)?.ok_or(unknown)?;
         match decide {
             Decide::Keep => self.keep(&operation),
+            // A command that changed nothing has nothing to be taken back.
+            Decide::Rollback { .. }
+                if operation.status == Status::Interrupted
+                    && operation.in_effect().next().is_none() =>
+            {
+                Ok(Recovered {
+                    became: RecoveredAs::NothingHappened,
+                    ..self.keep(&operation)?
+                })
+            }
             Decide::Rollback { on_conflict } if operation.status == Status::Interrupted => {
                 self.roll_back(id, on_conflict)
             }

@@ -13,6 +13,16 @@ pub(crate) struct Seen {
     content: String,
 }
 
+impl Seen {
+    /// The same with the mode of another.
+    pub(crate) fn with_mode_of(&self, other: &Self) -> Self {
+        Self {
+            mode: other.mode,
+            ..self.clone()
+        }
+    }
+}
+
 impl std::fmt::Debug for Seen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = if self.is_directory { 'd' } else { '-' };

@@ -257,6 +257,17 @@ fn flip(
     may: May,
 ) -> Result<(), String> {
     let found = sim.get(name).cloned();
+    if let (Some(other), Some(left), Some(found)) = (side.other.clone(), side.left.clone(), &found)
+        && left.with_mode_of(&other) == other
+        && *found != left
+    {
+        // Only the mode was changed, and whatever else it is by now stays.
+        put(sim, name, Some(found.with_mode_of(&other)));
+        side.other = Some(other.with_mode_of(found));
+        side.left = Some(other);
+        side.is_in = is_in;
+        return Ok(());
+    }
     let is_as_left = found == side.left;
     let is_there = found == side.other;
     if !is_as_left && !is_there && !may.overwrite && !may.merge && !side.is_vague {

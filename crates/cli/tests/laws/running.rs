@@ -180,7 +180,11 @@ fn learn(
         scene.oracle.learn_vaguely(&scene.root, operation, theirs);
         for (name, side) in scene.oracle.sides_of(operation.id) {
             let touches = |other: &&String| is_near(other, name);
-            side.is_shared = theirs.iter().any(|other| touches(&other));
+            let is_theirs = theirs.iter().any(|other| touches(&other));
+            let is_first = by_command.iter().any(|other| touches(&other));
+            side.is_shared = is_theirs && is_first;
+            // What somebody changed before the command did is what the command found.
+            side.is_vague |= is_theirs && !is_first;
             // When the watcher is dead nobody knows what came before its end.
             side.is_vague |= is_killed && side.is_shared;
         }

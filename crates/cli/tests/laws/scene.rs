@@ -435,7 +435,7 @@ impl Scene {
                 Err(_) if self.is_blurred() => return Ok(()),
                 Err(error) => {
                     return Err(format!(
-                        "{} cannot be taken back at once: {error}",
+                        "{} cannot be taken back at once: {error:?}",
                         at.short()
                     ));
                 }

@@ -11,8 +11,13 @@ impl Ledger {
     /// Takes a move in that happened.
     pub(crate) fn moved(&mut self, what: &Move) {
         let (from, to) = (&what.from, &what.to);
+        // What somebody changed and the command then replaced is theirs as well as its own; a stranger is gone.
+        let was_changed = !what.is_exchange && self.foreign.contains(to);
         for names in [&mut self.foreign, &mut self.strangers] {
             rename(names, from, to, what.is_exchange);
+        }
+        if was_changed {
+            self.foreign.insert(to.clone());
         }
         let taken = self.lift(from);
         if what.is_exchange {

@@ -441,6 +441,10 @@ impl Engine {
         let operation = self.store.operation(id)?.ok_or(PlanError::Unknown { id })?;
         match operation.verb {
             Verb::Undo | Verb::Recover if operation.status.is_in_effect() => self.whole_act(id),
+            // An undo that had to bring something again first.
+            Verb::Redo if !operation.is_as_asked() && operation.status.is_in_effect() => {
+                self.whole_act(id)
+            }
             _ => {
                 let undos = operation.undos();
                 if undos.is_empty() {

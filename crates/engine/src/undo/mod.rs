@@ -210,7 +210,11 @@ impl Engine {
             self.mark_left(work, &mut outcomes)?;
         }
         let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_settled());
-        let has_something = outcomes.iter().any(|outcome| outcome.kind.is_settled());
+        // What was found to be so already is part of it, too: a redo brings its standing back.
+        let is_ours = |outcome: &&TargetOutcome| {
+            outcome.kind.is_settled() && !matches!(outcome.kind, OutcomeKind::Left { .. })
+        };
+        let has_something = outcomes.iter().any(|outcome| is_ours(&outcome));
         let goes_on = act.is_partial || act.on_conflict == OnConflict::Force;
         if !has_something || !is_whole && !goes_on {
             return Ok(Reversed::Nothing(outcomes));
@@ -227,10 +231,6 @@ impl Engine {
             with: Some(work.step.with).filter(|with| *with != work.step.id),
             group: Some(act.group.unwrap_or(id)),
             asked: Some(act.asked).filter(|asked| *asked != act.verb),
-        };
-        // What was found to be so already is part of it, too: a redo brings its standing back.
-        let is_ours = |outcome: &&TargetOutcome| {
-            outcome.kind.is_settled() && !matches!(outcome.kind, OutcomeKind::Left { .. })
         };
         let settled = outcomes.iter().filter(is_ours);
         let targets: Vec<_> = settled.map(|outcome| outcome.target.clone()).collect();

@@ -258,7 +258,8 @@ impl Store {
         )
     }
 
-    /// Finds another operation in effect that did something to a path after a place in the journal.
+    /// Finds another operation in effect that did something to a path, or to a tree it lies in, after a place in the
+    /// journal.
     pub fn done_since(
         &self,
         path: &TargetPath,
@@ -266,20 +267,30 @@ impl Store {
         except: OperationId,
     ) -> Result<Option<OperationId>, StorageError> {
         self.read(|transaction| {
-            let found = transaction
+            let named = |error| self.named(error);
+            let mut statement = transaction
                 .prepare_cached(
                     "SELECT operation.id FROM target JOIN operation ON operation.id = target.operation
                      WHERE target.path = ?1 AND target.undone_by IS NULL AND operation.id <> ?3
+                       AND (?4 OR target.reach = 'tree')
                        AND operation.undoes IS NULL AND operation.place > ?2
                        AND operation.status IN ('applied', 'committed', 'interrupted')
                      ORDER BY operation.place DESC LIMIT 1",
                 )
-                .and_then(|mut statement| {
-                    let values = params![path.as_bytes(), lsn_to_sql(place), id_to_sql(except)];
-                    statement.query_row(values, |row| row.get(0)).optional()
-                })
-                .map_err(|error| self.named(error))?;
-            Ok(found.map(id_from_sql))
+                .map_err(named)?;
+            for name in std::iter::once(path.clone()).chain(path.ancestors()) {
+                let values = params![
+                    name.as_bytes(),
+                    lsn_to_sql(place),
+                    id_to_sql(except),
+                    name == *path
+                ];
+                let found = statement.query_row(values, |row| row.get(0)).optional();
+                if let Some(found) = found.map_err(named)? {
+                    return Ok(Some(id_from_sql(found)));
+                }
+            }
+            Ok(None)
         })
     }
 

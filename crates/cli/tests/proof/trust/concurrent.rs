@@ -155,3 +155,21 @@ fn commands_that_share_no_file_are_undone_without_a_conflict() {
         assert!(now == before, "{line}: {}", now.difference(&before));
     }
 }
+
+#[test]
+fn what_a_person_wrote_before_the_command_replaced_the_file_is_not_undone_without_a_word() {
+    let world = World::new();
+    world.file("f", "f0\n");
+    let running = Running::start(&world, &[], "echo r1 > f", "sed -i s/person/both/ f");
+    world.file("f", "person\n");
+    let output = running.go_on(&world);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(world.read("f"), "both\n");
+    let refused = json(&world, 1, &["undo"]);
+    assert_eq!(refused["code"], "conflict", "{refused}");
+    world.ok(&["undo", "--force"]);
+    assert_eq!(world.read("f"), "f0\n");
+    world.ok(&["redo"]);
+    assert_eq!(world.read("f"), "both\n");
+    world.check_store();
+}
