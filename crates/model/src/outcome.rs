@@ -88,7 +88,7 @@ impl fmt::Display for OutcomeKind {
             Self::Overwritten { why } => write!(f, "restored over a later change ({why})"),
             Self::Incomplete { why } => write!(f, "restored but for one thing: {why}"),
             Self::AlreadyGone => f.write_str("already as before"),
-            Self::Left { why } => write!(f, "already so, and left as it is: {why}"),
+            Self::Left { why } => write!(f, "left as it is: {why}"),
             Self::Skipped { why } => write!(f, "skipped: {why}"),
             Self::Conflict { why } => write!(f, "conflict: {why}"),
             Self::Failed { why } => write!(f, "failed: {why}"),

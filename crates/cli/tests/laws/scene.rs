@@ -358,9 +358,11 @@ impl Scene {
             }
         };
         self.check_report(&report, &flips)?;
-        report
-            .act
-            .map_or(Ok(()), |act| self.take_back(act, way.other(), how))
+        match report.act {
+            // What found everything so already overwrote nothing.
+            Some(act) if before != now => self.take_back(act, way.other(), how),
+            _ => Ok(()),
+        }
     }
 
     /// What is reported as done changed sides, and nothing else did.

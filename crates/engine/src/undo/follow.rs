@@ -1,7 +1,7 @@
 //! What the journal says when something was taken back: which targets are undone, which are in effect again, and whose
 //! recipe takes them back now.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use backout_model::ports::{Driver as _, How};
 use backout_model::{
@@ -116,6 +116,7 @@ impl Engine {
         let (false, Some(about)) = (found.is_empty(), work.operation.undoes) else {
             return Ok(());
         };
+        self.mark_never_taken(work.operation, about, outcomes)?;
         let holder = self.store.undone_with(work.operation.id)?.unwrap_or(about);
         let effect = self.store.effect(holder)?;
         let how = How {
@@ -139,6 +140,28 @@ impl Engine {
                 (None, None, _) => continue,
             };
             outcome.kind = OutcomeKind::Left { why };
+        }
+        Ok(())
+    }
+
+    /// What an undo had found as before already is not brought back by taking it back: nobody kept what it was.
+    fn mark_never_taken(
+        &self,
+        undo: &Operation,
+        about: OperationId,
+        outcomes: &mut [TargetOutcome],
+    ) -> Result<(), EngineError> {
+        let first = self.store.outcomes_of(about, undo.id)?;
+        let never: HashSet<&TargetPath> = first
+            .iter()
+            .filter(|outcome| outcome.kind == OutcomeKind::AlreadyGone)
+            .map(|outcome| outcome.target.path())
+            .collect();
+        for outcome in outcomes {
+            if outcome.kind == OutcomeKind::AlreadyGone && never.contains(outcome.target.path()) {
+                let why = "it was as before already when it was undone, so nothing was kept".into();
+                outcome.kind = OutcomeKind::Left { why };
+            }
         }
         Ok(())
     }

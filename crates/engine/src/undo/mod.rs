@@ -214,7 +214,9 @@ impl Engine {
         let is_ours = |outcome: &&TargetOutcome| {
             outcome.kind.is_settled() && !matches!(outcome.kind, OutcomeKind::Left { .. })
         };
-        let has_something = outcomes.iter().any(|outcome| is_ours(&outcome));
+        let is_done = |outcome: &TargetOutcome| outcome.kind == OutcomeKind::AlreadyGone;
+        let has_something = outcomes.iter().any(|outcome| is_ours(&outcome))
+            && !(act.verb == Verb::Recover && outcomes.iter().all(is_done));
         let goes_on = act.is_partial || act.on_conflict == OnConflict::Force;
         if !has_something || !is_whole && !goes_on {
             return Ok(Reversed::Nothing(outcomes));
