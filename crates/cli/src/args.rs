@@ -22,9 +22,9 @@ const STYLES: Styles = Styles::styled()
 const HEADING: &str = "Global options";
 
 const AFTER_HELP: &str = "\
-An operation (REF) is named by the beginning of its id, as `backout log` shows it; `@` is the newest, `@-1` the one before it.
+An operation (REF) is named by the beginning of its id, as `backout log` shows it. `@` is the newest, `@-1` the one before it; undos, redos and commands that changed nothing are not counted.
 
-Exit codes: 0 done, 1 refused or failed, 2 asked wrongly, 3 the store is broken, 130 interrupted.";
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 the store is broken, 130 interrupted.";
 
 /// Every write of an AI agent, reversible.
 ///
@@ -60,7 +60,7 @@ pub(crate) struct GlobalArgs {
     #[arg(help = "The task that the work belongs to [env: BACKOUT_TASK]")]
     pub(crate) task: Option<TaskId>,
 
-    /// What a write builds on, beside what can be seen; may be repeated
+    /// An operation that this write builds on, beside those that Backout can see; may be repeated
     #[arg(long, global = true, value_name = "REF")]
     pub(crate) depends_on: Vec<String>,
 
@@ -72,11 +72,11 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Cut no list short
+    /// Show long lists in full
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
 
-    /// Say nothing but what was asked for and errors
+    /// Print only what you asked for, and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 

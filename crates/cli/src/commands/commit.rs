@@ -9,7 +9,8 @@ use crate::session::Session;
 
 /// Keep the operations of a task.
 ///
-/// They leave the undo stack, but can still be undone by name while their images are retained.
+/// They can still be undone while their images are retained. An undo of other work takes them along only with
+/// `--committed`.
 #[derive(Debug, Args)]
 pub(crate) struct CommitArgs {
     /// The task; by default the one of `--task`, or the only open one.

@@ -28,7 +28,7 @@ pub(crate) struct DiffArgs {
 /// How much of a difference is shown.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct StyleArgs {
-    /// Only count lines.
+    /// Only count changed lines.
     #[arg(long, conflicts_with = "name_only")]
     stat: bool,
 

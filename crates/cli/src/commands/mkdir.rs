@@ -17,7 +17,7 @@ pub(crate) struct MkdirArgs {
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::DirPath)]
     paths: Vec<PathBuf>,
 
-    /// Make missing directories above too, and do not mind one that is there.
+    /// Make missing parent directories too; it is no error if a directory exists.
     #[arg(long, short)]
     parents: bool,
 

@@ -10,8 +10,8 @@ use crate::show::undo::{Asked, Words};
 
 /// Bring back what was undone.
 ///
-/// Without a name, everything that the newest undo of this agent at or below this directory took back. A redo takes an
-/// undo back: everything is as it was before the undo, what others had written then included.
+/// Without a name, this brings back everything that the newest undo of this agent at or below this directory took.
+/// Afterwards everything is as it was before that undo, including what others had written by then.
 #[derive(Debug, Args)]
 pub(crate) struct RedoArgs {
     /// Operations that were undone, or undos.

@@ -12,9 +12,9 @@ use crate::show;
 
 /// Make a path what it was before an operation
 ///
-/// It is a write of its own: the operation stays as it is, what is there now is kept, and an undo
-/// brings that back. Of a directory, everything is restored that the operation touched, and nothing
-/// else. A file can also be taken out of a tree that was removed as a whole.
+/// This is a write of its own: the operation stays as it is, and what is there now is kept, so you can
+/// undo the restore. Of a directory, everything that the operation touched is restored, and nothing
+/// else. You can also take one file out of a tree that was removed as a whole.
 ///
 /// Examples:
 ///   backout restore src/main.rs --from 3f2a           as it was before operation 3f2a

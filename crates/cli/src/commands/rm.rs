@@ -23,7 +23,7 @@ pub(crate) struct RmArgs {
     #[arg(long, short)]
     recursive: bool,
 
-    /// Do not mind what is not there.
+    /// Ignore paths that do not exist.
     #[arg(long, short)]
     force: bool,
 }

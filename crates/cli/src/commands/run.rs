@@ -28,12 +28,12 @@ const NOT_EXECUTABLE: i32 = 126;
 
 /// Run a command so that everything it does to files can be undone.
 ///
-/// The command runs as without us: same terminal, signals, exit code and speed, but for a short stop before each
-/// change of a file, in which what is there is kept. Everything it did, and all its children did, is one operation. What
-/// it leaves running is watched on in the background, as another operation.
+/// The command runs as if Backout were not there: same terminal, signals and exit code. It only stops for a moment
+/// before it changes a file, while Backout keeps what is there. Everything that it and its children do is one
+/// operation. Processes that it leaves running are watched in the background, as another operation.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What becomes of the changes if the command fails.
+    /// What to do with the changes if the command fails.
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_failure: OnFailure,
 
@@ -53,7 +53,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "WHAT", default_value = "refuse")]
     over_limit: Over,
 
-    /// Record what the command reads, too: what it read of other operations' work, it depends on.
+    /// Also record what the command reads: it then depends on the operations that wrote it.
     #[arg(long)]
     reads: bool,
 
@@ -61,8 +61,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "HOW", default_value = "auto")]
     capture: How,
 
-    /// Compare this directory before and after, too: for writes that no watch sees, such as a daemon's. May be repeated;
-    /// a scan without any takes the current directory.
+    /// Also compare this directory before and after, for writes that no watch sees, such as a daemon's. May be
+    /// repeated; a scan without any takes the current directory.
     #[arg(long, value_name = "DIR")]
     roots: Vec<PathBuf>,
 
@@ -80,7 +80,7 @@ pub(crate) struct RunArgs {
 enum OnFailure {
     /// They stay, and can be undone.
     Keep,
-    /// They are undone.
+    /// They are undone; also if the process that watches the command dies.
     Rollback,
     /// You are asked.
     Ask,

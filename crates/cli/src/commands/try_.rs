@@ -25,15 +25,15 @@ const NOT_EXECUTABLE: u8 = 126;
 ///
 /// The command sees the machine as it is. What it writes lands in a layer; the real files stay
 /// untouched until the changes are applied, as one operation that `backout undo` takes back.
-/// Without `--apply` or `--discard` a person is asked, and otherwise the trial is kept for later:
+/// Without `--apply` or `--discard` you are asked on a terminal; elsewhere the trial is kept for later:
 ///
 ///   backout try -- make install
 ///   backout try --diff 3f2a           what it would change, line by line
 ///   backout try --apply 3f2a --only 'src/**'
 ///   backout try --discard 3f2a
 ///
-/// A trial lives until the machine is started anew. It is no prison: what other programs do on
-/// behalf of the command (daemons, other machines) happens for real. The exit code is the command's.
+/// A trial lives until the machine restarts. It is not a sandbox: what other programs do on behalf
+/// of the command (daemons, other machines) happens for real. The exit code is the command's.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]

@@ -18,10 +18,10 @@ use crate::when::moment;
 
 /// Take operations back, with everything that was built on them.
 ///
-/// Without a name, the newest operation of this agent at or below this directory; a name can also be a path, which takes
-/// back what was last done to it and nothing else. Later work that does not depend on it stays. If a target changed
-/// since, nothing is undone, unless `--merge`, `--force` or `--partial` says what to do about it. An undo can itself be
-/// taken back: see `backout redo`.
+/// Without a name, this takes the newest operation of this agent at or below this directory, and says which one. If
+/// you name a path, it takes back what was last done to that path and nothing else. Later work that does not depend on
+/// it stays. If somebody changed a target since, nothing is undone, unless `--merge`, `--force` or `--partial` says
+/// what to do about it. You can take an undo back with `backout redo`.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
     /// Operations, or paths.
@@ -36,7 +36,7 @@ pub(crate) struct UndoArgs {
     #[arg(long, conflicts_with = "names")]
     everywhere: bool,
 
-    /// Take back the chain that they were built on as well.
+    /// Also take back the operations that they were built on.
     #[arg(long)]
     with_dependencies: bool,
 
@@ -111,11 +111,11 @@ pub(crate) struct HowArgs {
     #[arg(long)]
     partial: bool,
 
-    /// Also take back operations of committed tasks that depend on it and that nobody named.
+    /// Also take back operations of committed tasks that depend on it and that you did not name.
     #[arg(long)]
     committed: bool,
 
-    /// Also take back other agents' operations that depend on it and that nobody named.
+    /// Also take back other agents' operations that depend on it and that you did not name.
     #[arg(long)]
     others: bool,
 }

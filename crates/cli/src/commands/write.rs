@@ -25,7 +25,7 @@ pub(crate) struct WriteArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     path: PathBuf,
 
-    /// Take the content from this file; `-` is standard input, as without it.
+    /// Take the content from this file; `-` is standard input, which is also the default.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "text")]
     from: Option<PathBuf>,
 
