@@ -165,7 +165,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     session.tell_recovered(&engine);
     let (report, watch, back) = match ran {
         Ok(done) => done,
-        Err(EngineError::NotStarted { source }) => {
+        Err(EngineError::NotStarted { program, source }) => {
             let is_missing = source.kind() == std::io::ErrorKind::NotFound;
             let code = if is_missing {
                 NOT_FOUND
@@ -173,7 +173,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
                 NOT_EXECUTABLE
             };
             session.ui.report(
-                &Report::from(EngineError::NotStarted { source }),
+                &Report::from(EngineError::NotStarted { program, source }),
                 &session.here,
             );
             return Err(Failure::Shown(u8::try_from(code).unwrap_or(1)));

@@ -14,6 +14,9 @@ pub(crate) fn finished(session: &mut Session, report: &RunReport) {
         session.ui.aside_json(&Reply::Ran(report.clone()));
         return;
     }
+    if report.end.timed_out {
+        session.ui.note("its time was up, so it was ended");
+    }
     for note in &report.notes {
         let note = session.here.shorten(&printable(note));
         session.ui.note(&note);

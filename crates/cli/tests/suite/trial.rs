@@ -227,16 +227,17 @@ fn errors_say_what_to_do() {
       next: try a command with `backout try -- COMMAND`
     [exit code 1]
     ");
-    insta::assert_snapshot!(world.cli(["try", "--", "no-such-command"]), @r"
+    insta::assert_snapshot!(world.cli(["try", "--", "no-such-command"]), @"
     error: `no-such-command` was not run
-      why: there is no such command
-      next: check the name; a shell's own words need a shell: `sh -c '...'`
+      why: there is no such program
+      next: check the name and `PATH`, and the first line if it is a script
+      next: a shell's own words need a shell: `sh -c '...'`
     [exit code 127]
     ");
-    insta::assert_snapshot!(world.cli(["try", "--", "./a"]), @r"
+    insta::assert_snapshot!(world.cli(["try", "--", "./a"]), @"
     error: `./a` was not run
       why: it is not executable, or not for you
-      next: check its permissions
+      next: check that it is a program, and its permissions
     [exit code 126]
     ");
     world.cli(["try", "--", "/bin/sh", "-c", "echo x > a; rm b; rm -r tree"]);

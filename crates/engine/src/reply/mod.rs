@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::{RepairReport, RunReport, TrialView};
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
-pub use recover::{RecoverReport, Recovered, RecoveredAs};
+pub use recover::{RecoverReport, Recovered, RecoveredAs, TaskLeft};
 pub use undo::{
     PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState, UndoReport,
     UndoneStep,

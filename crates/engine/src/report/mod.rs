@@ -4,9 +4,11 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod advice;
 mod code;
 mod file;
 mod plan;
+mod program;
 mod storage;
 mod trial;
 
@@ -17,6 +19,7 @@ use backout_storage::RefError;
 use serde::Serialize;
 
 use crate::EngineError;
+pub use advice::advice;
 
 /// The exit code that shells give for a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
@@ -202,7 +205,7 @@ impl Report {
             EngineError::Ref(error) => reference(&error),
             EngineError::Plan(error) => plan::report(&error),
             EngineError::NeedsWord(view) => plan::needs_word(&view),
-            EngineError::Conflicts { targets, tried } => plan::conflicts(&targets, tried),
+            EngineError::Conflicts { ref targets, .. } => plan::conflicts(&error, targets),
             EngineError::Partial(report) => plan::partial(&report),
             EngineError::Stopped(report) => plan::stopped(&report),
             EngineError::NothingBelow { below, elsewhere } => {
@@ -239,17 +242,7 @@ impl Report {
             }
             EngineError::NoProcess { pid } => Self::refused(format!("there is no process {pid}"))
                 .next("give the number of a living process"),
-            EngineError::NotStarted { source } => {
-                let report = Self::refused("the command could not be started").because(&source);
-                let kind = source.kind();
-                if kind == std::io::ErrorKind::NotFound {
-                    report.next("check its spelling and `PATH`; a shell line needs `sh -c '...'`")
-                } else if kind == std::io::ErrorKind::PermissionDenied {
-                    report.next("check that it is a program and may be executed")
-                } else {
-                    report
-                }
-            }
+            EngineError::NotStarted { program, source } => program::not_started(&program, &source),
             EngineError::NoCapture { source } => {
                 Self::refused("the command was not started: it cannot be watched here")
                     .because(source)

@@ -198,7 +198,7 @@ impl Engine {
         variables.extend(door.map(|door| (OsString::from(DOOR), door.to_owned())));
         let spawned = match spawn(&request.words, watching, &variables) {
             Ok(spawned) => spawned,
-            Err(error) => return Err(self.not_started(armed.id, error)),
+            Err(error) => return Err(self.not_started(&armed, &request.words, error)),
         };
         let mut watch = Watch::new(start, limits, spawned, request.back);
         watch.open_desk(&self.store.capture_desk(armed.id));
@@ -211,7 +211,7 @@ impl Engine {
             Ok(Ok(ended)) => ended,
             Ok(Err(errno)) => {
                 let error = std::io::Error::from_raw_os_error(errno);
-                return Err(self.not_started(armed.id, SpawnError::Io(error)));
+                return Err(self.not_started(&armed, &request.words, SpawnError::Io(error)));
             }
             Err(source) => {
                 // Nothing was settled: the log is, by the recovery.
@@ -480,15 +480,23 @@ impl Engine {
     }
 
     /// Records that a command never began.
-    fn not_started(&self, id: OperationId, error: SpawnError) -> EngineError {
+    fn not_started(
+        &self,
+        armed: &ArmedCommand,
+        words: &[OsString],
+        error: SpawnError,
+    ) -> EngineError {
         let why = crate::lifecycle::with_causes(&error);
-        self.give_up(id, &why);
-        match error {
-            SpawnError::NoListener(source) => EngineError::NoCapture { source },
-            SpawnError::Io(source) => EngineError::NotStarted { source },
-            SpawnError::ZeroByte => EngineError::NotStarted {
-                source: std::io::ErrorKind::InvalidInput.into(),
-            },
+        self.give_up(armed.id, &why);
+        let source = match error {
+            SpawnError::NoListener(source) => return EngineError::NoCapture { source },
+            SpawnError::Io(source) => source,
+            SpawnError::ZeroByte => std::io::ErrorKind::InvalidInput.into(),
+        };
+        let program = words.first().map(|word| word.to_string_lossy());
+        EngineError::NotStarted {
+            program: program.unwrap_or_default().into_owned(),
+            source,
         }
     }
 
