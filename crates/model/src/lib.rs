@@ -26,6 +26,7 @@ mod status;
 mod strategy;
 mod target;
 pub mod text;
+pub mod wide;
 
 pub use arm::{Armed, arm};
 pub use command::{CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, OnFailure};

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use backout_model::ports::Durability;
 use backout_model::{OperationId, Retention, Timestamp, Verdict};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::contents::{StoredBytes, pack};
 use crate::state_dir::DEPOT;
@@ -81,6 +81,7 @@ pub struct GcReport {
     /// Whether nothing was done.
     pub is_dry_run: bool,
     /// Operations whose images were let go, and which rule did it.
+    #[serde(serialize_with = "tell_expired")]
     pub expired: Vec<(OperationId, Verdict)>,
     /// Contents removed.
     pub contents: u64,
@@ -106,6 +107,20 @@ pub struct GcReport {
     pub is_busy: bool,
     /// What could not be removed.
     pub left: Vec<LeftBehind>,
+}
+
+/// Which operation's images were let go, and which rule did it.
+#[derive(Serialize)]
+struct Expired {
+    id: OperationId,
+    why: Verdict,
+}
+
+fn tell_expired<S: Serializer>(
+    expired: &[(OperationId, Verdict)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(expired.iter().map(|&(id, why)| Expired { id, why }))
 }
 
 impl Store {
