@@ -7,7 +7,7 @@ mod undo;
 use std::path::PathBuf;
 
 use backout_model::{
-    Checkpoint, Operation, OperationId, Record, Status, Strategy, Task, TaskId, Timestamp,
+    Checkpoint, Operation, OperationId, Record, Status, Strategy, Task, TaskId, Timestamp, any_path,
 };
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
 use serde::Serialize;
@@ -136,6 +136,7 @@ pub struct Shown {
 #[derive(Debug, Serialize)]
 pub struct StatusReport {
     /// The state directory.
+    #[serde(serialize_with = "any_path::serialize")]
     pub state_dir: PathBuf,
     /// The journal in numbers.
     pub summary: StoreSummary,
@@ -169,6 +170,7 @@ pub struct GcOutcome {
     /// What was packed.
     pub compacted: Option<CompactReport>,
     /// Where the audit records that left the journal are.
+    #[serde(serialize_with = "any_path::serialize_option")]
     pub audit_file: Option<PathBuf>,
 }
 

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::EngineError;
 pub use advice::advice;
+pub use code::ErrorCode;
 
 /// The exit code that shells give for a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
@@ -40,7 +41,7 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// What kind of thing happened, for programs: one of a fixed set of words.
-    pub code: &'static str,
+    pub code: ErrorCode,
     /// How bad it is.
     pub severity: Severity,
     /// What happened.
@@ -69,9 +70,9 @@ impl Report {
 
     fn new(severity: Severity, what: impl Into<String>) -> Self {
         let code = match severity {
-            Severity::Refused => "refused",
-            Severity::Usage => "usage",
-            Severity::Broken => "broken",
+            Severity::Refused => ErrorCode::Refused,
+            Severity::Usage => ErrorCode::Usage,
+            Severity::Broken => ErrorCode::Broken,
         };
         Self {
             code,
@@ -84,7 +85,7 @@ impl Report {
 
     /// Says what kind of thing happened.
     #[must_use]
-    pub const fn code(mut self, code: &'static str) -> Self {
+    pub const fn code(mut self, code: ErrorCode) -> Self {
         self.code = code;
         self
     }
@@ -121,7 +122,7 @@ impl Report {
 
     /// Gives the exit code of a program that ends with this report.
     pub fn exit_code(&self) -> u8 {
-        if self.code == "interrupted" {
+        if self.code == ErrorCode::Interrupted {
             return INTERRUPTED;
         }
         match self.severity {

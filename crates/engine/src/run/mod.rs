@@ -26,12 +26,12 @@ use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Decision, Dependency,
     DependencyReason, DriverKind, Event, Intent, JsonText, OnFailure, OperationId, Recipe, Status,
-    Strategy, Target, TargetPath, Verb,
+    Strategy, Target, TargetPath, Verb, any_path,
 };
 use backout_storage::this_process;
 use serde::{Deserialize, Serialize};
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, UndoReport};
 use start::{best_mode, keep_opened, roots_of, start_of, summary_of};
 pub use watch::Watch;
 
@@ -130,11 +130,15 @@ pub struct RunReport {
     pub end: CommandEnd,
     /// Things worth knowing.
     pub notes: Vec<String>,
+    /// What was taken back, since it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undone: Option<UndoReport>,
 }
 
 /// The body of the recipe of a command that is not settled: where its log is.
 #[derive(Debug, Serialize, Deserialize)]
 struct Unsettled {
+    #[serde(with = "any_path")]
     log: PathBuf,
 }
 
@@ -394,6 +398,7 @@ impl Engine {
             mode: armed.mode,
             end,
             notes,
+            undone: None,
         }))
     }
 

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use backout_model::ports::Durability;
-use backout_model::{OperationId, Retention, Timestamp, Verdict};
+use backout_model::{OperationId, Retention, Timestamp, Verdict, any_path};
 use serde::{Serialize, Serializer};
 
 use crate::contents::{StoredBytes, pack};
@@ -70,6 +70,7 @@ pub struct GcRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftBehind {
     /// Where it is.
+    #[serde(serialize_with = "any_path::serialize")]
     pub path: PathBuf,
     /// Why it is still there.
     pub why: String,
@@ -226,6 +227,8 @@ impl Store {
     }
 
     fn gc_dry_run(&self, request: &GcRequest) -> Result<GcReport, StorageError> {
+        // What was kept since the last write is weighed now.
+        self.measure_new_slots()?;
         let before = self.stored_bytes()?;
         let plan = self.read(|tx| self.plan_expiry(tx, &request.retention, request.now))?;
         let (slots, staging) = self.strays()?;
