@@ -23,8 +23,12 @@ mod history;
 mod json;
 #[path = "suite/output.rs"]
 mod output;
+#[path = "suite/replies.rs"]
+mod replies;
 #[path = "suite/run.rs"]
 mod run;
+#[path = "suite/schema.rs"]
+mod schema;
 #[path = "suite/tasks.rs"]
 mod tasks;
 #[path = "suite/trial.rs"]

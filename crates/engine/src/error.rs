@@ -105,6 +105,10 @@ pub enum EngineError {
         targets: Vec<RefusedTarget>,
         /// What was to be done with them.
         tried: OnConflict,
+        /// Whether a merge would get past all of them.
+        is_mergeable: bool,
+        /// Whether something else could be taken back.
+        has_rest: bool,
     },
     /// Some of it could not be taken back.
     #[error("not everything came back")]
@@ -215,8 +219,10 @@ pub enum EngineError {
         pid: u32,
     },
     /// The program could not be executed.
-    #[error("the command could not be started")]
+    #[error("`{program}` could not be started")]
     NotStarted {
+        /// The program, as it was named.
+        program: String,
         /// What the operating system said.
         #[source]
         source: io::Error,

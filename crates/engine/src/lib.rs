@@ -39,9 +39,10 @@ pub use repair::RepairReport;
 pub use reply::{
     Diff, DiffChange, DiffFile, DiffSide, DoctorReport, Finding, Finished, GcOutcome, LeftPending,
     PlanDiff, PlanView, PlannedStep, PlannedTarget, RecoverReport, Recovered, RecoveredAs,
-    RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState, UndoReport, UndoneStep,
+    RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState, TaskLeft, UndoReport,
+    UndoneStep,
 };
-pub use report::{Report, Severity};
+pub use report::{ErrorCode, Report, Severity, advice};
 pub use run::{COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, Watch};
 pub use selection::Selection;
 pub use sources::{Ids, RandomIds, SystemClock};

@@ -26,7 +26,8 @@ use backout_storage::{OperationRef, is_alive, is_from_another_boot, this_process
 use crate::lifecycle::{failed_everywhere, with_causes};
 use crate::undo::{Act, Reversed, Work};
 use crate::{
-    Decide, Engine, EngineError, RecoverReport, Recovered, RecoveredAs, UndoOptions, UndoWhat,
+    Decide, Engine, EngineError, RecoverReport, Recovered, RecoveredAs, TaskLeft, UndoOptions,
+    UndoWhat,
 };
 
 impl Engine {
@@ -408,7 +409,10 @@ impl Engine {
             match self.rollback(&what, &UndoOptions::default(), "its owner died") {
                 Ok(_) => report.tasks.push(task.id),
                 Err(EngineError::Storage(error)) => return Err(error.into()),
-                Err(error) => report.tasks_left.push((task.id, with_causes(&error))),
+                Err(error) => report.tasks_left.push(TaskLeft {
+                    task: task.id,
+                    why: with_causes(&error),
+                }),
             }
         }
         Ok(())

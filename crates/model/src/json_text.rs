@@ -1,7 +1,7 @@
 //! JSON that is carried and not looked into: kept as text.
 //!
 //! A recipe of ten thousand files is some megabytes of text; as a tree of values it takes ten times that, and an undo holds
-//! several. Two texts are equal if they mean the same.
+//! several. Two texts are equal if they mean the same. Numbers that are too wide are read as text (`wide`).
 
 use std::sync::Arc;
 
@@ -10,6 +10,8 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::wide;
 
 /// Any JSON value, as its text. A clone costs nothing.
 #[derive(Debug, Clone)]
@@ -57,7 +59,9 @@ impl Serialize for JsonText {
 impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // The text itself is out of reach here: a tagged enum has been read by then.
-        Self::of(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
+        let mut value = Value::deserialize(deserializer)?;
+        wide::narrow(&mut value);
+        Self::of(&value).map_err(D::Error::custom)
     }
 }
 

@@ -7,6 +7,7 @@
 //! - One JSON shape serves the journal, `--json` and every later surface, so these types derive serde.
 //! - A change whose undo nobody recorded does not compile: see [`Armed`].
 
+pub mod any_path;
 mod arm;
 mod command;
 mod digest;
@@ -26,6 +27,7 @@ mod status;
 mod strategy;
 mod target;
 pub mod text;
+pub mod wide;
 
 pub use arm::{Armed, arm};
 pub use command::{CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, OnFailure};

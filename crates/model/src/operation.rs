@@ -270,9 +270,11 @@ pub struct Task {
 pub struct Checkpoint {
     /// Its name; a later checkpoint of the same name takes it over.
     pub name: CheckpointName,
-    /// Its place in the journal.
+    /// Its place in the journal. Its record has its own, so an event leaves it out.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub lsn: Lsn,
-    /// When it was taken.
+    /// When it was taken; as with the place.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub at: Timestamp,
     /// Whose work it marks; none marks everybody's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -283,4 +285,8 @@ pub struct Checkpoint {
     /// What the agent wants to find again.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub state: serde_json::Value,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -85,7 +85,7 @@ impl fmt::Display for OutcomeKind {
             Self::Restored => f.write_str("restored"),
             Self::Compensated => f.write_str("compensated"),
             Self::Merged => f.write_str("merged"),
-            Self::Overwritten { why } => write!(f, "restored over a later change ({why})"),
+            Self::Overwritten { why } => write!(f, "restored over a later change: {why}"),
             Self::Incomplete { why } => write!(f, "restored but for one thing: {why}"),
             Self::AlreadyGone => f.write_str("already as before"),
             Self::Left { why } => write!(f, "left as it is: {why}"),

@@ -1,7 +1,6 @@
 //! The path of a target: absolute, normalised, any bytes.
 //!
-//! File names are bytes, not text. In JSON a path is a plain string when it is UTF-8, and
-//! `{"hex": "…"}` when it is not; both read back to the same bytes.
+//! File names are bytes, not text; how they are written in JSON is in `any_path`.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -9,6 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use crate::any_path;
 
 /// Says why a path cannot be a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -149,48 +150,17 @@ impl fmt::Debug for TargetPath {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Shape {
-    Text(String),
-    Bytes { hex: String },
-}
-
 impl Serialize for TargetPath {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use fmt::Write as _;
-        if let Ok(text) = std::str::from_utf8(self.as_bytes()) {
-            return serializer.serialize_str(text);
-        }
-        let mut hex = String::new();
-        for byte in self.as_bytes() {
-            write!(hex, "{byte:02x}").map_err(serde::ser::Error::custom)?;
-        }
-        Shape::Bytes { hex }.serialize(serializer)
+        any_path::serialize(self.as_path(), serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for TargetPath {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let bytes = match Shape::deserialize(deserializer)? {
-            Shape::Text(text) => text.into_bytes(),
-            Shape::Bytes { hex } => {
-                unhex(&hex).ok_or_else(|| serde::de::Error::custom("not hexadecimal"))?
-            }
-        };
-        Self::from_bytes(&bytes).map_err(serde::de::Error::custom)
+        let path = any_path::deserialize(deserializer)?;
+        Self::new(path).map_err(serde::de::Error::custom)
     }
-}
-
-fn unhex(hex: &str) -> Option<Vec<u8>> {
-    let digits = hex.as_bytes();
-    if !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    digits
-        .chunks_exact(2)
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
-        .collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! a recipe needs without understanding it. The body belongs to the driver, which reads every version
 //! it ever wrote.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Digest;
 
@@ -52,9 +52,17 @@ pub struct Recipe {
 }
 
 /// What only the effect could tell, recorded after it: inode numbers, ids an API returned.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub struct Completion(pub serde_json::Value);
+
+impl<'de> Deserialize<'de> for Completion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut value = serde_json::Value::deserialize(deserializer)?;
+        crate::wide::narrow(&mut value);
+        Ok(Self(value))
+    }
+}
 
 /// A recipe with its completion, if the effect lived to record one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use backout_engine::Command;
 use backout_model::Retention;
+use backout_model::wide::PLAIN_MAX;
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
@@ -111,6 +112,8 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     };
     factor
         .and_then(|factor| number.checked_mul(factor))
+        // JSON can say no more.
+        .filter(|bytes| *bytes <= PLAIN_MAX)
         .ok_or_else(wrong)
 }
 
@@ -133,7 +136,16 @@ mod tests {
         ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "MB", "-1", "5XB", "5MBs", "99999999999T", "1.5G"] {
+        for text in [
+            "",
+            "MB",
+            "-1",
+            "5XB",
+            "5MBs",
+            "99999999999T",
+            "8192T",
+            "1.5G",
+        ] {
             assert!(parse_size(text).is_err(), "{text}");
         }
     }

@@ -8,10 +8,10 @@ use std::time::Duration;
 use backout_capture::live::{Back, Ending, Front, Side, Waited, end_like, split};
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
-    Capture, Engine, EngineError, OperationRef, Report, RunReport, RunRequest, UndoOptions,
+    Capture, Engine, EngineError, OperationRef, Reply, Report, RunReport, RunRequest, UndoOptions,
     UndoWhat, Watch,
 };
-use backout_model::{CaptureLevel, PlanError};
+use backout_model::{CaptureLevel, PlanError, Status};
 use clap::{Args, ValueEnum};
 
 use super::gc::parse_size;
@@ -31,6 +31,8 @@ const NOT_EXECUTABLE: i32 = 126;
 /// The command runs as if Backout were not there: same terminal, signals and exit code. It only stops for a moment
 /// before it changes a file, while Backout keeps what is there. Everything that it and its children do is one
 /// operation. Processes that it leaves running are watched in the background, as another operation.
+///
+/// With `--json` the reply is the last line on standard error: standard output stays the command's own.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What to do with the changes if the command fails.
@@ -163,9 +165,9 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     request.environment = environment(session)?;
     let ran = engine.run(request);
     session.tell_recovered(&engine);
-    let (report, watch, back) = match ran {
+    let (mut report, watch, back) = match ran {
         Ok(done) => done,
-        Err(EngineError::NotStarted { source }) => {
+        Err(EngineError::NotStarted { program, source }) => {
             let is_missing = source.kind() == std::io::ErrorKind::NotFound;
             let code = if is_missing {
                 NOT_FOUND
@@ -173,7 +175,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
                 NOT_EXECUTABLE
             };
             session.ui.report(
-                &Report::from(EngineError::NotStarted { source }),
+                &Report::from(EngineError::NotStarted { program, source }),
                 &session.here,
             );
             return Err(Failure::Shown(u8::try_from(code).unwrap_or(1)));
@@ -181,9 +183,18 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
         Err(error) => return Err(error.into()),
     };
     session.clear_bar();
-    show::run::finished(session, &report);
+    if !session.ui.is_json() {
+        show::run::finished(session, &report);
+    }
+    let mut stays = None;
     if has_failed(&report) && is_to_go(on_failure) {
-        take_back(session, &engine, &report);
+        stays = take_back(session, &engine, &mut report);
+    }
+    if session.ui.is_json() {
+        session.ui.aside_json(&Reply::Ran(report.clone()));
+    }
+    if let Some(stays) = stays {
+        session.ui.report(&stays, &session.here);
     }
     let ending = match (report.end.exit_code, report.end.signal) {
         (_, Some(signal)) => Ending::Signalled(signal),
@@ -286,8 +297,8 @@ fn is_to_go(on_failure: OnFailure) -> bool {
     }
 }
 
-/// Takes back what a failed command did: all of it, or as much as nobody else has changed, and says what stays.
-fn take_back(session: &mut Session, engine: &Engine, report: &RunReport) {
+/// Takes back what a failed command did: all of it, or as much as nobody else has changed; says what stays.
+fn take_back(session: &mut Session, engine: &Engine, report: &mut RunReport) -> Option<Report> {
     let what = UndoWhat::Operations(vec![OperationRef::Prefix(report.id.to_string())]);
     let options = UndoOptions {
         partial: true,
@@ -296,9 +307,19 @@ fn take_back(session: &mut Session, engine: &Engine, report: &RunReport) {
     let undone = engine.undo(&what, &options);
     session.clear_bar();
     match undone {
-        Ok(_) => show::run::taken_back(session, report),
-        Err(EngineError::Plan(PlanError::ChangedNothing { .. })) => {}
-        Err(error) => session.ui.report(&Report::from(error), &session.here),
+        Ok(undone) => {
+            show::run::taken_back(session, report);
+            report.status = Status::Undone;
+            report.undone = Some(undone);
+            None
+        }
+        Err(EngineError::Plan(PlanError::ChangedNothing { .. })) => None,
+        Err(error) => {
+            if let EngineError::Partial(undone) = &error {
+                report.undone = Some(*undone.clone());
+            }
+            Some(Report::from(error))
+        }
     }
 }
 

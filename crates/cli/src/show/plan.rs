@@ -156,21 +156,26 @@ fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
     let is_conflict = |target: &PlannedTarget| matches!(target.state, TargetState::Conflict { .. });
     let targets = || plan.steps.iter().flat_map(|step| &step.targets);
     let has_conflict = targets().any(is_conflict);
-    if has_conflict && !asked.flags.contains("--merge") {
+    if plan.is_mergeable {
         hints.push(format!(
             "take out only this change with {}",
             command(" --merge")
         ));
     }
-    let is_in_the_way = |target: &&PlannedTarget| target.state.hindrance().is_some();
-    let hindered = targets().filter(is_in_the_way).count();
-    if hindered > 0 && hindered < targets().count() {
+    let is_lost =
+        |target: &PlannedTarget| matches!(target.state, TargetState::CannotComeBack { .. });
+    let has_lost = targets().any(is_lost);
+    if (has_conflict || has_lost) && targets().any(|target| target.state.is_work()) {
         hints.push(format!("take back the rest with {}", command(" --partial")));
     }
     if has_conflict {
         hints.push(format!(
             "restore anyway, keeping what is there now, with {}",
-            command(" --force").replace(" --merge", "")
+            command(if has_lost {
+                " --force --partial"
+            } else {
+                " --force"
+            })
         ));
     }
     hints

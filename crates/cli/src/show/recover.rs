@@ -1,6 +1,6 @@
 //! What recovery did.
 
-use backout_engine::{RecoverReport, Recovered, RecoveredAs, TakeBack};
+use backout_engine::{RecoverReport, Recovered, RecoveredAs, TakeBack, TaskLeft};
 use backout_model::{Status, Verb};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
@@ -115,7 +115,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             .ui
             .done(&format!("rolled back task {task}: its owner died\n"));
     }
-    for (task, why) in &report.tasks_left {
+    for TaskLeft { task, why } in &report.tasks_left {
         let command = typed(&format!("rollback {task} --dry-run"));
         session.ui.note(&format!(
             "the owner of task {task} died, and it was not rolled back: {}; see {command}",

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use backout_engine::{Reply, RunReport};
+use backout_engine::RunReport;
 
 use super::{id, typed};
 use crate::session::Session;
@@ -10,9 +10,8 @@ use crate::ui::{DIM, paint, printable};
 
 /// Shows what a command did, where it does not get in the way of the command's own output: on a terminal, or if asked.
 pub(crate) fn finished(session: &mut Session, report: &RunReport) {
-    if session.ui.is_json() {
-        session.ui.aside_json(&Reply::Ran(report.clone()));
-        return;
+    if report.end.timed_out {
+        session.ui.note("its time was up, so it was ended");
     }
     for note in &report.notes {
         let note = session.here.shorten(&printable(note));

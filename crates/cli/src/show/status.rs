@@ -101,11 +101,11 @@ fn open_tasks(tasks: &[Task], now: Timestamp) -> String {
 
 fn store(status: &StatusReport) -> Vec<Vec<Cell>> {
     let summary = &status.summary;
-    let total = summary.operations.iter().map(|(_, number)| number).sum();
+    let total = summary.operations.values().sum();
     let parts: Vec<String> = summary
         .operations
         .iter()
-        .filter(|(_, number)| *number > 0)
+        .filter(|(_, number)| **number > 0)
         .map(|(status, number)| format!("{number} {status}"))
         .collect();
     let operations = match parts.as_slice() {

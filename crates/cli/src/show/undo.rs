@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use backout_engine::{Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep};
-use backout_model::ports::OnConflict;
+use backout_engine::{Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep, advice};
 use backout_model::{LeftAlone, OperationId, OutcomeKind, TargetOutcome};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
@@ -65,7 +64,12 @@ impl Asked {
                 .collect::<Vec<_>>()
                 .join(" "),
         };
-        format!("{verb} {names}{}{flag}", self.flags)
+        let flags = if flag.contains("--force") {
+            self.flags.replace(" --merge", "")
+        } else {
+            self.flags.clone()
+        };
+        format!("{verb} {names}{flags}{flag}")
     }
 }
 
@@ -131,66 +135,14 @@ pub(crate) fn report(error: EngineError, asked: &Asked) -> Report {
     let command = |ids: &[OperationId], flag: &str| {
         format!("`{}`", super::command_line(&asked.command(ids, flag)))
     };
-    let next = match &error {
-        EngineError::Conflicts { targets, tried } => {
-            let mut ids: Vec<OperationId> = targets.iter().map(|target| target.id).collect();
-            ids.dedup();
-            if targets.iter().all(|target| target.is_lost) {
-                vec![format!(
-                    "take back the rest with {}",
-                    command(&ids, " --partial")
-                )]
-            } else {
-                conflict_advice(&|flag| command(&ids, flag), *tried)
-            }
-        }
-        EngineError::NeedsWord(view) => {
-            let mut flags = String::new();
-            if !view.needs_committed.is_empty() {
-                flags.push_str(" --committed");
-            }
-            if !view.needs_others.is_empty() {
-                flags.push_str(" --others");
-            }
-            vec![
-                format!(
-                    "take them back as well with {}",
-                    command(&view.named, &flags)
-                ),
-                format!(
-                    "take out only this change with {}",
-                    command(&view.named, " --merge")
-                ),
-                format!("see the plan with {}", command(&view.named, " --dry-run")),
-            ]
-        }
-        _ => return Report::from(error),
+    let Some(next) = advice(&error, &command) else {
+        return Report::from(error);
     };
     Report {
         what: not_done.to_owned(),
         next,
         ..Report::from(error)
     }
-}
-
-/// What to do about a conflict, best first; what was just tried is no advice.
-fn conflict_advice(command: &dyn Fn(&str) -> String, tried: OnConflict) -> Vec<String> {
-    let mut next = vec![format!(
-        "see what would change back, and what others changed, with {}",
-        command(" --dry-run --diff")
-    )];
-    if tried == OnConflict::Refuse {
-        next.push(format!(
-            "take out only this change with {}",
-            command(" --merge")
-        ));
-    }
-    next.push(format!("take back the rest with {}", command(" --partial")));
-    next.push(format!(
-        "restore anyway with {} (what is there now is kept)",
-        command(" --force")
-    ));
-    next
 }
 
 /// Says what became of each operation and of each of its targets.

@@ -319,7 +319,7 @@ fn the_exit_code_is_the_commands() {
         assert_eq!(output.status.code(), Some(code), "{}", said(&output));
     }
     let error = world.fails(127, &["try", "--", "no-such-command"]);
-    assert!(error.contains("there is no such command"), "{error}");
+    assert!(error.contains("there is no such program"), "{error}");
     world.file("data", "no program");
     let error = world.fails(126, &["try", "--", "./data"]);
     assert!(error.contains("not executable"), "{error}");

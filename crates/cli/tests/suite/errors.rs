@@ -90,8 +90,6 @@ fn a_conflict() {
     error: nothing was undone
       why: `a.txt`: content changed since (1 -> 15 bytes)
       next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
-      next: take out only this change with `backout undo 9e3779b9 --merge`
-      next: take back the rest with `backout undo 9e3779b9 --partial`
       next: restore anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
     [exit code 1]
     ");

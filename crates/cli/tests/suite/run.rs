@@ -33,19 +33,36 @@ fn on_a_terminal_it_is_said_what_happened() {
 }
 
 #[test]
+fn a_command_whose_time_is_up_is_told() {
+    let world = World::new();
+    let line = "touch x; exec sleep 600";
+    insta::assert_snapshot!(world.cli(["run", "--timeout", "1s", "--", "sh", "-c", line]), @"
+    note: its time was up, so it was ended
+    [exit code 128]
+    ");
+    let ran = world.cli(["run", "--json", "--timeout", "1s", "--", "sh", "-c", line]);
+    let reply: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
+    assert_eq!(
+        (&reply["reply"], &reply["end"]["timed_out"]),
+        (&"ran".into(), &true.into())
+    );
+}
+
+#[test]
 fn what_cannot_be_started_is_told() {
     let world = World::new();
     world.put("text", "");
-    insta::assert_snapshot!(world.cli(["run", "--", "nosuchcommand"]), @r"
-    error: the command could not be started
-      why: No such file or directory (os error 2)
-      next: check its spelling and `PATH`; a shell line needs `sh -c '...'`
+    insta::assert_snapshot!(world.cli(["run", "--", "nosuchcommand"]), @"
+    error: `nosuchcommand` was not run
+      why: there is no such program
+      next: check the name and `PATH`, and the first line if it is a script
+      next: a shell's own words need a shell: `sh -c '...'`
     [exit code 127]
     ");
-    insta::assert_snapshot!(world.cli(["run", "--", "./text"]), @r"
-    error: the command could not be started
-      why: Permission denied (os error 13)
-      next: check that it is a program and may be executed
+    insta::assert_snapshot!(world.cli(["run", "--", "./text"]), @"
+    error: `./text` was not run
+      why: it is not executable, or not for you
+      next: check that it is a program, and its permissions
     [exit code 126]
     ");
     insta::assert_snapshot!(world.cli(["run", "--timeout", "soon", "--", "true"]), @r"

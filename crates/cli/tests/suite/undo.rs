@@ -132,11 +132,76 @@ fn a_merge_takes_out_only_the_change() {
 }
 
 #[test]
+fn only_what_would_help_is_advised() {
+    insta::assert_snapshot!(drifted_world().cli(["undo"]), @"
+    error: nothing was undone
+      why: `app.toml`: content changed since (18 bytes)
+      next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
+      next: take out only this change with `backout undo 9e3779b9 --merge`
+      next: restore anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    let world = World::new().file("a", "1\n");
+    world.did(["write", "a", "--text", "2\n"]);
+    world.put("a", "3\n");
+    insta::assert_snapshot!(world.cli(["undo", "--merge"]), @"
+    error: nothing was undone
+      why: `a`: content changed since (2 bytes); the changes overlap at line 1
+      next: see what would change back, and what others changed, with `backout undo 9e3779b9 --merge --dry-run --diff`
+      next: restore anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.cli(["undo", "--merge", "--dry-run"]), @"
+    would undo 1 operation:  (the newest below .)
+      9e3779b9  write a
+                a  conflict: content changed since (2 bytes); the changes overlap at line 1
+    hint: restore anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+    ");
+    insta::assert_snapshot!(world.cli(["undo", "--partial"]), @"
+    did not undo 9e3779b9  write a  (the newest below .)
+      a  conflict: content changed since (2 bytes)
+    error: nothing was taken back
+      why: 9e3779b9 `a`: conflict: content changed since (2 bytes)
+      next: put right what stands in the way, then `backout undo 9e3779b9` again
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_change_that_does_not_merge_needs_a_word_and_no_merge() {
+    let world = World::new().file("a", "1\n");
+    world.did(["--agent", "one", "write", "a", "--text", "2\n"]);
+    world.did(["--agent", "two", "write", "a", "--text", "3\n"]);
+    insta::assert_snapshot!(world.cli(["--agent", "one", "undo"]), @"
+    error: nothing was undone
+      why: 1 operation of other agents would have to go with it
+      why: 3c6ef372 write a
+      next: take them back as well with `backout undo 9e3779b9 --others`
+      next: see the plan with `backout undo 9e3779b9 --dry-run`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_directory_is_not_to_be_merged() {
+    let world = World::new();
+    world.did(["mkdir", "d"]);
+    world.put("d/theirs", "x");
+    insta::assert_snapshot!(world.cli(["undo"]), @"
+    error: nothing was undone
+      why: `d`: the directory is not empty: theirs
+      next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
+      next: restore anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+}
+
+#[test]
 fn force_restores_and_keeps_what_was_overwritten() {
     let world = drifted_world();
     insta::assert_snapshot!(world.cli(["undo", "--force"]), @"
     undid 9e3779b9  edit app.toml  (the newest below .)
-      app.toml  restored over a later change (content changed since (18 bytes))
+      app.toml  restored over a later change: content changed since (18 bytes)
     hint: take this back with `backout redo 3c6ef372`
     ");
     assert_eq!(world.text("app.toml"), "a = 1\nb = 2\nc = 3\n");
@@ -157,7 +222,7 @@ fn what_can_be_undone_is_undone_in_part_when_asked_for() {
       a  gone, as before
     error: 1 of 2 targets were left as they are
       why: 3c6ef372 `b`: conflict: content changed since (1 -> 15 bytes)
-      next: put right what stands in the way, then `backout undo 3c6ef372` again: the rest is still undoable
+      next: put right what stands in the way, then `backout undo 3c6ef372` again
       next: take back what was done with `backout redo 78dde6e5`
     [exit code 1]
     ");
@@ -203,8 +268,6 @@ fn a_redo_in_conflict_says_what_to_type() {
     error: nothing was redone
       why: `a`: content changed since (1 -> 15 bytes)
       next: see what would change back, and what others changed, with `backout redo 9e3779b9 --dry-run --diff`
-      next: take out only this change with `backout redo 9e3779b9 --merge`
-      next: take back the rest with `backout redo 9e3779b9 --partial`
       next: restore anyway with `backout redo 9e3779b9 --force` (what is there now is kept)
     [exit code 1]
     ");

@@ -198,7 +198,8 @@ impl World {
         self.ran(&command.output().unwrap())
     }
 
-    fn ran(&self, output: &Output) -> Ran {
+    /// Says what a run printed, without the name of the world.
+    pub(crate) fn ran(&self, output: &Output) -> Ran {
         Ran {
             code: output.status.code().unwrap_or(SIGNALLED),
             out: self.normal(&String::from_utf8_lossy(&output.stdout)),

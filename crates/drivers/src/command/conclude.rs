@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use backout_model::wide::Wide;
 use backout_model::{Target, TargetPath};
 
 use super::settle::{Counts, Settled, Settling};
@@ -32,7 +33,7 @@ impl Settling<'_> {
                     before: *times,
                     after: None,
                 });
-                left.push(Some(now.mtime));
+                left.push(Some(Wide(now.mtime)));
                 is_nothing &= now.mtime == times.mtime;
             }
         }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use backout_model::Digest;
+use backout_model::{Digest, wide};
 use serde::{Deserialize, Serialize};
 
 /// Up to this size the bytes are looked at as well.
@@ -21,14 +21,19 @@ pub enum Baseline {
     /// Anything but a directory.
     Node {
         /// The device.
+        #[serde(with = "wide")]
         dev: u64,
         /// The inode.
+        #[serde(with = "wide")]
         ino: u64,
         /// The size in bytes.
+        #[serde(with = "wide")]
         size: u64,
         /// When its content changed, in nanoseconds since 1970.
+        #[serde(with = "wide")]
         mtime: i64,
         /// When anything of it changed.
+        #[serde(with = "wide")]
         ctime: i64,
         /// Its bytes, if they are few.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,8 +42,10 @@ pub enum Baseline {
     /// A directory by itself; its entries are not part of it.
     Directory {
         /// The device.
+        #[serde(with = "wide")]
         dev: u64,
         /// The inode.
+        #[serde(with = "wide")]
         ino: u64,
         /// The permission bits and the kind.
         mode: u32,
@@ -50,10 +57,13 @@ pub enum Baseline {
     /// A directory with all that is in it.
     Tree {
         /// The device.
+        #[serde(with = "wide")]
         dev: u64,
         /// The inode.
+        #[serde(with = "wide")]
         ino: u64,
         /// The newest change of anything in it.
+        #[serde(with = "wide")]
         ctime: i64,
         /// A digest of names, inodes and change times.
         listing: Digest,

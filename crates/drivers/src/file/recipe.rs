@@ -5,10 +5,11 @@
 //! - A **kept** inode is at exactly one of three places: its slot in the depot, the temporary name of its
 //!   change, or its path. It moves between them by rename only, so no crash can lose it.
 //! - Every version is read for ever; golden files under `golden/` hold it to that. Version 2 can say that a target is shared
-//!   with others, that nobody has what it was, and which bytes a kept file has.
+//!   with others, that nobody has what it was, and which bytes a kept file has. Version 3 writes wide numbers as text.
 
 use std::collections::BTreeMap;
 
+use backout_model::wide::{self, Wide};
 use backout_model::{
     Completion, Digest, DriverKind, Effect, JsonText, OperationId, Recipe, Slot, TargetPath,
 };
@@ -19,7 +20,7 @@ use super::error::FileError;
 pub(crate) use super::written::Written;
 
 /// The newest version of the body that this program writes and reads.
-pub(crate) const VERSION: u16 = 2;
+pub(crate) const VERSION: u16 = 3;
 
 /// Numbers of inodes.
 pub(crate) type Numbers = std::collections::HashSet<u64>;
@@ -94,6 +95,7 @@ pub(crate) enum Change {
         /// One of its names.
         path: TargetPath,
         /// Which inode it is.
+        #[serde(with = "wide")]
         ino: u64,
         /// What was in it.
         before: Written,
@@ -171,6 +173,7 @@ pub(crate) enum Image {
         /// The bytes' name.
         digest: Digest,
         /// How many they are.
+        #[serde(deserialize_with = "wide::deserialize")]
         size: u64,
         /// Whether the content store has them; if not, they are only known by name.
         stored: bool,
@@ -197,6 +200,7 @@ pub(crate) enum Image {
         /// Which.
         node: Kind,
         /// The device's number.
+        #[serde(with = "wide")]
         device: u64,
         /// Everything else.
         meta: Meta,
@@ -377,14 +381,19 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     /// The device.
+    #[serde(with = "wide")]
     pub(crate) dev: u64,
     /// The inode.
+    #[serde(with = "wide")]
     pub(crate) ino: u64,
     /// The size in bytes.
+    #[serde(with = "wide")]
     pub(crate) size: u64,
     /// When its content changed.
+    #[serde(with = "wide")]
     pub(crate) mtime: i64,
     /// When anything of it changed.
+    #[serde(with = "wide")]
     pub(crate) ctime: i64,
 }
 
@@ -392,8 +401,10 @@ pub(crate) struct Identity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
     /// When it was last read.
+    #[serde(with = "wide")]
     pub(crate) atime: i64,
     /// When it was last changed.
+    #[serde(with = "wide")]
     pub(crate) mtime: i64,
 }
 
@@ -427,7 +438,7 @@ pub(crate) struct FileCompletion {
     /// Per change, which inode the name stands for now.
     pub(crate) identities: Vec<Option<Identity>>,
     /// Per directory of `parents`, its modification time now.
-    pub(crate) parents: Vec<Option<i64>>,
+    pub(crate) parents: Vec<Option<Wide<i64>>>,
 }
 
 impl FileRecipe {

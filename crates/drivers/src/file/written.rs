@@ -9,7 +9,7 @@ use std::io::{Read, Seek as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 
-use backout_model::{Digest, Slot, TargetPath};
+use backout_model::{Digest, Slot, TargetPath, wide};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmodat, openat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,7 @@ pub(crate) struct Written {
     /// The bytes' name.
     pub(crate) digest: Digest,
     /// How many they are.
+    #[serde(deserialize_with = "wide::deserialize")]
     pub(crate) size: u64,
     /// Whether the content store has them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,6 +1,6 @@
 //! What changed in files, or would change.
 
-use backout_model::{OperationId, TargetPath, Timestamp};
+use backout_model::{OperationId, TargetPath, Timestamp, wide};
 use serde::Serialize;
 
 /// What an operation changed.
@@ -93,7 +93,7 @@ pub struct DiffSide {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
     /// How many bytes a file has.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "wide::is_none_or_wide")]
     pub size: Option<u64>,
     /// When it was last changed.
     #[serde(skip_serializing_if = "Option::is_none")]

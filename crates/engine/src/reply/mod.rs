@@ -7,7 +7,7 @@ mod undo;
 use std::path::PathBuf;
 
 use backout_model::{
-    Checkpoint, Operation, OperationId, Record, Status, Strategy, Task, TaskId, Timestamp,
+    Checkpoint, Operation, OperationId, Record, Status, Strategy, Task, TaskId, Timestamp, any_path,
 };
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::{RepairReport, RunReport, TrialView};
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
-pub use recover::{RecoverReport, Recovered, RecoveredAs};
+pub use recover::{RecoverReport, Recovered, RecoveredAs, TaskLeft};
 pub use undo::{
     PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState, UndoReport,
     UndoneStep,
@@ -136,6 +136,7 @@ pub struct Shown {
 #[derive(Debug, Serialize)]
 pub struct StatusReport {
     /// The state directory.
+    #[serde(serialize_with = "any_path::serialize")]
     pub state_dir: PathBuf,
     /// The journal in numbers.
     pub summary: StoreSummary,
@@ -169,6 +170,7 @@ pub struct GcOutcome {
     /// What was packed.
     pub compacted: Option<CompactReport>,
     /// Where the audit records that left the journal are.
+    #[serde(serialize_with = "any_path::serialize_option")]
     pub audit_file: Option<PathBuf>,
 }
 

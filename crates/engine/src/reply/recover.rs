@@ -43,6 +43,15 @@ pub struct Recovered {
     pub outcomes: Vec<TargetOutcome>,
 }
 
+/// A task that could not be rolled back.
+#[derive(Debug, Clone, Serialize)]
+pub struct TaskLeft {
+    /// The task.
+    pub task: TaskId,
+    /// Why not.
+    pub why: String,
+}
+
 /// What recovery did.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RecoverReport {
@@ -52,7 +61,7 @@ pub struct RecoverReport {
     pub tasks: Vec<TaskId>,
     /// Tasks whose owner died and that could not be rolled back, and why not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tasks_left: Vec<(TaskId, String)>,
+    pub tasks_left: Vec<TaskLeft>,
     /// Operations whose owner is alive and that were left alone.
     pub running: Vec<OperationId>,
 }

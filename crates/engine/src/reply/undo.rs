@@ -46,6 +46,11 @@ impl TargetState {
             | Self::Overwritten { .. } => None,
         }
     }
+
+    /// Tells whether an undo would do something with it.
+    pub const fn is_work(&self) -> bool {
+        self.hindrance().is_none() && !matches!(self, Self::AlreadyBefore)
+    }
 }
 
 /// One target of a planned step.
@@ -103,6 +108,9 @@ pub struct PlanView {
     pub needs_others: Vec<OperationId>,
     /// Whether the plan can be executed as it is.
     pub is_executable: bool,
+    /// Whether it could be executed with a merge, if not as it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_mergeable: bool,
     /// What would change, name by name, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<PlanDiff>,

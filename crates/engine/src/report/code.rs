@@ -3,135 +3,245 @@
 use backout_drivers::file::FileError;
 use backout_model::PlanError;
 use backout_storage::{RefError, StorageError};
+use serde::{Serialize, Serializer};
 
 use crate::{EngineError, TrialError};
 
+macro_rules! codes {
+    ($($name:ident = $word:literal: $doc:literal,)*) => {
+        /// What kind of thing went wrong, for programs.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum ErrorCode {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl ErrorCode {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Gives the word.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    Refused = "refused": "It was refused or failed, in no way that has a word of its own.",
+    Usage = "usage": "It was asked wrongly.",
+    Broken = "broken": "The store is hurt, in no way that has a word of its own.",
+    NotRecorded = "not-recorded": "It happened, and could not be recorded.",
+    Stays = "stays": "It was to be taken back, and stays.",
+    HalfDone = "half-done": "It failed half-way and could not be put back.",
+    Gate = "gate": "A gate said no.",
+    NotVerified = "not-verified": "A check after the write said no.",
+    Busy = "busy": "Somebody else is writing the same.",
+    MalformedName = "malformed-name": "The text is no name of an operation.",
+    UnknownOperation = "unknown-operation": "There is no such operation.",
+    AmbiguousName = "ambiguous-name": "The name fits several operations.",
+    NeedsWord = "needs-word": "Other operations would have to go, and need a word.",
+    Conflict = "conflict": "A target changed since.",
+    Partial = "partial": "Not all of it came back.",
+    Interrupted = "interrupted": "Somebody stopped it.",
+    Nothing = "nothing": "There is nothing to do.",
+    PutBack = "put-back": "An undo or a redo that died was put back.",
+    Inseparable = "inseparable": "A part cannot be taken back by itself.",
+    NotTouched = "not-touched": "The operation did not touch the path.",
+    NothingToDecide = "nothing-to-decide": "The operation waits for no decision.",
+    AtWork = "at-work": "The operation is still being carried out.",
+    UnknownTask = "unknown-task": "There is no such task.",
+    TaskEnded = "task-ended": "The task has ended.",
+    TaskOpen = "task-open": "The task is open already.",
+    WhichTask = "which-task": "It is not clear which task is meant.",
+    UnknownCheckpoint = "unknown-checkpoint": "There is no such checkpoint.",
+    UnknownProcess = "unknown-process": "There is no such process.",
+    NotStarted = "not-started": "The program could not be executed.",
+    NoCapture = "no-capture": "A command cannot be watched here.",
+    Io = "io": "The system refused a call.",
+    AlreadyUndone = "already-undone": "It was undone before.",
+    NeverHappened = "never-happened": "It never happened.",
+    Unfinished = "unfinished": "It is not finished.",
+    Expired = "expired": "Its images are past their retention.",
+    Irreversible = "irreversible": "Nothing takes it back.",
+    NoLayers = "no-layers": "Layers do not work here.",
+    WhichTrial = "which-trial": "It is not clear which trial is meant.",
+    TrialLost = "trial-lost": "The trial cannot be used any more.",
+    TrialUnfinished = "trial-unfinished": "The trial has not ended.",
+    TrialUnreadable = "trial-unreadable": "The trial cannot be read.",
+    StateDirectory = "state-directory": "The state directory cannot be used.",
+    NewerFormat = "newer-format": "A newer program made the store.",
+    Damaged = "damaged": "The store, or something it holds, is damaged.",
+    InUse = "in-use": "Another process holds the store.",
+    StateDirectoryGone = "state-directory-gone": "The state directory is gone.",
+    DiskFull = "disk-full": "The disk of the store is full.",
+    ReadOnly = "read-only": "The file system is mounted read-only.",
+    Poisoned = "poisoned": "An earlier failure of the disk stopped all writes.",
+    StoreFull = "store-full": "The store may hold no more.",
+    DuplicateId = "duplicate-id": "The id is taken.",
+    ContentGone = "content-gone": "A kept content is gone.",
+    UnknownRecord = "unknown-record": "There is no such record.",
+    Database = "database": "The database failed.",
+    NotFound = "not-found": "There is no such file.",
+    Lost = "lost": "What the path was is not kept.",
+    IsADirectory = "is-a-directory": "It is a directory.",
+    NotADirectory = "not-a-directory": "It is not a directory.",
+    NotAFile = "not-a-file": "It is not a regular file.",
+    AlreadyExists = "already-exists": "It is there already.",
+    NotEmpty = "not-empty": "The directory is not empty.",
+    IntoItself = "into-itself": "A directory cannot go into itself.",
+    Permission = "permission": "The system does not permit it.",
+    Locked = "locked": "A flag of the file forbids it.",
+    NoSpace = "no-space": "The disk is full.",
+    CannotBeKept = "cannot-be-kept": "What is there cannot be kept, so it is not changed.",
+    ThroughSymlink = "through-symlink": "A symbolic link is in the way.",
+    Escapes = "escapes": "The path leaves its directory.",
+    UnusablePath = "unusable-path": "The path cannot be used.",
+    OwnState = "own-state": "It is Backout's own.",
+    Edit = "edit": "The edit does not fit the file.",
+    Patch = "patch": "The patch does not fit.",
+    Mode = "mode": "The mode cannot be read.",
+    Entangled = "entangled": "Two changes of one operation meddle with each other.",
+    BaseChanged = "base-changed": "What a trial was made over changed.",
+    ChangedMeanwhile = "changed-meanwhile": "Somebody changed it meanwhile.",
+    NewerRecipe = "newer-recipe": "A newer program wrote the recipe.",
+    NotSynced = "not-synced": "A sync failed.",
+}
+
+impl Serialize for ErrorCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// Gives the word for an error.
-pub(super) fn of(error: &EngineError) -> &'static str {
+pub(super) fn of(error: &EngineError) -> ErrorCode {
     match error {
         EngineError::Storage(error) | EngineError::NotArmed(error) => storage(error),
         EngineError::File(error) => file(error),
         EngineError::TakenBack { cause, .. } => of(cause),
-        EngineError::NotRecorded { .. } => "not-recorded",
-        EngineError::Stays { .. } => "stays",
-        EngineError::HalfDone { .. } => "half-done",
-        EngineError::Refused { .. } => "gate",
-        EngineError::NotVerified { .. } => "not-verified",
-        EngineError::Busy { .. } => "busy",
+        EngineError::NotRecorded { .. } => ErrorCode::NotRecorded,
+        EngineError::Stays { .. } => ErrorCode::Stays,
+        EngineError::HalfDone { .. } => ErrorCode::HalfDone,
+        EngineError::Refused { .. } => ErrorCode::Gate,
+        EngineError::NotVerified { .. } => ErrorCode::NotVerified,
+        EngineError::Busy { .. } => ErrorCode::Busy,
         EngineError::Ref(error) => match error {
-            RefError::Malformed { .. } => "malformed-name",
-            RefError::Unknown { .. } => "unknown-operation",
-            RefError::Ambiguous { .. } => "ambiguous-name",
+            RefError::Malformed { .. } => ErrorCode::MalformedName,
+            RefError::Unknown { .. } => ErrorCode::UnknownOperation,
+            RefError::Ambiguous { .. } => ErrorCode::AmbiguousName,
             RefError::Storage(error) => storage(error),
         },
         EngineError::Plan(error) => plan(error),
-        EngineError::NeedsWord(_) => "needs-word",
-        EngineError::Conflicts { .. } => "conflict",
-        EngineError::Partial(_) => "partial",
-        EngineError::Stopped(_) => "interrupted",
+        EngineError::NeedsWord(_) => ErrorCode::NeedsWord,
+        EngineError::Conflicts { .. } => ErrorCode::Conflict,
+        EngineError::Partial(_) => ErrorCode::Partial,
+        EngineError::Stopped(_) => ErrorCode::Interrupted,
         EngineError::NothingBelow { .. }
         | EngineError::NothingOnPath { .. }
-        | EngineError::NothingToRedo { .. } => "nothing",
-        EngineError::PutBack { .. } => "put-back",
-        EngineError::Inseparable { .. } => "inseparable",
-        EngineError::NotTouched { .. } => "not-touched",
-        EngineError::NothingToDecide { .. } => "nothing-to-decide",
-        EngineError::AtWork { .. } => "at-work",
-        EngineError::NoTask { .. } => "unknown-task",
-        EngineError::TaskEnded { .. } => "task-ended",
-        EngineError::TaskOpen { .. } => "task-open",
-        EngineError::WhichTask { .. } => "which-task",
-        EngineError::NoCheckpoint { .. } => "unknown-checkpoint",
-        EngineError::NoProcess { .. } => "unknown-process",
-        EngineError::NotStarted { .. } => "not-started",
-        EngineError::NoCapture { .. } => "no-capture",
+        | EngineError::NothingToRedo { .. } => ErrorCode::Nothing,
+        EngineError::PutBack { .. } => ErrorCode::PutBack,
+        EngineError::Inseparable { .. } => ErrorCode::Inseparable,
+        EngineError::NotTouched { .. } => ErrorCode::NotTouched,
+        EngineError::NothingToDecide { .. } => ErrorCode::NothingToDecide,
+        EngineError::AtWork { .. } => ErrorCode::AtWork,
+        EngineError::NoTask { .. } => ErrorCode::UnknownTask,
+        EngineError::TaskEnded { .. } => ErrorCode::TaskEnded,
+        EngineError::TaskOpen { .. } => ErrorCode::TaskOpen,
+        EngineError::WhichTask { .. } => ErrorCode::WhichTask,
+        EngineError::NoCheckpoint { .. } => ErrorCode::UnknownCheckpoint,
+        EngineError::NoProcess { .. } => ErrorCode::UnknownProcess,
+        EngineError::NotStarted { .. } => ErrorCode::NotStarted,
+        EngineError::NoCapture { .. } => ErrorCode::NoCapture,
         EngineError::Trial(error) => trial(error),
-        EngineError::Io { .. } => "io",
+        EngineError::Io { .. } => ErrorCode::Io,
     }
 }
 
-const fn plan(error: &PlanError) -> &'static str {
+const fn plan(error: &PlanError) -> ErrorCode {
     match error {
-        PlanError::Unknown { .. } => "unknown-operation",
-        PlanError::AlreadyUndone { .. } => "already-undone",
-        PlanError::NeverHappened { .. } => "never-happened",
-        PlanError::Unfinished { .. } => "unfinished",
-        PlanError::Expired { .. } => "expired",
-        PlanError::Irreversible { .. } => "irreversible",
+        PlanError::Unknown { .. } => ErrorCode::UnknownOperation,
+        PlanError::AlreadyUndone { .. } => ErrorCode::AlreadyUndone,
+        PlanError::NeverHappened { .. } => ErrorCode::NeverHappened,
+        PlanError::Unfinished { .. } => ErrorCode::Unfinished,
+        PlanError::Expired { .. } => ErrorCode::Expired,
+        PlanError::Irreversible { .. } => ErrorCode::Irreversible,
         PlanError::ChangedNothing { .. } | PlanError::NothingChosen { .. } | PlanError::Nothing => {
-            "nothing"
+            ErrorCode::Nothing
         }
     }
 }
 
-const fn trial(error: &TrialError) -> &'static str {
+const fn trial(error: &TrialError) -> ErrorCode {
     match error {
-        TrialError::Layers(_) => "no-layers",
-        TrialError::NotStarted { .. } => "not-started",
-        TrialError::Which { .. } => "which-trial",
-        TrialError::Lost { .. } => "trial-lost",
-        TrialError::Unfinished { .. } => "trial-unfinished",
-        TrialError::Unreadable { .. } => "trial-unreadable",
-        TrialError::NothingChosen { .. } => "nothing",
+        TrialError::Layers(_) => ErrorCode::NoLayers,
+        TrialError::NotStarted { .. } => ErrorCode::NotStarted,
+        TrialError::Which { .. } => ErrorCode::WhichTrial,
+        TrialError::Lost { .. } => ErrorCode::TrialLost,
+        TrialError::Unfinished { .. } => ErrorCode::TrialUnfinished,
+        TrialError::Unreadable { .. } => ErrorCode::TrialUnreadable,
+        TrialError::NothingChosen { .. } => ErrorCode::Nothing,
     }
 }
 
-const fn storage(error: &StorageError) -> &'static str {
+const fn storage(error: &StorageError) -> ErrorCode {
     match error {
-        StorageError::StateDir { .. } | StorageError::NotOurs { .. } => "state-directory",
-        StorageError::NewerFormat { .. } => "newer-format",
+        StorageError::StateDir { .. } | StorageError::NotOurs { .. } => ErrorCode::StateDirectory,
+        StorageError::NewerFormat { .. } => ErrorCode::NewerFormat,
         StorageError::Damaged { .. }
         | StorageError::NotWhole { .. }
         | StorageError::LostRecords { .. }
         | StorageError::Record(_)
-        | StorageError::Inconsistent { .. } => "damaged",
-        StorageError::InUse { .. } => "in-use",
-        StorageError::Gone { .. } => "state-directory-gone",
-        StorageError::DiskFull { .. } => "disk-full",
-        StorageError::ReadOnly { .. } => "read-only",
-        StorageError::Poisoned => "poisoned",
-        StorageError::Leased { .. } => "busy",
-        StorageError::OverCap { .. } => "store-full",
-        StorageError::DuplicateId { .. } => "duplicate-id",
-        StorageError::ContentGone { .. } => "content-gone",
-        StorageError::NoRecord { .. } => "unknown-record",
-        StorageError::Database(_) => "database",
+        | StorageError::Inconsistent { .. } => ErrorCode::Damaged,
+        StorageError::InUse { .. } => ErrorCode::InUse,
+        StorageError::Gone { .. } => ErrorCode::StateDirectoryGone,
+        StorageError::DiskFull { .. } => ErrorCode::DiskFull,
+        StorageError::ReadOnly { .. } => ErrorCode::ReadOnly,
+        StorageError::Poisoned => ErrorCode::Poisoned,
+        StorageError::Leased { .. } => ErrorCode::Busy,
+        StorageError::OverCap { .. } => ErrorCode::StoreFull,
+        StorageError::DuplicateId { .. } => ErrorCode::DuplicateId,
+        StorageError::ContentGone { .. } => ErrorCode::ContentGone,
+        StorageError::NoRecord { .. } => ErrorCode::UnknownRecord,
+        StorageError::Database(_) => ErrorCode::Database,
     }
 }
 
-const fn file(error: &FileError) -> &'static str {
+const fn file(error: &FileError) -> ErrorCode {
     match error {
-        FileError::Stopped => "interrupted",
-        FileError::NotFound { .. } => "not-found",
-        FileError::Lost { .. } => "lost",
-        FileError::IsADirectory { .. } => "is-a-directory",
-        FileError::NotADirectory { .. } => "not-a-directory",
-        FileError::NotAFile { .. } => "not-a-file",
-        FileError::AlreadyExists { .. } => "already-exists",
-        FileError::NotEmpty { .. } => "not-empty",
-        FileError::IntoItself { .. } => "into-itself",
-        FileError::Permission { .. } => "permission",
-        FileError::Locked { .. } => "locked",
-        FileError::ReadOnly { .. } => "read-only",
-        FileError::NoSpace { .. } => "no-space",
-        FileError::NoWayToKeep { .. } => "cannot-be-kept",
-        FileError::ThroughSymlink { .. } => "through-symlink",
-        FileError::Escapes { .. } => "escapes",
-        FileError::Unusable { .. } => "unusable-path",
-        FileError::Ours { .. } => "own-state",
-        FileError::Edit { .. } => "edit",
-        FileError::Patch(_) => "patch",
-        FileError::Mode(_) => "mode",
-        FileError::Entangled { .. } => "entangled",
-        FileError::BaseChanged { .. } => "base-changed",
-        FileError::Changed { .. } => "changed-meanwhile",
-        FileError::HalfDone { .. } => "half-done",
-        FileError::Recipe { .. } => "newer-recipe",
+        FileError::Stopped => ErrorCode::Interrupted,
+        FileError::NotFound { .. } => ErrorCode::NotFound,
+        FileError::Lost { .. } => ErrorCode::Lost,
+        FileError::IsADirectory { .. } => ErrorCode::IsADirectory,
+        FileError::NotADirectory { .. } => ErrorCode::NotADirectory,
+        FileError::NotAFile { .. } => ErrorCode::NotAFile,
+        FileError::AlreadyExists { .. } => ErrorCode::AlreadyExists,
+        FileError::NotEmpty { .. } => ErrorCode::NotEmpty,
+        FileError::IntoItself { .. } => ErrorCode::IntoItself,
+        FileError::Permission { .. } => ErrorCode::Permission,
+        FileError::Locked { .. } => ErrorCode::Locked,
+        FileError::ReadOnly { .. } => ErrorCode::ReadOnly,
+        FileError::NoSpace { .. } => ErrorCode::NoSpace,
+        FileError::NoWayToKeep { .. } => ErrorCode::CannotBeKept,
+        FileError::ThroughSymlink { .. } => ErrorCode::ThroughSymlink,
+        FileError::Escapes { .. } => ErrorCode::Escapes,
+        FileError::Unusable { .. } => ErrorCode::UnusablePath,
+        FileError::Ours { .. } => ErrorCode::OwnState,
+        FileError::Edit { .. } => ErrorCode::Edit,
+        FileError::Patch(_) => ErrorCode::Patch,
+        FileError::Mode(_) => ErrorCode::Mode,
+        FileError::Entangled { .. } => ErrorCode::Entangled,
+        FileError::BaseChanged { .. } => ErrorCode::BaseChanged,
+        FileError::Changed { .. } => ErrorCode::ChangedMeanwhile,
+        FileError::HalfDone { .. } => ErrorCode::HalfDone,
+        FileError::Recipe { .. } => ErrorCode::NewerRecipe,
         FileError::Damaged { .. }
         | FileError::Contents(_)
         | FileError::Unreadable(_)
-        | FileError::WrongContent { .. } => "damaged",
-        FileError::NotSynced { .. } => "not-synced",
-        FileError::Io { .. } => "io",
+        | FileError::WrongContent { .. } => ErrorCode::Damaged,
+        FileError::NotSynced { .. } => ErrorCode::NotSynced,
+        FileError::Io { .. } => ErrorCode::Io,
     }
 }

@@ -4,9 +4,11 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod advice;
 mod code;
 mod file;
 mod plan;
+mod program;
 mod storage;
 mod trial;
 
@@ -17,6 +19,8 @@ use backout_storage::RefError;
 use serde::Serialize;
 
 use crate::EngineError;
+pub use advice::advice;
+pub use code::ErrorCode;
 
 /// The exit code that shells give for a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
@@ -37,7 +41,7 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// What kind of thing happened, for programs: one of a fixed set of words.
-    pub code: &'static str,
+    pub code: ErrorCode,
     /// How bad it is.
     pub severity: Severity,
     /// What happened.
@@ -66,9 +70,9 @@ impl Report {
 
     fn new(severity: Severity, what: impl Into<String>) -> Self {
         let code = match severity {
-            Severity::Refused => "refused",
-            Severity::Usage => "usage",
-            Severity::Broken => "broken",
+            Severity::Refused => ErrorCode::Refused,
+            Severity::Usage => ErrorCode::Usage,
+            Severity::Broken => ErrorCode::Broken,
         };
         Self {
             code,
@@ -81,7 +85,7 @@ impl Report {
 
     /// Says what kind of thing happened.
     #[must_use]
-    pub const fn code(mut self, code: &'static str) -> Self {
+    pub const fn code(mut self, code: ErrorCode) -> Self {
         self.code = code;
         self
     }
@@ -118,7 +122,7 @@ impl Report {
 
     /// Gives the exit code of a program that ends with this report.
     pub fn exit_code(&self) -> u8 {
-        if self.code == "interrupted" {
+        if self.code == ErrorCode::Interrupted {
             return INTERRUPTED;
         }
         match self.severity {
@@ -202,7 +206,7 @@ impl Report {
             EngineError::Ref(error) => reference(&error),
             EngineError::Plan(error) => plan::report(&error),
             EngineError::NeedsWord(view) => plan::needs_word(&view),
-            EngineError::Conflicts { targets, tried } => plan::conflicts(&targets, tried),
+            EngineError::Conflicts { ref targets, .. } => plan::conflicts(&error, targets),
             EngineError::Partial(report) => plan::partial(&report),
             EngineError::Stopped(report) => plan::stopped(&report),
             EngineError::NothingBelow { below, elsewhere } => {
@@ -240,17 +244,7 @@ impl Report {
             }
             EngineError::NoProcess { pid } => Self::refused(format!("there is no process {pid}"))
                 .next("give the number of a living process"),
-            EngineError::NotStarted { source } => {
-                let report = Self::refused("the command could not be started").because(&source);
-                let kind = source.kind();
-                if kind == std::io::ErrorKind::NotFound {
-                    report.next("check its spelling and `PATH`; a shell line needs `sh -c '...'`")
-                } else if kind == std::io::ErrorKind::PermissionDenied {
-                    report.next("check that it is a program and may be executed")
-                } else {
-                    report
-                }
-            }
+            EngineError::NotStarted { program, source } => program::not_started(&program, &source),
             EngineError::NoCapture { source } => {
                 Self::refused("the command was not started: it cannot be watched here")
                     .because(source)

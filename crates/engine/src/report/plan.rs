@@ -1,10 +1,10 @@
 //! Reports of undos that cannot be planned, or not wholly carried out.
 
-use backout_model::ports::OnConflict;
 use backout_model::{OperationId, PlanError, TargetPath, Verb};
 
 use super::Report;
-use crate::{PlanView, RefusedTarget, UndoReport};
+use super::advice::{advice, undo, word_advice};
+use crate::{EngineError, PlanView, RefusedTarget, TakeBack, UndoReport};
 
 /// How many lines of the same kind are told before the rest is counted.
 const LINES_MAX: usize = 8;
@@ -82,15 +82,13 @@ pub(super) fn needs_word(view: &PlanView) -> Report {
         .map(|step| step.id.short())
         .unwrap_or_default();
     let mut report = Report::refused(format!("operation {named} was not undone"));
-    let mut flags = String::new();
-    for (ids, whose, flag) in [
-        (&view.needs_committed, "of committed tasks", " --committed"),
-        (&view.needs_others, "of other agents", " --others"),
+    for (ids, whose) in [
+        (&view.needs_committed, "of committed tasks"),
+        (&view.needs_others, "of other agents"),
     ] {
         if ids.is_empty() {
             continue;
         }
-        flags.push_str(flag);
         let operations = if ids.len() == 1 {
             "operation"
         } else {
@@ -105,16 +103,8 @@ pub(super) fn needs_word(view: &PlanView) -> Report {
             report = report.because(format!("{} {}", step.id.short(), step.summary));
         }
     }
+    report.next.extend(word_advice(view, &undo));
     report
-        .next(format!(
-            "take them back as well with `backout undo {named}{flags}`"
-        ))
-        .next(format!(
-            "take out only this change with `backout undo {named} --merge`"
-        ))
-        .next(format!(
-            "see the plan with `backout undo {named} --dry-run`"
-        ))
 }
 
 /// Says that there is nothing below a directory.
@@ -216,14 +206,15 @@ pub(super) fn stopped(report: &UndoReport) -> Report {
     });
     match report.act {
         Some(act) => told.next(format!(
-            "take back what was done with `backout redo {}`",
+            "take back what was done with `backout {} {}`",
+            verbs(report).1,
             act.short()
         )),
         None => told,
     }
 }
 
-pub(super) fn conflicts(targets: &[RefusedTarget], tried: OnConflict) -> Report {
+pub(super) fn conflicts(error: &EngineError, targets: &[RefusedTarget]) -> Report {
     let id = targets
         .first()
         .map(|target| target.id.short())
@@ -232,28 +223,12 @@ pub(super) fn conflicts(targets: &[RefusedTarget], tried: OnConflict) -> Report 
     for refused in targets.iter().take(LINES_MAX) {
         report = report.because(format!("`{}`: {}", refused.target, refused.why));
     }
-    if let Some(more) = targets
-        .len()
-        .checked_sub(LINES_MAX)
-        .filter(|more| *more > 0)
-    {
+    let more = targets.len().saturating_sub(LINES_MAX);
+    if more > 0 {
         report = report.because(format!("and {more} more"));
     }
-    report = report.next(format!(
-        "see what would change back, and what others changed, with `backout undo {id} --dry-run --diff`"
-    ));
-    if tried == OnConflict::Refuse {
-        report = report.next(format!(
-            "take out only this change with `backout undo {id} --merge`"
-        ));
-    }
+    report.next.extend(advice(error, &undo).unwrap_or_default());
     report
-        .next(format!(
-            "take back the rest with `backout undo {id} --partial`"
-        ))
-        .next(format!(
-            "restore it anyway with `backout undo {id} --force` (what is there now is kept)"
-        ))
 }
 
 pub(super) fn partial(report: &UndoReport) -> Report {
@@ -287,17 +262,28 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         told = told.because(format!("and {more} more"));
     }
     let id = left().next().map(|(step, _)| step.id.short());
+    let (again, back_again) = verbs(report);
     let told = match id {
         Some(id) => told.next(format!(
-            "put right what stands in the way, then `backout undo {id}` again: the rest is still undoable"
+            "put right what stands in the way, then `backout {again} {id}` again"
         )),
         None => told,
     };
     match report.act {
         Some(act) if back > 0 => told.next(format!(
-            "take back what was done with `backout redo {}`",
+            "take back what was done with `backout {back_again} {}`",
             act.short()
         )),
         _ => told,
+    }
+}
+
+/// Names what was asked for, and what takes that back.
+fn verbs(report: &UndoReport) -> (&'static str, &'static str) {
+    let is_redo = report.steps.iter().any(|step| step.way == TakeBack::Redo);
+    if is_redo {
+        ("redo", "undo")
+    } else {
+        ("undo", "redo")
     }
 }

@@ -1,11 +1,9 @@
 //! Reports of what can be wrong with trials. Nothing real was changed.
 
-use std::io;
-
 use backout_capture::overlay::OverlayError;
 use backout_model::OperationId;
 
-use super::Report;
+use super::{Report, program};
 use crate::TrialError;
 
 /// What works where layers do not.
@@ -18,7 +16,7 @@ const ALLOW: &str = "allow user namespaces (sysctl user.max_user_namespaces), or
 pub(super) fn report(error: &TrialError) -> Report {
     match error {
         TrialError::Layers(error) => layers(error),
-        TrialError::NotStarted { program, source } => not_started(program, source),
+        TrialError::NotStarted { program, source } => program::not_started(program, source),
         TrialError::Which { name, found } => which(name.as_deref(), *found),
         TrialError::Lost { id } => lost(*id),
         TrialError::Unfinished { id, is_running } => unfinished(*id, *is_running),
@@ -42,21 +40,6 @@ fn layers(error: &OverlayError) -> Report {
         | OverlayError::NotStarted { .. }
         | OverlayError::Lost { .. } => report.next(RUN),
     }
-}
-
-fn not_started(program: &str, source: &io::Error) -> Report {
-    let report = Report::refused(format!("`{program}` was not run"));
-    if source.kind() == io::ErrorKind::NotFound {
-        return report
-            .because("there is no such command")
-            .next("check the name; a shell's own words need a shell: `sh -c '...'`");
-    }
-    if source.kind() == io::ErrorKind::PermissionDenied {
-        return report
-            .because("it is not executable, or not for you")
-            .next("check its permissions");
-    }
-    report.because(source).next("check the command")
 }
 
 fn which(name: Option<&str>, found: usize) -> Report {

@@ -26,12 +26,12 @@ use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Decision, Dependency,
     DependencyReason, DriverKind, Event, Intent, JsonText, OnFailure, OperationId, Recipe, Status,
-    Strategy, Target, TargetPath, Verb,
+    Strategy, Target, TargetPath, Verb, any_path,
 };
 use backout_storage::this_process;
 use serde::{Deserialize, Serialize};
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, UndoReport};
 use start::{best_mode, keep_opened, roots_of, start_of, summary_of};
 pub use watch::Watch;
 
@@ -130,11 +130,15 @@ pub struct RunReport {
     pub end: CommandEnd,
     /// Things worth knowing.
     pub notes: Vec<String>,
+    /// What was taken back, since it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undone: Option<UndoReport>,
 }
 
 /// The body of the recipe of a command that is not settled: where its log is.
 #[derive(Debug, Serialize, Deserialize)]
 struct Unsettled {
+    #[serde(with = "any_path")]
     log: PathBuf,
 }
 
@@ -198,7 +202,7 @@ impl Engine {
         variables.extend(door.map(|door| (OsString::from(DOOR), door.to_owned())));
         let spawned = match spawn(&request.words, watching, &variables) {
             Ok(spawned) => spawned,
-            Err(error) => return Err(self.not_started(armed.id, error)),
+            Err(error) => return Err(self.not_started(&armed, &request.words, error)),
         };
         let mut watch = Watch::new(start, limits, spawned, request.back);
         watch.open_desk(&self.store.capture_desk(armed.id));
@@ -211,7 +215,7 @@ impl Engine {
             Ok(Ok(ended)) => ended,
             Ok(Err(errno)) => {
                 let error = std::io::Error::from_raw_os_error(errno);
-                return Err(self.not_started(armed.id, SpawnError::Io(error)));
+                return Err(self.not_started(&armed, &request.words, SpawnError::Io(error)));
             }
             Err(source) => {
                 // Nothing was settled: the log is, by the recovery.
@@ -394,6 +398,7 @@ impl Engine {
             mode: armed.mode,
             end,
             notes,
+            undone: None,
         }))
     }
 
@@ -480,15 +485,23 @@ impl Engine {
     }
 
     /// Records that a command never began.
-    fn not_started(&self, id: OperationId, error: SpawnError) -> EngineError {
+    fn not_started(
+        &self,
+        armed: &ArmedCommand,
+        words: &[OsString],
+        error: SpawnError,
+    ) -> EngineError {
         let why = crate::lifecycle::with_causes(&error);
-        self.give_up(id, &why);
-        match error {
-            SpawnError::NoListener(source) => EngineError::NoCapture { source },
-            SpawnError::Io(source) => EngineError::NotStarted { source },
-            SpawnError::ZeroByte => EngineError::NotStarted {
-                source: std::io::ErrorKind::InvalidInput.into(),
-            },
+        self.give_up(armed.id, &why);
+        let source = match error {
+            SpawnError::NoListener(source) => return EngineError::NoCapture { source },
+            SpawnError::Io(source) => source,
+            SpawnError::ZeroByte => std::io::ErrorKind::InvalidInput.into(),
+        };
+        let program = words.first().map(|word| word.to_string_lossy());
+        EngineError::NotStarted {
+            program: program.unwrap_or_default().into_owned(),
+            source,
         }
     }
 

@@ -7,7 +7,7 @@ use backout_model::{OperationId, Owner, TargetPath, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The newest version of a manifest that this program writes and reads.
-pub(super) const VERSION: u16 = 1;
+pub(super) const VERSION: u16 = 2;
 
 /// A longer command is cut off.
 const LINE_CHARS_MAX: usize = 100;

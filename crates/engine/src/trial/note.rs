@@ -28,7 +28,7 @@ pub(super) fn outcome(manifest: &mut Manifest, finished: &Finished) -> Result<()
         let path = path.display();
         manifest
             .notes
-            .push(format!("`{path}` could only be read inside ({why})"));
+            .push(format!("`{path}` could only be read inside: {why}"));
     }
     for change in overlay::walk(&finished.plan)? {
         if has_other_names(&change) {

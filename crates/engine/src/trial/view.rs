@@ -1,10 +1,10 @@
 //! A trial as people and programs see it.
 
-use backout_model::{OperationId, TargetPath, Timestamp};
+use backout_model::{OperationId, TargetPath, Timestamp, wide};
 use backout_storage::{is_alive, is_from_another_boot};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::manifest::{Manifest, TrialChange, TrialEnd, command_line};
+use super::manifest::{Manifest, TrialChange, TrialEnd, TrialWhat, command_line};
 use super::select;
 use crate::{Finished, Selection};
 
@@ -40,11 +40,16 @@ pub struct TrialView {
     /// Where it ran.
     pub directory: TargetPath,
     /// How it ended.
-    #[serde(flatten)]
+    #[serde(
+        rename = "end",
+        serialize_with = "tell_end",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub ended: Option<TrialEnd>,
     /// Where it stands.
     pub standing: TrialStanding,
     /// What it changed, as far as that was asked for.
+    #[serde(serialize_with = "tell_changes")]
     pub changes: Vec<TrialChange>,
     /// Things worth knowing.
     pub notes: Vec<String>,
@@ -84,4 +89,54 @@ impl TrialView {
             applied: None,
         }
     }
+}
+
+/// How a trial's command ended, as that of a run is told.
+#[derive(Serialize)]
+struct ToldEnd {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<u8>,
+}
+
+/// A change as programs see it: where the layer is and what the name was is the trial's own business.
+#[derive(Serialize)]
+struct ToldChange<'c> {
+    path: &'c TargetPath,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'c TargetPath>,
+    change: &'static str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_conflict: bool,
+    #[serde(skip_serializing_if = "wide::is_none_or_wide")]
+    size_before: Option<u64>,
+    #[serde(skip_serializing_if = "wide::is_none_or_wide")]
+    size_after: Option<u64>,
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for this")]
+fn tell_end<S: Serializer>(end: &Option<TrialEnd>, serializer: S) -> Result<S::Ok, S::Error> {
+    let told = end.map(|end| ToldEnd {
+        exit_code: end.signal.is_none().then_some(end.code),
+        signal: end.signal,
+    });
+    told.serialize(serializer)
+}
+
+fn tell_changes<S: Serializer>(changes: &[TrialChange], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(changes.iter().map(|change| ToldChange {
+        path: &change.path,
+        from: change.from(),
+        change: match change.what {
+            TrialWhat::Created => "created",
+            TrialWhat::Changed => "changed",
+            TrialWhat::Metadata => "metadata",
+            TrialWhat::Deleted => "removed",
+            TrialWhat::Moved => "moved",
+        },
+        is_conflict: change.is_conflict,
+        size_before: change.size_before,
+        size_after: change.size_after,
+    }))
 }

@@ -19,7 +19,7 @@ use backout_drivers::file::FileError;
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, OnConflict};
 use backout_model::{
     Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
-    UndoPlan, UndoStep, Verb,
+    UndoStep, Verb,
 };
 
 use crate::lifecycle::{Head, with_causes};
@@ -27,7 +27,7 @@ use crate::{
     Engine, EngineError, PlanView, RedoWhat, TakeBack, UndoOptions, UndoReport, UndoWhat,
     UndoneStep,
 };
-use preview::{conflicts, way_of};
+use preview::{Planner, conflicts, way_of};
 pub(crate) use work::Work;
 
 /// Pauses before a step that failed for a passing reason is tried again.
@@ -37,8 +37,7 @@ impl Engine {
     /// Takes operations back.
     pub fn undo(&self, what: &UndoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
-        let (history, plan) = self.plan(what, options)?;
-        self.carry_out(Verb::Undo, &history, plan, options)
+        self.carry_out(Verb::Undo, &|options| self.plan(what, options), options)
     }
 
     /// Shows what an undo would do.
@@ -47,15 +46,18 @@ impl Engine {
         what: &UndoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (history, plan) = self.plan(what, options)?;
-        self.view(&history, &plan, options)
+        let (_, _, view) = self.look(&|options| self.plan(what, options), options)?;
+        Ok(view)
     }
 
     /// Takes undos back.
     pub fn redo(&self, what: &RedoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
-        let (history, plan) = self.plan_redo(what, options)?;
-        self.carry_out(Verb::Redo, &history, plan, options)
+        self.carry_out(
+            Verb::Redo,
+            &|options| self.plan_redo(what, options),
+            options,
+        )
     }
 
     /// Shows what a redo would do.
@@ -64,27 +66,23 @@ impl Engine {
         what: &RedoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (history, plan) = self.plan_redo(what, options)?;
-        self.view(&history, &plan, options)
+        let (_, _, view) = self.look(&|options| self.plan_redo(what, options), options)?;
+        Ok(view)
     }
 
     /// Executes exactly the plan of what was asked for.
     fn carry_out(
         &self,
         asked: Verb,
-        history: &History,
-        plan: UndoPlan,
+        planner: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        let view = self.view(history, &plan, options)?;
+        let (history, plan, view) = self.look(planner, options)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));
         }
         if !view.is_executable {
-            return Err(EngineError::Conflicts {
-                targets: conflicts(&view),
-                tried: options.on_conflict,
-            });
+            return Err(conflicts(&view, options.on_conflict));
         }
         let mut report = UndoReport {
             left_alone: visible(plan.left_alone),
@@ -94,7 +92,7 @@ impl Engine {
             let Some(operation) = history.get(step.id) else {
                 continue;
             };
-            let undone = if stands_on_failed(history, step, &report, options.partial) {
+            let undone = if stands_on_failed(&history, step, &report, options.partial) {
                 self.skipped(operation, step)?
             } else {
                 self.take_back(operation, step, (asked, report.act), options)?

@@ -14,9 +14,32 @@ use crate::{
     TargetState, UndoOptions,
 };
 
+/// Makes the plan of what was asked for, with these options.
+pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<(History, UndoPlan), EngineError>;
+
 impl Engine {
+    /// Makes the plan, and looks whether it can be executed: as it is, or else with a merge.
+    pub(super) fn look(
+        &self,
+        planner: Planner<'_>,
+        options: &UndoOptions,
+    ) -> Result<(History, UndoPlan, PlanView), EngineError> {
+        let (history, plan) = planner(options)?;
+        let mut view = self.view(&history, &plan, options)?;
+        if !view.is_executable && options.on_conflict == OnConflict::Refuse {
+            let merging = UndoOptions {
+                on_conflict: OnConflict::Merge,
+                diff: false,
+                ..options.clone()
+            };
+            let merged = planner(&merging).and_then(|(h, p)| self.view(&h, &p, &merging));
+            view.is_mergeable = merged.is_ok_and(|view| view.is_executable);
+        }
+        Ok((history, plan, view))
+    }
+
     /// Looks at every target that the plan would touch.
-    pub(super) fn view(
+    fn view(
         &self,
         history: &History,
         plan: &UndoPlan,
@@ -66,6 +89,7 @@ impl Engine {
             is_executable: plan.needs_committed.is_empty()
                 && plan.needs_others.is_empty()
                 && is_free,
+            is_mergeable: false,
             steps,
             diff,
             left_alone: plan.left_alone.clone(),
@@ -159,8 +183,18 @@ fn foreseen(
     }
 }
 
-/// Lists what stands in the way of a plan.
-pub(super) fn conflicts(view: &PlanView) -> Vec<RefusedTarget> {
+/// Says what stands in the way of a plan.
+pub(super) fn conflicts(view: &PlanView, tried: OnConflict) -> EngineError {
+    let mut planned = view.steps.iter().flat_map(|step| &step.targets);
+    EngineError::Conflicts {
+        has_rest: planned.any(|planned| planned.state.is_work()),
+        is_mergeable: view.is_mergeable,
+        targets: refused(view),
+        tried,
+    }
+}
+
+fn refused(view: &PlanView) -> Vec<RefusedTarget> {
     let mut refused = Vec::new();
     for step in &view.steps {
         for planned in &step.targets {

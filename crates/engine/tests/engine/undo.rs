@@ -150,7 +150,7 @@ fn somebody_elses_change_is_a_conflict_and_left_alone() {
         matches!(&error, EngineError::Conflicts { targets, .. } if targets.len() == 1),
         "{error}"
     );
-    assert_eq!(Report::from(error).next.len(), 4);
+    assert_eq!(Report::from(error).next.len(), 2);
     assert_eq!(world.read("a").as_deref(), Some("somebody else"));
     assert_eq!(world.status(id), Status::Committed);
 }

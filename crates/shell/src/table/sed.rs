@@ -9,7 +9,7 @@ use crate::verdict::Finding;
 
 const OPTIONS: Options = Options {
     values: "efl",
-    optional: "i",
+    optional: "iI",
     long_values: &["expression", "file", "line-length"],
     ends_at_operand: false,
 };
@@ -20,7 +20,8 @@ pub(super) fn judge(call: &Call<'_>) -> Answer {
     let mut worst = no_hidden_flags(call, &parsed).unwrap_or_else(|| only_reads(call));
     let mut has_script = false;
     for flag in &parsed.flags {
-        let found = if flag.is('i', "in-place") {
+        // `-I` is what BSD has for one file at a time.
+        let found = if flag.is('i', "in-place") || flag.short == Some('I') {
             Some(Finding::writes("`sed` changes files in place", call.raw))
         } else if flag.is('f', "file") {
             has_script = true;

@@ -28,8 +28,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use backout_model::ports::Durability;
-use backout_model::{OperationId, Retention, Timestamp, Verdict};
-use serde::Serialize;
+use backout_model::{OperationId, Retention, Timestamp, Verdict, any_path};
+use serde::{Serialize, Serializer};
 
 use crate::contents::{StoredBytes, pack};
 use crate::state_dir::DEPOT;
@@ -70,6 +70,7 @@ pub struct GcRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftBehind {
     /// Where it is.
+    #[serde(serialize_with = "any_path::serialize")]
     pub path: PathBuf,
     /// Why it is still there.
     pub why: String,
@@ -81,6 +82,7 @@ pub struct GcReport {
     /// Whether nothing was done.
     pub is_dry_run: bool,
     /// Operations whose images were let go, and which rule did it.
+    #[serde(serialize_with = "tell_expired")]
     pub expired: Vec<(OperationId, Verdict)>,
     /// Contents removed.
     pub contents: u64,
@@ -106,6 +108,20 @@ pub struct GcReport {
     pub is_busy: bool,
     /// What could not be removed.
     pub left: Vec<LeftBehind>,
+}
+
+/// Which operation's images were let go, and which rule did it.
+#[derive(Serialize)]
+struct Expired {
+    id: OperationId,
+    why: Verdict,
+}
+
+fn tell_expired<S: Serializer>(
+    expired: &[(OperationId, Verdict)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(expired.iter().map(|&(id, why)| Expired { id, why }))
 }
 
 impl Store {
@@ -211,6 +227,8 @@ impl Store {
     }
 
     fn gc_dry_run(&self, request: &GcRequest) -> Result<GcReport, StorageError> {
+        // What was kept since the last write is weighed now.
+        self.measure_new_slots()?;
         let before = self.stored_bytes()?;
         let plan = self.read(|tx| self.plan_expiry(tx, &request.retention, request.now))?;
         let (slots, staging) = self.strays()?;

@@ -50,7 +50,7 @@ impl Store {
             }
         }
         let mut statement = transaction
-            .prepare("SELECT operation, sum(bytes) FROM slot GROUP BY operation")
+            .prepare("SELECT operation, coalesce(sum(bytes), 0) FROM slot GROUP BY operation")
             .map_err(named)?;
         let mut rows = statement.query([]).map_err(named)?;
         while let Some(row) = rows.next().map_err(named)? {

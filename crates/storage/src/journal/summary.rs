@@ -22,7 +22,7 @@ pub struct StoreSummary {
     /// The last record.
     pub last_lsn: Lsn,
     /// Operations by status.
-    pub operations: Vec<(Status, u64)>,
+    pub operations: BTreeMap<Status, u64>,
     /// Records still in the journal.
     pub records: u64,
     /// Targets being written right now.
@@ -59,7 +59,7 @@ impl Store {
 fn status_counts(
     store: &Store,
     transaction: &Transaction<'_>,
-) -> Result<Vec<(Status, u64)>, StorageError> {
+) -> Result<BTreeMap<Status, u64>, StorageError> {
     let named = |error| store.named(error);
     let mut counts = BTreeMap::new();
     for sql in COUNTS {
@@ -74,7 +74,7 @@ fn status_counts(
             *counts.entry(word("an operation", &status)?).or_default() += count;
         }
     }
-    Ok(counts.into_iter().collect())
+    Ok(counts)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::Clock;
-use backout_model::{Digest, Event, Gap, Lsn, OperationId, Owner};
+use backout_model::{Digest, Event, Gap, Lsn, OperationId, Owner, any_path};
 use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
 
@@ -62,6 +62,7 @@ pub struct Salvage {
     /// Operations whose outcome was taken from a table that nothing vouches for.
     pub assumed: Vec<OperationId>,
     /// Where the damaged journal is now.
+    #[serde(serialize_with = "any_path::serialize")]
     pub evidence: PathBuf,
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use backout_model::TargetPath;
+use backout_model::wide::Wide;
 
 use super::{Happened, Run, SINGLE_SYNCS_MAX};
 use crate::file::compare::{BELIEVED_BYTES_MIN, Current};
@@ -96,7 +97,7 @@ impl Run<'_> {
         wait_out_the_tick(&identities);
         let after = times_of(parents)
             .into_iter()
-            .map(|times| times.map(|times| times.mtime));
+            .map(|times| times.map(|times| Wide(times.mtime)));
         let completion = FileCompletion {
             identities,
             parents: after.collect(),

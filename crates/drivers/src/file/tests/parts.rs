@@ -192,7 +192,7 @@ fn what_is_shared_with_somebody_is_a_conflict_and_no_merge_takes_their_part() {
     let (_, outcomes) = undo(&world, &effect, OnConflict::Force.into());
     assert_eq!(
         outcomes,
-        ["/f restored over a later change (somebody else wrote it as well)"]
+        ["/f restored over a later change: somebody else wrote it as well"]
     );
     assert_eq!(world.read("f"), b"before\n");
     let again = world.plan_undo(&effect, OnConflict::Refuse);

@@ -1,9 +1,11 @@
 //! Conflicts, merges, force, and recipes of every past version.
 
 use backout_model::ports::{Driver as _, OnConflict};
-use backout_model::{Digest, Effect, OutcomeKind, Recipe};
+use backout_model::wide::Wide;
+use backout_model::{Completion, Digest, Effect, OutcomeKind, Recipe};
 
 use super::world::World;
+use crate::file::recipe::FileCompletion;
 use crate::file::{FileError, FileRequest, Shown, State};
 
 const BASE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
@@ -267,16 +269,26 @@ fn a_removed_tree_is_shown_with_all_that_was_in_it() {
 #[test]
 fn a_recipe_of_a_later_version_is_refused() {
     let (world, mut effect) = edited();
-    effect.recipe.version = 3;
+    effect.recipe.version = 4;
     let error = world.driver.is_in_place(&effect).unwrap_err();
     assert!(
-        matches!(error, FileError::Recipe { found: 3, known: 2 }),
+        matches!(error, FileError::Recipe { found: 4, known: 3 }),
         "{error}"
     );
 }
 
 #[test]
 fn a_recipe_of_version_1_still_undoes() {
+    still_undoes(include_str!("../golden/v1.json"), |number| number);
+}
+
+#[test]
+fn a_recipe_of_version_3_undoes() {
+    let text = |number| format!("\"{number}\"");
+    still_undoes(include_str!("../golden/v3.json"), text);
+}
+
+fn still_undoes(golden: &str, wide: fn(String) -> String) {
     use std::os::unix::fs::MetadataExt as _;
     let world = World::new().file("written", "after").mode("written", 0o644);
     let world = world
@@ -300,13 +312,13 @@ fn a_recipe_of_version_1_still_undoes() {
         .unwrap();
     let moved = world.path("moved").metadata().unwrap();
     let stamp = |found: &std::fs::Metadata| found.mtime() * 1_000_000_000 + found.mtime_nsec();
-    let golden = include_str!("../golden/v1.json")
+    let golden = golden
         .replace("@ROOT@", world.root.to_str().unwrap())
         .replace("@DEPOT@", depot.as_path().to_str().unwrap())
-        .replace("\"@KEPT_INO@\"", &kept.ino().to_string())
-        .replace("\"@KEPT_MTIME@\"", &stamp(&kept).to_string())
-        .replace("\"@MOVED_INO@\"", &moved.ino().to_string())
-        .replace("\"@MOVED_MTIME@\"", &stamp(&moved).to_string())
+        .replace("\"@KEPT_INO@\"", &wide(kept.ino().to_string()))
+        .replace("\"@KEPT_MTIME@\"", &wide(stamp(&kept).to_string()))
+        .replace("\"@MOVED_INO@\"", &wide(moved.ino().to_string()))
+        .replace("\"@MOVED_MTIME@\"", &wide(stamp(&moved).to_string()))
         .replace("\"@UID@\"", &kept.uid().to_string())
         .replace("\"@GID@\"", &kept.gid().to_string());
     let recipe: Recipe = serde_json::from_str(&golden).unwrap();
@@ -335,5 +347,24 @@ fn a_recipe_of_version_1_still_undoes() {
     assert_eq!(
         std::fs::read_link(world.path("link")).unwrap().to_str(),
         Some("nowhere")
+    );
+}
+
+#[test]
+fn a_completion_of_an_older_program_is_read() {
+    let identity =
+        r#"{"dev":1,"ino":18446744073709551615,"size":4,"mtime":1700000000000000000,"ctime":-1}"#;
+    let told =
+        format!(r#"{{"identities":[{identity},null],"parents":[1700000000000000000,null]}}"#);
+    let completion: Completion = serde_json::from_str(&told).unwrap();
+    let (_world, mut effect) = edited();
+    effect.completion = Some(completion);
+    let read = FileCompletion::of(&effect).unwrap();
+    assert_eq!(read.identity(0).unwrap().ino, u64::MAX);
+    assert_eq!(read.parents, [Some(Wide(1_700_000_000_000_000_000)), None]);
+    let written = serde_json::to_string(&read.encode().unwrap()).unwrap();
+    assert!(
+        written.contains(r#""ino":"18446744073709551615""#),
+        "{written}"
     );
 }

@@ -41,11 +41,11 @@ pub(super) fn merge(
     Ok(match merge3(&base, &ours, &theirs) {
         Merge::Clean(merged) => Ok(merged),
         Merge::Conflicting(places) => {
-            let count = places.len();
-            let lines = places.first().map_or(1, |place| place.base_lines.start + 1);
-            Err(format!(
-                "{count} changed places overlap, the first at line {lines}"
-            ))
+            let line = places.first().map_or(1, |place| place.base_lines.start + 1);
+            Err(match places.len() {
+                1 => format!("the changes overlap at line {line}"),
+                count => format!("the changes overlap at {count} places, the first at line {line}"),
+            })
         }
         Merge::NotText => Err("it is not text".to_owned()),
     })

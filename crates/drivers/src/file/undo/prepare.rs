@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use backout_model::ports::{How, OnConflict, PreparedUndo};
+use backout_model::wide::Wide;
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
 use super::outcomes_of;
@@ -271,14 +272,14 @@ fn put_back_times(
 ) {
     for (other, left) in std::iter::zip(&recipe.parents, &completion.parents) {
         if let Some(parent) = parents.iter_mut().find(|parent| parent.path == other.path) {
-            if *left == Some(parent.before.mtime) {
+            if *left == Some(Wide(parent.before.mtime)) {
                 parent.after = Some(other.before);
             }
             continue;
         }
         let now = Dir::open(&other.path).and_then(|dir| dir.node());
         if let Ok(now) = now
-            && *left == Some(now.times.mtime)
+            && *left == Some(Wide(now.times.mtime))
             && now.times.mtime != other.before.mtime
         {
             parents.push(ParentTimes {

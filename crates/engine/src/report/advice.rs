@@ -1,0 +1,100 @@
+//! What to do about an undo that stopped before it began. What was just tried, or would not help, is no advice.
+
+use backout_model::OperationId;
+use backout_model::ports::OnConflict;
+
+use crate::{EngineError, PlanView};
+
+/// Says a command for some operations, with a flag.
+pub(super) type Commander<'c> = &'c dyn Fn(&[OperationId], &str) -> String;
+
+/// Gives what to do about a conflict or a plan that needs a word, best first; none for other errors. `command` says the
+/// same command once more, with a flag.
+pub fn advice(
+    error: &EngineError,
+    command: &dyn Fn(&[OperationId], &str) -> String,
+) -> Option<Vec<String>> {
+    if let EngineError::NeedsWord(view) = error {
+        return Some(word_advice(view, command));
+    }
+    let EngineError::Conflicts {
+        targets,
+        tried,
+        is_mergeable,
+        has_rest,
+    } = error
+    else {
+        return None;
+    };
+    let mut ids: Vec<OperationId> = targets.iter().map(|target| target.id).collect();
+    ids.dedup();
+    let command = |flag: &str| command(&ids, flag);
+    let mut next = Vec::new();
+    let is_lost = targets.iter().all(|target| target.is_lost);
+    if !is_lost {
+        next.push(format!(
+            "see what would change back, and what others changed, with {}",
+            command(" --dry-run --diff")
+        ));
+    }
+    if *is_mergeable {
+        next.push(format!(
+            "take out only this change with {}",
+            command(" --merge")
+        ));
+    }
+    if *has_rest {
+        next.push(format!("take back the rest with {}", command(" --partial")));
+    }
+    if !is_lost && *tried != OnConflict::Force {
+        let has_lost = targets.iter().any(|target| target.is_lost);
+        let flag = if has_lost {
+            " --force --partial"
+        } else {
+            " --force"
+        };
+        next.push(format!(
+            "restore anyway with {} (what is there now is kept)",
+            command(flag)
+        ));
+    }
+    if let (true, Some(id)) = (next.is_empty(), ids.first()) {
+        next.push(format!(
+            "see what the journal still knows with `backout show {}`",
+            id.short()
+        ));
+    }
+    Some(next)
+}
+
+/// Gives what to do about a plan that needs a word.
+pub(super) fn word_advice(view: &PlanView, command: Commander<'_>) -> Vec<String> {
+    let mut flags = String::new();
+    if !view.needs_committed.is_empty() {
+        flags.push_str(" --committed");
+    }
+    if !view.needs_others.is_empty() {
+        flags.push_str(" --others");
+    }
+    let mut next = vec![format!(
+        "take them back as well with {}",
+        command(&view.named, &flags)
+    )];
+    if view.is_mergeable {
+        next.push(format!(
+            "take out only this change with {}",
+            command(&view.named, " --merge")
+        ));
+    }
+    next.push(format!(
+        "see the plan with {}",
+        command(&view.named, " --dry-run")
+    ));
+    next
+}
+
+/// Says an undo of operations.
+pub(super) fn undo(ids: &[OperationId], flag: &str) -> String {
+    let names: Vec<String> = ids.iter().map(|id| id.short()).collect();
+    format!("`backout undo {}{flag}`", names.join(" "))
+}
