@@ -527,14 +527,16 @@ impl Scene {
         }
     }
 
-    pub(crate) fn depot(&self) -> PathBuf {
-        self.state.join("depot")
-    }
-
-    /// Loses every content that is kept for a later undo.
-    pub(crate) fn forget_contents(&self) {
-        let connection = rusqlite::Connection::open(self.state.join("journal.sqlite")).unwrap();
-        let _gone = connection.execute_batch("UPDATE content SET bytes = zeroblob(1)");
+    /// Loses everything that is kept for a later undo.
+    pub(crate) fn lose_what_is_kept(&self) {
+        for entry in std::fs::read_dir(self.state.join("depot"))
+            .into_iter()
+            .flatten()
+        {
+            let _gone = std::fs::remove_file(entry.unwrap().path());
+        }
+        let journal = rusqlite::Connection::open(self.state.join("journal.sqlite")).unwrap();
+        let _gone = journal.execute_batch("UPDATE content SET bytes = zeroblob(1)");
     }
 
     /// Does what an undo has no business to do.

@@ -53,8 +53,12 @@ impl Schema {
         let mut known = self.composed(schema, value)?;
         for (keyword, wanted) in schema {
             let is_good = match keyword.as_str() {
-                "description" | "$ref" | "allOf" | "oneOf" | "additionalProperties" => true,
-                "unevaluatedProperties" => true,
+                "description"
+                | "$ref"
+                | "allOf"
+                | "oneOf"
+                | "additionalProperties"
+                | "unevaluatedProperties" => true,
                 "type" => type_of(value) == wanted,
                 "const" => value == wanted,
                 "enum" => wanted.as_array().unwrap().contains(value),

@@ -115,7 +115,11 @@ struct ToldChange<'c> {
     size_after: Option<u64>,
 }
 
-#[expect(clippy::ref_option, reason = "serde asks for this")]
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for this"
+)]
 fn tell_end<S: Serializer>(end: &Option<TrialEnd>, serializer: S) -> Result<S::Ok, S::Error> {
     let told = end.map(|end| ToldEnd {
         exit_code: end.signal.is_none().then_some(end.code),
