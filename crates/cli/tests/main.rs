@@ -3,13 +3,7 @@
 //! One binary; one file per topic in `suite/`. The clock stands still, ids are counted, the environment is empty and
 //! paths are shown as `$WORLD`.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test that cannot go on has failed"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "suite/batch.rs"]
 mod batch;
