@@ -220,7 +220,7 @@ fn what_can_be_undone_is_undone_in_part_when_asked_for() {
       b  conflict: content changed since (1 -> 15 bytes)
     undid 9e3779b9  write a
       a  gone, as before
-    error: 1 of 2 targets were left as they are
+    error: 1 of 2 targets was left as it is
       why: 3c6ef372 `b`: conflict: content changed since (1 -> 15 bytes)
       next: put right what stands in the way, then `backout undo 3c6ef372` again
       next: take back what was done with `backout redo 78dde6e5`

@@ -248,10 +248,12 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         };
         (back + settled, all + step.outcomes.len())
     });
-    let mut told = Report::refused(if back == 0 {
-        "nothing was taken back".to_owned()
-    } else {
-        format!("{} of {all} targets were left as they are", all - back)
+    let is_redo = report.steps.iter().all(|step| step.way == TakeBack::Redo);
+    let mut told = Report::refused(match (back, all - back) {
+        (0, _) if is_redo => "nothing was brought back".to_owned(),
+        (0, _) => "nothing was taken back".to_owned(),
+        (_, 1) => format!("1 of {all} targets was left as it is"),
+        (_, left) => format!("{left} of {all} targets were left as they are"),
     });
     for (step, outcome) in left().take(LINES_MAX) {
         let id = step.id.short();

@@ -313,6 +313,7 @@ impl Engine {
     ) -> Result<Vec<OperationId>, EngineError> {
         let mut ids = BTreeSet::new();
         for path in paths {
+            let mut here = Vec::new();
             let filter = Filter {
                 path: Some(path.clone()),
                 ..Filter::default()
@@ -327,29 +328,28 @@ impl Engine {
                         |target: &Target| target.path() == path || target.path().is_below(path);
                     let touches = operation.in_effect().any(|s| is_there(&s.target));
                     if stands && touches && self.store.moment_of(operation.place)? > since {
-                        ids.insert(operation.id);
+                        here.push(operation.id);
                     }
                 }
             } else {
                 let newest = self.newest(&filter, is_act)?;
-                ids.extend(newest.map(|operation| operation.id));
+                here.extend(newest.map(|operation| operation.id));
             }
-        }
-        if ids.is_empty() {
-            return Err(self.nothing_on(paths, since)?);
+            // A path that was named and is not meant by anything is no matter for silence.
+            if here.is_empty() {
+                return Err(self.nothing_on(path, since)?);
+            }
+            ids.extend(here);
         }
         Ok(ids.into_iter().collect())
     }
 
-    /// Says why there is nothing to undo at some paths.
+    /// Says why there is nothing to undo at a path.
     fn nothing_on(
         &self,
-        paths: &[TargetPath],
+        path: &TargetPath,
         since: Option<Timestamp>,
     ) -> Result<EngineError, EngineError> {
-        let Some(path) = paths.first() else {
-            return Ok(PlanError::Nothing.into());
-        };
         // It may lie in a tree that went or came as one.
         let mut inside = None;
         for above in path.ancestors() {

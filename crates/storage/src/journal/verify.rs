@@ -258,8 +258,9 @@ impl Store {
                    AND operation.retained = 1
                    AND operation.id IN (SELECT coalesce(held_by, operation) FROM target
                                         WHERE undone_by IS NULL)
-                   AND operation.id NOT IN (SELECT undoes FROM operation
-                                            WHERE undoes IS NOT NULL AND status = 'committed')",
+                   -- what is being taken back, or may be half, has its inodes in between
+                   AND operation.id NOT IN (SELECT undoes FROM operation WHERE undoes IS NOT NULL
+                         AND status IN ('committed', 'armed', 'in-doubt', 'failed'))",
             )
             .map_err(named)?;
         let rows = statement
