@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | fuzz | bench | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | laws | fuzz | mutants | bench | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
@@ -6,6 +6,7 @@ mod apt;
 mod crash;
 mod demo;
 mod fuzz;
+mod mutants;
 mod run;
 mod tidy;
 
@@ -20,7 +21,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test     every test; installs the Debian packages the tests need (as root)
   crash    every pair of crash points, power cuts, errors, kills: `crash --help` (minutes)
   damage   every page of a store truncated, flipped, zeroed, spliced, deleted; and repaired (minutes)
+  laws     random stories of agents, people and accidents, [STORIES] of them from [SEED] on (20000 from 0; an hour)
   fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
+  mutants  change the code of undo, redo and recovery on purpose, and see that a test notices; [PART/OF] (hours)
   bench    measure against what a user would do instead, write docs/benchmarks.md
            bench commands: what `run` and `try` cost (minutes)
            bench --peers: the race against other tools, which it installs into target/peers (half an hour)
@@ -37,6 +40,8 @@ fn main() -> ExitCode {
         Some("test") => test(&rest),
         Some("crash") => crash::crash(&rest),
         Some("damage") => damage(),
+        Some("laws") => laws(&rest),
+        Some("mutants") => mutants::mutants(&rest),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),
         Some("demo") => demo::demo(),
@@ -49,6 +54,23 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Tells many random stories, with an optimized build.
+fn laws(arguments: &[String]) -> Result<(), String> {
+    let [stories, first] = match arguments {
+        [] => ["20000", "0"],
+        [stories] => [stories.as_str(), "0"],
+        [stories, first] => [stories.as_str(), first.as_str()],
+        _ => return Err("usage: cargo xtask laws [STORIES] [SEED]".to_owned()),
+    };
+    let mut tell = cargo();
+    tell.args(["test", "--release", "-p", "backout-cli"])
+        .args(["--features", "testing", "--test", "laws"])
+        .args(["--", "both_laws", "--nocapture"])
+        .env("BACKOUT_LAWS_STORIES", stories)
+        .env("BACKOUT_LAWS_FROM", first);
+    run_all(vec![Step::new("laws", &mut tell)])
 }
 
 fn lint() -> Result<(), String> {

@@ -345,10 +345,12 @@ pub(crate) fn death(
     scene.recover()?;
     let now = scene.look();
     let theirs = differing(&dead, &edited);
-    if let Some(name) = theirs
-        .iter()
-        .find(|name| edited.get(*name) != now.get(*name))
-    {
+    // A name that somebody took away may be one that the dead had no time to put back: then nothing is lost by it.
+    let is_lost = |name: &&String| {
+        let (was, is) = (edited.get(*name), now.get(*name));
+        was != is && !(was.is_none() && is == start.get(*name))
+    };
+    if let Some(name) = theirs.iter().find(is_lost) {
         let (was, is) = (edited.get(name), now.get(name));
         return Err(format!(
             "recovery changed what somebody wrote: `{name}` was {was:?} and is {is:?}"

@@ -25,6 +25,8 @@ struct Aim {
     paths: Vec<TargetPath>,
     /// The redos that were named, by what they brought back: their own recipes know what was there before them.
     redos: BTreeMap<OperationId, OperationId>,
+    /// The part of an operation that is meant, where it is not all of it.
+    parts: BTreeMap<OperationId, BTreeSet<TargetPath>>,
 }
 
 impl Engine {
@@ -76,6 +78,12 @@ impl Engine {
         let is_restricted = !aim.paths.is_empty() || !options.selection.is_everything();
         let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
         let mut plan = plan_undo(&history, &aim.goal, scope, &permission)?;
+        plan.steps.retain_mut(|step| {
+            if let Some(part) = aim.parts.get(&step.id) {
+                step.targets.retain(|target| part.contains(target.path()));
+            }
+            !step.targets.is_empty()
+        });
         for step in &mut plan.steps {
             if let Some(redo) = aim.redos.get(&step.id) {
                 let held = self.files.targets_of(&self.store.effect(*redo)?)?;
@@ -94,6 +102,7 @@ impl Engine {
                 let newest = self.newest_act(below.as_ref())?;
                 Ok(Aim {
                     redos: BTreeMap::new(),
+                    parts: BTreeMap::new(),
                     ..self.aim_at(newest, dependencies)?
                 })
             }
@@ -124,6 +133,7 @@ impl Engine {
                     roots: self.ids_of(&filter)?,
                     paths: Vec::new(),
                     redos: BTreeMap::new(),
+                    parts: BTreeMap::new(),
                 })
             }
             UndoWhat::ToCheckpoint(name) => {
@@ -145,6 +155,7 @@ impl Engine {
                     roots: self.ids_of(&filter)?,
                     paths: Vec::new(),
                     redos: BTreeMap::new(),
+                    parts: BTreeMap::new(),
                 })
             }
         }
@@ -155,6 +166,7 @@ impl Engine {
         let mut roots = Vec::with_capacity(ids.len());
         let mut paths = Vec::new();
         let mut redos = BTreeMap::new();
+        let mut parts = BTreeMap::new();
         let mut is_part = false;
         for id in ids {
             self.refuse_put_back(id)?;
@@ -177,8 +189,12 @@ impl Engine {
                 }
             };
             let meant = held.as_ref().unwrap_or(&subject);
-            is_part |= meant.in_effect().count() < subject.in_effect().count();
-            paths.extend(meant.in_effect().map(|s| s.target.path().clone()));
+            let named = || meant.in_effect().map(|s| s.target.path().clone());
+            if meant.in_effect().count() < subject.in_effect().count() {
+                is_part = true;
+                parts.insert(subject.id, named().collect());
+            }
+            paths.extend(named());
             roots.push(subject.id);
         }
         Ok(Aim {
@@ -189,6 +205,7 @@ impl Engine {
             roots,
             paths: if is_part { paths } else { Vec::new() },
             redos,
+            parts,
         })
     }
 
