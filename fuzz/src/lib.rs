@@ -62,7 +62,7 @@ pub fn recipe(data: &[u8]) {
     let _sides = driver.sides(&effect);
     let _in_place = driver.is_in_place(&effect);
     for slot in &effect.recipe.slots {
-        let _kept = driver.check_kept(&effect, std::slice::from_ref(slot));
+        let _kept = driver.check_kept(&effect, std::slice::from_ref(slot), &|_| true);
     }
     let id = OperationId::from_bits(1);
     for on_conflict in [OnConflict::Refuse, OnConflict::Merge, OnConflict::Force] {

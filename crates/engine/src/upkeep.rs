@@ -1,6 +1,6 @@
 //! Keeping the store in order: verify, collect, export.
 
-use backout_model::{Lsn, Slot};
+use backout_model::{Lsn, Slot, Standing, Target, TargetPath};
 use backout_storage::{GcRequest, VerifyReport, slot_is_gone};
 
 use crate::{Engine, EngineError, ExportTarget, GcOutcome, Reply};
@@ -9,8 +9,22 @@ impl Engine {
     /// Checks the whole store.
     pub fn verify(&self) -> Result<VerifyReport, EngineError> {
         let check = |id, slots: &[Slot]| {
+            // What was taken back has its inodes elsewhere, and what a redo holds is the redo's.
+            let holds =
+                |standing: &&Standing| standing.is_in_effect() && standing.held_by.is_none();
+            let operation = self.store.operation(id).ok().flatten();
+            let targets = operation.map_or_else(Vec::new, |operation| operation.targets);
+            let held: Vec<Target> = targets
+                .iter()
+                .filter(holds)
+                .map(|s| s.target.clone())
+                .collect();
+            let is_needed = |path: &TargetPath| {
+                let at = Target::node(path.clone());
+                targets.is_empty() || held.iter().any(|target| at.overlap(target).is_some())
+            };
             let looked = match self.store.effect(id) {
-                Ok(effect) => self.files.check_kept(&effect, slots),
+                Ok(effect) => self.files.check_kept(&effect, slots, &is_needed),
                 // Then its record is hurt, which is a finding of its own.
                 Err(_) => return slots.iter().map(slot_is_gone).collect(),
             };

@@ -195,7 +195,8 @@ fn learn(
     let missed: Vec<&String> = missed
         .filter(|name| !theirs.iter().any(|t| is_near(t, name)))
         .collect();
-    if missed.is_empty() {
+    // What the command moved and somebody then took away is nobody's any more.
+    if missed.is_empty() || !theirs.is_empty() {
         Ok(())
     } else {
         Err(format!(

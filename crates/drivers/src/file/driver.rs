@@ -95,13 +95,15 @@ impl FileDriver {
         past::read(&self.tools, was, bytes_max)
     }
 
-    /// Says of each inode that was kept for an effect what is wrong with it, if something is. Looks only.
+    /// Says of each inode that was kept for an effect, for a name that is needed, what is wrong with it, if something is.
+    /// Looks only.
     pub fn check_kept(
         &self,
         effect: &Effect,
         slots: &[Slot],
+        is_needed: &dyn Fn(&TargetPath) -> bool,
     ) -> Result<Vec<Result<Option<String>, FileError>>, FileError> {
-        check_kept(&self.tools, effect, slots)
+        check_kept(&self.tools, effect, slots, is_needed)
     }
 
     /// Begins to record what a command does to files, in the log at `log`.

@@ -65,7 +65,8 @@ impl Projection<'_, '_> {
                    AND NOT EXISTS (SELECT 1 FROM target AS back
                        WHERE back.operation = ?1 AND back.undone_by IS NULL
                          AND (back.path = target.path
-                           OR (back.path > CAST(target.path || '/' AS BLOB)
+                           OR (back.held_by = ?2
+                             AND back.path > CAST(target.path || '/' AS BLOB)
                              AND back.path < CAST(target.path || '0' AS BLOB))))",
                 params![id_to_sql(id), redo, id_to_sql(by)],
             )?;

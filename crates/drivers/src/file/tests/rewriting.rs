@@ -326,7 +326,7 @@ fn both_sides_can_be_shown_and_a_lost_one_is_told() {
     let (driver, slot) = (&large.world.driver, slot(&large.world, 0));
     let look = || {
         let found = driver
-            .check_kept(&large.effect, slice::from_ref(&slot))
+            .check_kept(&large.effect, slice::from_ref(&slot), &|_| true)
             .unwrap();
         found.into_iter().next().unwrap().unwrap()
     };

@@ -12,23 +12,25 @@ use backout_model::{Effect, Slot, TargetPath};
 
 use super::obtain::obtain;
 use crate::file::error::FileError;
-use crate::file::recipe::{FileRecipe, Image, Kind, Numbers, Written};
+use crate::file::recipe::{Change, FileRecipe, Image, Kind, Numbers, Written};
 use crate::file::tools::Tools;
 
 /// What is wrong with an inode, if something is.
 type Finding = Result<Option<String>, FileError>;
 
-/// Looks at each of the inodes that an effect keeps. Of a tree that was kept whole every entry is looked at: none may
+/// Looks at each of the inodes that an effect keeps for names that are needed. Of a tree that was kept whole every entry is looked at: none may
 /// have changed after it was put away.
 pub(crate) fn check_kept(
     tools: &Tools,
     effect: &Effect,
     slots: &[Slot],
+    is_needed: &dyn Fn(&TargetPath) -> bool,
 ) -> Result<Vec<Finding>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let rewritten = recipe.rewritten();
     let mut keepers: BTreeMap<&Slot, Keeper<'_>> = BTreeMap::new();
-    for change in &recipe.changes {
+    let needed = |change: &&Change| is_needed(change.path());
+    for change in recipe.changes.iter().filter(needed) {
         for image in change.images() {
             if let Image::Kept { slot, .. } = image {
                 keepers
