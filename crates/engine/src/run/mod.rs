@@ -24,11 +24,10 @@ use backout_crashpoint::crash_point;
 use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
-    CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Decision, Dependency,
-    DependencyReason, DriverKind, Event, Intent, JsonText, OnFailure, OperationId, Recipe, Status,
-    Strategy, Target, TargetPath, Verb, any_path,
+    CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Dependency, DependencyReason,
+    DriverKind, Event, Intent, JsonText, OnFailure, OperationId, Recipe, Status, Target,
+    TargetPath, any_path,
 };
-use backout_storage::this_process;
 use serde::{Deserialize, Serialize};
 
 use crate::{Engine, EngineError, UndoReport};
@@ -290,39 +289,22 @@ impl Engine {
         self.store.make_room(&self.settings.retention, self.now())?;
         let id = self.next_id();
         let mode = start.mode;
-        let context = &self.settings.context;
         let log = self.store.capture_log(id);
         let body = JsonText::of(&Unsettled { log: log.clone() });
+        let recipe = Recipe {
+            driver: DriverKind::Command,
+            version: RECIPE_VERSION,
+            contents: Vec::new(),
+            slots: Vec::new(),
+            body: body.map_err(|error| EngineError::Io {
+                action: "write the recipe",
+                source: error.into(),
+            })?,
+        };
         let intent = Intent {
-            id,
-            verb: Verb::Run,
-            summary: summary.clone(),
-            agent: context.agent.clone(),
-            task: context.task.clone(),
-            owner: this_process(),
-            decision: Decision {
-                strategy: Strategy::Snapshot,
-                fallback: None,
-                reason: "what a name is, is kept before the command first touches it".to_owned(),
-            },
-            targets: Vec::new(),
-            depends_on: self.depends_on(id, context, &[], &[])?,
-            undoes: None,
-            with: None,
-            group: None,
-            asked: None,
-            notes: Vec::new(),
+            depends_on: self.depends_on(id, &self.settings.context, &[], &[])?,
             command: Some(start.clone()),
-            recipe: Recipe {
-                driver: DriverKind::Command,
-                version: RECIPE_VERSION,
-                contents: Vec::new(),
-                slots: Vec::new(),
-                body: body.map_err(|error| EngineError::Io {
-                    action: "write the recipe",
-                    source: error.into(),
-                })?,
-            },
+            ..self.intent_of_a_run(id, summary.clone(), recipe)
         };
         let event = Event::Intent(Box::new(intent));
         self.store
@@ -334,7 +316,7 @@ impl Engine {
         for directory in self.store.own_directories() {
             recorder.forbid(&directory);
         }
-        if let Some(within) = context.within {
+        if let Some(within) = self.settings.context.within {
             let desk = self.store.capture_desk(within);
             recorder = recorder.with_first_touch(Box::new(move |path| {
                 let _told = desk::tell(&desk, &[Target::node(path.clone())]);

@@ -3,8 +3,8 @@
 use backout_drivers::command::Recorder;
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
-    Decision, Dependency, DependencyReason, Event, Intent, OperationId, Status, Strategy, Target,
-    TargetPath, Verb,
+    Decision, Dependency, DependencyReason, Event, Intent, OperationId, Recipe, Status, Strategy,
+    Target, TargetPath, Verb,
 };
 use backout_storage::{is_alive, this_process};
 
@@ -55,33 +55,15 @@ impl Engine {
         if settled.is_nothing {
             return Ok(());
         }
-        let context = &self.settings.context;
         let mut depends_on = self.store.dependencies(&settled.targets)?;
         depends_on.push(Dependency {
             on: command,
             reason: DependencyReason::Within,
         });
         let intent = Intent {
-            id,
-            verb: Verb::Run,
-            summary: format!("part of {summary}"),
-            agent: context.agent.clone(),
-            task: context.task.clone(),
-            owner: this_process(),
-            decision: Decision {
-                strategy: Strategy::Snapshot,
-                fallback: None,
-                reason: "what a name is, is kept before the command first touches it".to_owned(),
-            },
             targets: settled.targets,
             depends_on,
-            undoes: None,
-            with: None,
-            group: None,
-            asked: None,
-            notes: Vec::new(),
-            command: None,
-            recipe: settled.recipe,
+            ..self.intent_of_a_run(id, format!("part of {summary}"), settled.recipe)
         };
         let completion = settled.completion;
         let mut events = vec![
@@ -95,5 +77,37 @@ impl Engine {
         self.store
             .append(&Entry { events, contents }, Durability::Power)?;
         Ok(())
+    }
+
+    /// What every intent of a command has in common.
+    pub(super) fn intent_of_a_run(
+        &self,
+        id: OperationId,
+        summary: String,
+        recipe: Recipe,
+    ) -> Intent {
+        let context = &self.settings.context;
+        Intent {
+            id,
+            verb: Verb::Run,
+            summary,
+            agent: context.agent.clone(),
+            task: context.task.clone(),
+            owner: this_process(),
+            decision: Decision {
+                strategy: Strategy::Snapshot,
+                fallback: None,
+                reason: "what a name is, is kept before the command first touches it".to_owned(),
+            },
+            targets: Vec::new(),
+            depends_on: Vec::new(),
+            undoes: None,
+            with: None,
+            group: None,
+            asked: None,
+            notes: Vec::new(),
+            command: None,
+            recipe,
+        }
     }
 }
