@@ -7,6 +7,8 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use backout_model::Status;
+
 use crate::act::Change;
 use crate::look::{Tree, differing};
 use crate::oracle::May;
@@ -365,13 +367,24 @@ pub(crate) fn death(
         return recovered_write(scene, (&start, &dead, &now), &theirs);
     }
     let mut expected = now.clone();
+    let is_in_doubt = !theirs.is_empty() && waits_for_a_decision(scene);
     for name in differing(&start, &now) {
-        if !theirs.iter().any(|other| is_near(other, &name)) {
+        if is_in_doubt {
+            // The journal claims nothing until somebody decides.
+            scene.oracle.blur(&name);
+        } else if !theirs.iter().any(|other| is_near(other, &name)) {
             continue;
         }
         crate::look::put(&mut expected, &name, start.get(&name).cloned());
     }
     scene.follow((&start, &expected), May::default()).map(drop)
+}
+
+/// Tells that the reversal that died waits for somebody to decide, because of what was edited in between.
+fn waits_for_a_decision(scene: &Scene) -> bool {
+    let operations = scene.operations();
+    let mut new = operations.values().filter(|op| !scene.oracle.knows(op.id));
+    new.any(|op| op.verb.is_reversal() && op.status == Status::InDoubt)
 }
 
 /// A write that died happened, or did not, or waits for somebody to decide.

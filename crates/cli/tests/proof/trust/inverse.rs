@@ -274,3 +274,23 @@ fn what_a_forced_redo_replaced_comes_back_by_the_command_it_names() {
     assert_eq!(world.read("f"), "p2\n");
     world.check_store();
 }
+
+#[test]
+fn a_file_that_was_moved_over_another_out_of_a_directory_that_is_gone_moves_again() {
+    let world = World::new();
+    world.file("d/y", "moved\n");
+    world.file("d/z", "removed\n");
+    world.file("b", "replaced\n");
+    let before = world.tree().without_times();
+    world.ok(&["run", "--", "sh", "-c", "mv -fT d/y b; rm -rf d"]);
+    let after = world.tree().without_times();
+    for _ in 0..2 {
+        world.ok(&["undo"]);
+        let now = world.tree().without_times();
+        assert!(now == before, "{}", now.difference(&before));
+        world.ok(&["redo"]);
+        let now = world.tree().without_times();
+        assert!(now == after, "{}", now.difference(&after));
+    }
+    world.check_store();
+}

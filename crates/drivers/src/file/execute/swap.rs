@@ -34,8 +34,10 @@ impl Run<'_> {
                 from, to, replaced, ..
             } => {
                 self.rename(index, (from, to), replaced, (step.seen, step.seen_at_new))?;
-                // What was replaced has the old name now, and may have to make room there.
-                if !replaced.is_absent() && self.is_taken_later(index, from) {
+                // What was replaced has the old name now, and may have to make room there, or to be out of a directory
+                // that goes away.
+                let must_go = self.is_taken_later(index, from) || self.is_below_later(index, from);
+                if !replaced.is_absent() && must_go {
                     self.dispose(index)?;
                 }
             }

@@ -201,8 +201,28 @@ impl<'t> Planner<'t> {
         let Change::Move { from, to, .. } = step.change else {
             return Ok(());
         };
+        // What was put at the old name since must not be what is copied.
+        let is_replaced = self.sets.remove(&from).is_some();
         self.copy(&from, &to, false, true)?;
-        self.remove(&from, false)
+        self.index_again();
+        if is_replaced {
+            self.replace_what_is_there(&from)
+        } else {
+            self.remove(&from, false)
+        }
+    }
+
+    /// Lets the planned step of a name replace what is there now, which it took for gone.
+    fn replace_what_is_there(&mut self, path: &TargetPath) -> Result<(), FileError> {
+        let (image, node) = self.keeper.keep(&Dir::of(path)?)?;
+        if let Some(index) = self.sets.get(path)
+            && let Some(step) = self.steps.get_mut(*index)
+            && let Change::Set { before, .. } = &mut step.change
+        {
+            *before = image;
+            step.seen = Seen::There(node);
+        }
+        Ok(())
     }
 
     /// Looks at a name through what is planned.

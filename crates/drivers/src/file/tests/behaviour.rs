@@ -222,6 +222,29 @@ fn a_batch_may_write_to_what_it_moved() {
 }
 
 #[test]
+fn a_batch_may_write_both_names_of_what_it_moved() {
+    let world = World::new().file("f", "x");
+    let before = world.see();
+    let batch = FileRequest::Batch(vec![
+        FileRequest::Move {
+            from: world.path("f"),
+            to: world.path("g"),
+            replace: false,
+        },
+        FileRequest::write(world.path("f"), "new"),
+        FileRequest::Append {
+            path: world.path("g"),
+            source: Source::Bytes(b"y".to_vec()),
+        },
+    ]);
+    let effect = world.apply(&batch).unwrap();
+    assert_eq!(world.read("g"), b"xy");
+    assert_eq!(world.read("f"), b"new");
+    world.undo(&effect, OnConflict::Refuse);
+    assert_eq!(world.see(), before);
+}
+
+#[test]
 fn a_batch_says_when_it_is_too_tangled() {
     let world = World::new().file("f/inner", "x");
     let batch = FileRequest::Batch(vec![
