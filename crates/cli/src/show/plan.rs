@@ -166,11 +166,11 @@ fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
         |target: &PlannedTarget| matches!(target.state, TargetState::CannotComeBack { .. });
     let has_lost = targets().any(is_lost);
     if (has_conflict || has_lost) && targets().any(|target| target.state.is_work()) {
-        hints.push(format!("take back the rest with {}", command(" --partial")));
+        hints.push(format!("do the rest with {}", command(" --partial")));
     }
     if has_conflict {
         hints.push(format!(
-            "restore anyway, keeping what is there now, with {}",
+            "do it anyway, keeping what is there now, with {}",
             command(if has_lost {
                 " --force --partial"
             } else {

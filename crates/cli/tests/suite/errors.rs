@@ -90,7 +90,7 @@ fn a_conflict() {
     error: nothing was undone
       why: `a.txt`: content changed since (1 -> 15 bytes)
       next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
-      next: restore anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+      next: do it anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
     [exit code 1]
     ");
     assert_eq!(world.text("a.txt"), "somebody else's");

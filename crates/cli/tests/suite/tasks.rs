@@ -147,8 +147,8 @@ fn a_rollback_in_conflict_says_what_to_type() {
     error: nothing was rolled back
       why: `b`: content changed since (1 -> 15 bytes)
       next: see what would change back, and what others changed, with `backout rollback refactor --dry-run --diff`
-      next: take back the rest with `backout rollback refactor --partial`
-      next: restore anyway with `backout rollback refactor --force` (what is there now is kept)
+      next: do the rest with `backout rollback refactor --partial`
+      next: do it anyway with `backout rollback refactor --force` (what is there now is kept)
     [exit code 1]
     ");
     assert_eq!(world.text("a"), "1");

@@ -110,7 +110,7 @@ fn a_dry_run_tells_what_is_in_the_way_and_what_to_type() {
       9e3779b9  edit app.toml
                 app.toml  conflict: content changed since (18 bytes)
     hint: take out only this change with `backout undo 9e3779b9 --merge`
-    hint: restore anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+    hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
     ");
 }
 
@@ -138,7 +138,7 @@ fn only_what_would_help_is_advised() {
       why: `app.toml`: content changed since (18 bytes)
       next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
       next: take out only this change with `backout undo 9e3779b9 --merge`
-      next: restore anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+      next: do it anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
     [exit code 1]
     ");
     let world = World::new().file("a", "1\n");
@@ -148,14 +148,14 @@ fn only_what_would_help_is_advised() {
     error: nothing was undone
       why: `a`: content changed since (2 bytes); the changes overlap at line 1
       next: see what would change back, and what others changed, with `backout undo 9e3779b9 --merge --dry-run --diff`
-      next: restore anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+      next: do it anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
     [exit code 1]
     ");
     insta::assert_snapshot!(world.cli(["undo", "--merge", "--dry-run"]), @"
     would undo 1 operation:  (the newest below .)
       9e3779b9  write a
                 a  conflict: content changed since (2 bytes); the changes overlap at line 1
-    hint: restore anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+    hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
     ");
     insta::assert_snapshot!(world.cli(["undo", "--partial"]), @"
     did not undo 9e3779b9  write a  (the newest below .)
@@ -191,7 +191,7 @@ fn a_directory_is_not_to_be_merged() {
     error: nothing was undone
       why: `d`: the directory is not empty: theirs
       next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
-      next: restore anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+      next: do it anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
     [exit code 1]
     ");
 }
@@ -268,7 +268,7 @@ fn a_redo_in_conflict_says_what_to_type() {
     error: nothing was redone
       why: `a`: content changed since (1 -> 15 bytes)
       next: see what would change back, and what others changed, with `backout redo 9e3779b9 --dry-run --diff`
-      next: restore anyway with `backout redo 9e3779b9 --force` (what is there now is kept)
+      next: do it anyway with `backout redo 9e3779b9 --force` (what is there now is kept)
     [exit code 1]
     ");
 }

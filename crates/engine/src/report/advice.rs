@@ -44,7 +44,7 @@ pub fn advice(
         ));
     }
     if *has_rest {
-        next.push(format!("take back the rest with {}", command(" --partial")));
+        next.push(format!("do the rest with {}", command(" --partial")));
     }
     if !is_lost && *tried != OnConflict::Force {
         let has_lost = targets.iter().any(|target| target.is_lost);
@@ -54,7 +54,7 @@ pub fn advice(
             " --force"
         };
         next.push(format!(
-            "restore anyway with {} (what is there now is kept)",
+            "do it anyway with {} (what is there now is kept)",
             command(flag)
         ));
     }

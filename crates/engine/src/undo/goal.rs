@@ -166,8 +166,8 @@ impl Engine {
         let mut roots = Vec::with_capacity(ids.len());
         let mut paths = Vec::new();
         let mut redos = BTreeMap::new();
-        let mut parts = BTreeMap::new();
-        let mut is_part = false;
+        let mut parts: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let mut wholes = BTreeMap::new();
         for id in ids {
             self.refuse_put_back(id)?;
             let (subject, held) = match self.store.operation(id)? {
@@ -190,20 +190,20 @@ impl Engine {
             };
             let meant = held.as_ref().unwrap_or(&subject);
             let named = || meant.in_effect().map(|s| s.target.path().clone());
-            if meant.in_effect().count() < subject.in_effect().count() {
-                is_part = true;
-                parts.insert(subject.id, named().collect());
-            }
+            // Two redos of one act may have brought back a part each.
+            parts.entry(subject.id).or_default().extend(named());
+            wholes.insert(subject.id, subject.in_effect().count());
             paths.extend(named());
             roots.push(subject.id);
         }
+        parts.retain(|id, part| wholes.get(id).is_some_and(|whole| part.len() < *whole));
         Ok(Aim {
             goal: Goal::Operations {
                 ids: roots.clone(),
                 dependencies,
             },
             roots,
-            paths: if is_part { paths } else { Vec::new() },
+            paths: if parts.is_empty() { Vec::new() } else { paths },
             redos,
             parts,
         })

@@ -294,3 +294,22 @@ fn a_file_that_was_moved_over_another_out_of_a_directory_that_is_gone_moves_agai
     }
     world.check_store();
 }
+
+#[test]
+fn an_act_that_brought_one_operation_back_in_two_parts_is_taken_back_whole() {
+    let world = World::new();
+    world.file("x", "1\n");
+    world.file("y", "1\n");
+    world.ok(&["run", "--", "sh", "-c", "echo 2 >> x; echo 2 >> y"]);
+    let first = newest(&world, "run");
+    world.ok(&["undo", "x"]);
+    world.ok(&["undo"]);
+    world.ok(&["run", "--", "sh", "-c", "echo 3 > x; echo 3 > y"]);
+    // It takes the second command back, and does the first again: once for each undo.
+    world.ok(&["redo", "--committed", &first]);
+    assert_eq!(world.read("x") + &world.read("y"), "1\n2\n1\n2\n");
+    let act = newest(&world, "undo");
+    world.ok(&["undo", "--committed", &act]);
+    assert_eq!(world.read("x") + &world.read("y"), "3\n3\n");
+    world.check_store();
+}
