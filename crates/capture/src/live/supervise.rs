@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Pid, WaitOptions, wait};
 
 use super::calls::{Act, Operand, Shape, as_int, shape_of};
 use super::front::{Ending, ending_of};
@@ -243,7 +243,7 @@ impl Supervisor {
     fn reap(&mut self) -> io::Result<Option<Ending>> {
         let mut ending = None;
         loop {
-            match waitpid(None, WaitOptions::NOHANG) {
+            match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.child && !self.is_reaped => {
                     self.is_reaped = true;
                     ending = ending_of(status);
