@@ -53,6 +53,30 @@ pub(crate) struct May {
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     pub(crate) known: Vec<Known>,
+    /// Directories that force made again so that something could come back into them.
+    homes: BTreeSet<String>,
+}
+
+/// Force makes directories again that somebody removed; whoever takes that back takes them away, if they are empty.
+fn follow_homes(
+    homes: &mut BTreeSet<String>,
+    sim: &mut Tree,
+    now: &Tree,
+    names: &BTreeSet<&String>,
+    may: May,
+) {
+    let above = names.iter().filter_map(|name| name.rsplit_once('/'));
+    for home in above.map(|(home, _)| home.to_owned()) {
+        let is_empty = !sim.keys().any(|name| name.starts_with(&format!("{home}/")));
+        match (sim.get(&home), now.get(&home)) {
+            (None, Some(seen)) if seen.is_directory && may.overwrite => {
+                put(sim, &home, Some(seen.clone()));
+                homes.insert(home);
+            }
+            (Some(_), None) if is_empty && homes.remove(&home) => put(sim, &home, None),
+            _ => {}
+        }
+    }
 }
 
 /// Finds the name of a target below the root.
@@ -196,6 +220,7 @@ impl Oracle {
             self.blur(&name);
         }
         let changed_sides: BTreeSet<&String> = flips.iter().map(|(_, name, _)| name).collect();
+        follow_homes(&mut self.homes, &mut sim, now, &changed_sides, may);
         for name in differing(&sim, now) {
             let is_vague = |known: &Known| known.names.get(&name).is_some_and(|side| side.is_vague);
             let may_differ =

@@ -24,7 +24,7 @@ pub(crate) struct Current {
     /// What it is; none if nothing is there.
     pub(crate) node: Option<Node>,
     /// Why the path cannot be reached, if it cannot.
-    blocked: Option<String>,
+    pub(crate) blocked: Option<String>,
     digest: OnceCell<(Digest, u64)>,
     meta: OnceCell<Meta>,
 }

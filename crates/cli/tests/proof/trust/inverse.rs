@@ -313,3 +313,20 @@ fn an_act_that_brought_one_operation_back_in_two_parts_is_taken_back_whole() {
     assert_eq!(world.read("x") + &world.read("y"), "3\n3\n");
     world.check_store();
 }
+
+#[test]
+fn force_makes_again_the_directory_that_somebody_removed() {
+    let world = World::new();
+    world.file("d/e/x", "before\n");
+    world.file("d/e/y", "moved\n");
+    world.ok(&["run", "--", "sh", "-c", "echo after > d/e/x; mv d/e/y y"]);
+    std::fs::remove_dir_all(world.path("d")).unwrap();
+    world.fails(1, &["undo"]);
+    world.ok(&["undo", "--force"]);
+    assert_eq!(world.read("d/e/x"), "before\n");
+    assert_eq!(world.read("d/e/y"), "moved\n");
+    world.ok(&["redo"]);
+    assert!(!world.path("d").exists(), "it was gone");
+    assert_eq!(world.read("y"), "moved\n");
+    world.check_store();
+}

@@ -5,6 +5,7 @@
 //! does nothing at all, so no operation is half taken back unless somebody asks for that.
 
 mod check;
+mod homes;
 mod merge;
 mod names;
 mod obtain;

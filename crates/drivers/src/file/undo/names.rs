@@ -81,6 +81,9 @@ impl Undo<'_> {
         if new.node.is_none() && self.how.is_unfinished && !replaced.is_absent() {
             return self.put_replaced(&new, replaced);
         }
+        if self.is_forced() && new.node.is_some() && !self.has_directory(&old) {
+            let _else_a_conflict = self.make_home(from)?;
+        }
         let moved = new
             .node
             .filter(|node| node.kind == kind && self.has_directory(&old));

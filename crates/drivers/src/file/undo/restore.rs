@@ -56,9 +56,6 @@ impl Undo<'_> {
                 }
             }
             (State::Other { why }, OnConflict::Force) => {
-                if !self.has_directory(&current) && !before.is_absent() {
-                    return Ok(OutcomeKind::Conflict { why });
-                }
                 let is_there = current.node.is_some();
                 Ok(match self.restore(&current, before, None, after, None)? {
                     OutcomeKind::Restored if is_there => OutcomeKind::Overwritten { why },
@@ -76,10 +73,11 @@ impl Undo<'_> {
         after: &Image,
         digest: Option<backout_model::Digest>,
     ) -> Result<OutcomeKind, FileError> {
-        if !before.is_absent() && !self.has_directory(current) {
-            return Ok(OutcomeKind::Conflict {
-                why: without_directory(&current.path),
-            });
+        let is_homeless = !before.is_absent() && !self.has_directory(current);
+        if is_homeless && !(self.is_forced() && self.make_home(&current.path)?) {
+            let why = current.blocked.clone();
+            let why = why.unwrap_or_else(|| without_directory(&current.path));
+            return Ok(OutcomeKind::Conflict { why });
         }
         let obtained = match obtain(
             self.tools,

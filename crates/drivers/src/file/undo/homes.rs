@@ -1,0 +1,53 @@
+//! Directories that somebody removed, made again so that what is forced back has a place.
+
+use backout_model::TargetPath;
+
+use super::prepare::Undo;
+use crate::file::compare::Current;
+use crate::file::error::FileError;
+use crate::file::execute::Step;
+use crate::file::recipe::{Change, Image};
+use crate::file::stage::Material;
+use crate::file::sys::{Dir, inherit};
+
+impl Undo<'_> {
+    /// Plans the missing directories above a name. Gives false if something else has one of their names.
+    pub(super) fn make_home(&mut self, path: &TargetPath) -> Result<bool, FileError> {
+        let mut missing = Vec::new();
+        let mut near = None;
+        for above in path.ancestors() {
+            match Dir::open(&above) {
+                Ok(dir) => {
+                    near = Some(dir);
+                    break;
+                }
+                Err(FileError::NotFound { .. }) => missing.push(above),
+                Err(FileError::NotADirectory { .. } | FileError::ThroughSymlink { .. }) => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let Some(near) = near else {
+            return Ok(false);
+        };
+        let mut parent = inherit::of_dir(&near)?;
+        for path in missing.into_iter().rev() {
+            if self.has_directory(&Current::at(&path.join("x".as_ref()))?) {
+                continue;
+            }
+            let meta = inherit::foresee(&parent, None, true);
+            parent = meta.clone();
+            self.keeper
+                .notes
+                .push(format!("the directory `{path}` was gone and is made again"));
+            let change = Change::Set {
+                path,
+                before: Image::Absent,
+                after: Image::Directory { meta },
+            };
+            self.steps.push(Step::new(0, change, Material::Image));
+        }
+        Ok(true)
+    }
+}
