@@ -23,7 +23,7 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
     let chosen = chosen.map(|chosen| paint(DIM, &format!("  ({chosen})")));
     let mut text = format!(
         "{} {number}{order}:{}\n",
-        asked.words.would(),
+        asked.words.would(plan.is_executable),
         chosen.unwrap_or_default()
     );
     let first = plan.steps.first().map(|step| step.way);

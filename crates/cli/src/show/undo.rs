@@ -74,11 +74,15 @@ impl Asked {
 }
 
 impl Words {
-    pub(super) const fn would(self) -> &'static str {
-        match self {
-            Self::Undo => "would undo",
-            Self::Redo => "would redo",
-            Self::Rollback => "would roll back",
+    /// Says what would be done, or would be refused as things stand.
+    pub(super) const fn would(self, is_executable: bool) -> &'static str {
+        match (self, is_executable) {
+            (Self::Undo, true) => "would undo",
+            (Self::Undo, false) => "would not undo",
+            (Self::Redo, true) => "would redo",
+            (Self::Redo, false) => "would not redo",
+            (Self::Rollback, true) => "would roll back",
+            (Self::Rollback, false) => "would not roll back",
         }
     }
 

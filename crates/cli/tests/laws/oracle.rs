@@ -79,6 +79,12 @@ fn follow_homes(
     }
 }
 
+/// Tells whether something stands under a name now that it did not have before.
+fn arrives(it: &Seen, before: &Tree, now: &Tree) -> bool {
+    now.iter()
+        .any(|(name, seen)| seen == it && before.get(name) != Some(it))
+}
+
 /// Finds the name of a target below the root.
 pub(crate) fn name_of(root: &Path, target: &Target) -> Option<(String, Reach)> {
     let Target::Path { path, reach } = target;
@@ -205,19 +211,42 @@ impl Oracle {
     ) -> Result<Vec<(OperationId, String)>, String> {
         let flips = self.flips(root, operations);
         let mut sim = before.clone();
-        let mut carried = BTreeSet::new();
+        let (mut carried, mut vague) = (BTreeSet::new(), BTreeSet::new());
+        let mut went = Vec::new();
         for &(index, ref name, is_in) in &flips {
             let known = &mut self.known[index];
             known.place = operations[&known.id].place;
             let (id, side) = (known.id, known.names.get_mut(name).unwrap());
             let is_as_left = sim.get(name) == side.left.as_ref();
+            // What nobody can foresee of one, nobody can of those below it.
+            side.is_vague |= vague.contains(name);
+            if side.is_vague {
+                vague.insert(name.clone());
+            }
+            let found = sim.get(name).cloned();
+            let is_carried =
+                known.has_move && found.as_ref().is_some_and(|it| arrives(it, &sim, now));
+            let may = May {
+                overwrite: may.overwrite || is_carried,
+                ..may
+            };
             flip(&mut sim, now, (id, name, side), is_in, may)?;
+            if known.has_move {
+                went.extend(found.into_iter().chain(sim.get(name).cloned()));
+            }
             if known.has_move && !is_as_left {
                 carried.extend(known.names.keys().cloned());
             }
         }
         for name in carried {
             self.blur(&name);
+        }
+        // A tree that moved took along what was in it by then.
+        for name in differing(&sim, now) {
+            let sides = [sim.get(&name), now.get(&name)];
+            if sides.iter().flatten().all(|seen| went.contains(seen)) {
+                put(&mut sim, &name, now.get(&name).cloned());
+            }
         }
         let changed_sides: BTreeSet<&String> = flips.iter().map(|(_, name, _)| name).collect();
         follow_homes(&mut self.homes, &mut sim, now, &changed_sides, may);
@@ -293,7 +322,9 @@ fn flip(
         side.is_in = is_in;
         return Ok(());
     }
-    let is_as_left = found == side.left;
+    // A tree goes as a whole, whatever its own mode is by then; it comes back with it.
+    let are_trees = matches!((&found, &side.left), (Some(found), Some(left)) if found.is_directory && left.is_directory);
+    let is_as_left = found == side.left || are_trees;
     let is_there = found == side.other;
     if !is_as_left && !is_there && !may.overwrite && !may.merge && !side.is_vague {
         return Err(format!(

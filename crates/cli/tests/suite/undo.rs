@@ -106,7 +106,7 @@ fn several_operations_are_undone_by_name() {
 #[test]
 fn a_dry_run_tells_what_is_in_the_way_and_what_to_type() {
     insta::assert_snapshot!(drifted_world().cli(["undo", "--dry-run"]), @"
-    would undo 1 operation:  (the newest below .)
+    would not undo 1 operation:  (the newest below .)
       9e3779b9  edit app.toml
                 app.toml  conflict: content changed since (18 bytes)
     hint: take out only this change with `backout undo 9e3779b9 --merge`
@@ -152,7 +152,7 @@ fn only_what_would_help_is_advised() {
     [exit code 1]
     ");
     insta::assert_snapshot!(world.cli(["undo", "--merge", "--dry-run"]), @"
-    would undo 1 operation:  (the newest below .)
+    would not undo 1 operation:  (the newest below .)
       9e3779b9  write a
                 a  conflict: content changed since (2 bytes); the changes overlap at line 1
     hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
