@@ -103,11 +103,11 @@ pub(crate) struct HowArgs {
     #[arg(long, conflicts_with = "force")]
     merge: bool,
 
-    /// Where a target changed since, restore it anyway; what is overwritten is kept, so this too can be undone.
+    /// Where a target changed since, change it anyway; what is overwritten is kept, so this too can be undone.
     #[arg(long)]
     force: bool,
 
-    /// Take back what can be, target by target; the rest stays as it is and can be undone later.
+    /// Do what can be done, target by target; the rest stays as it is and can be done later.
     #[arg(long)]
     partial: bool,
 
