@@ -29,6 +29,12 @@ impl Recorder {
             .iter()
             .filter(|(path, known)| **known == Known::Absent && above.contains(path));
         part.extend(made.map(|(path, _)| path));
+        // What was in a directory that went can only come back after it.
+        let is_directory = |path: &&&TargetPath| matches!(known.get(path), Some(Known::Whole(image)) if image.is_directory());
+        let gone: HashSet<TargetPath> =
+            part.iter().filter(is_directory).copied().cloned().collect();
+        let inside = |path: &&TargetPath| path.ancestors().any(|above| gone.contains(&above));
+        part.extend(known.keys().filter(inside));
         if part.is_empty() || part.iter().any(|path| self.hangs_together(path)) {
             return None;
         }

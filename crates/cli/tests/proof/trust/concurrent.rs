@@ -173,3 +173,27 @@ fn what_a_person_wrote_before_the_command_replaced_the_file_is_not_undone_withou
     assert_eq!(world.read("f"), "both\n");
     world.check_store();
 }
+
+#[test]
+fn a_directory_that_a_command_removed_is_cut_with_all_that_was_in_it() {
+    let world = World::new();
+    world.file("d/x", "x0\n");
+    world.file("d/y", "y0\n");
+    world.file("b", "b0\n");
+    let before = world.tree().without_times();
+    let first = "echo r1 >> d/y; rm -r d";
+    let running = Running::start(&world, &[], first, "echo r2 >> b");
+    let write = ["write", "d/x", "--parents", "--text", "other\n"];
+    world.ok(&[&["--agent", "other"], &write[..]].concat());
+    assert!(running.go_on(&world).status.success());
+    let after = world.tree().without_times();
+    for _ in 0..2 {
+        world.ok(&["undo"]);
+        let now = world.tree().without_times();
+        assert!(now == before, "{}", now.difference(&before));
+        world.ok(&["redo"]);
+        let now = world.tree().without_times();
+        assert!(now == after, "{}", now.difference(&after));
+    }
+    world.check_store();
+}
