@@ -27,6 +27,15 @@ pub(crate) struct Side {
     pub(crate) is_vague: bool,
 }
 
+impl Side {
+    /// Tells whether only mode or times of a directory changed.
+    pub(crate) fn is_dressed_directory(&self) -> bool {
+        let is_directory = |seen: &Seen| seen.is_directory;
+        self.other.as_ref().is_some_and(is_directory)
+            && self.left.as_ref().is_some_and(is_directory)
+    }
+}
+
 /// What was there already when it changed sides.
 #[derive(Debug, Clone)]
 enum Found {

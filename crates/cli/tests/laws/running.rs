@@ -181,7 +181,15 @@ fn learn(
         );
         scene.oracle.learn_vaguely(&scene.root, operation, theirs);
         for (name, side) in scene.oracle.sides_of(operation.id) {
-            let touches = |other: &&String| is_near(other, name);
+            // What happens in a directory is no change of the directory, and the other way round.
+            let is_dressed = side.is_dressed_directory();
+            let stays = |other: &String| {
+                let is_directory = |tree: &Tree| tree.get(other).is_some_and(|it| it.is_directory);
+                is_directory(before) && is_directory(now)
+            };
+            let touches = |other: &&String| {
+                *other == name || (!is_dressed && !stays(other) && is_near(other, name))
+            };
             let is_theirs = theirs.iter().any(|other| touches(&other));
             let is_first = by_command.iter().any(|other| touches(&other));
             side.is_shared = is_theirs && is_first;

@@ -215,3 +215,20 @@ fn one_file_of_a_removed_directory_comes_back_with_the_directory_and_without_the
     );
     world.check_store();
 }
+
+#[test]
+fn a_move_done_again_in_part_never_replaces_what_it_reports_as_a_conflict() {
+    let world = World::new();
+    world.file("b", "b0\n");
+    world.file("d/x", "x0\n");
+    world.ok(&["write", "b", "--text", "written\n"]);
+    let write = newest(&world, "write");
+    world.ok(&["undo"]);
+    world.ok(&["mv", "--force", "d/x", "b"]);
+    let moved = newest(&world, "move");
+    world.ok(&["redo", "--committed", &write]);
+    assert_eq!(world.read("b") + &world.read("d/x"), "written\nx0\n");
+    world.fails(1, &["redo", "--partial", &moved]);
+    assert_eq!(world.read("b") + &world.read("d/x"), "written\nx0\n");
+    world.check_store();
+}

@@ -104,6 +104,12 @@ impl Undo<'_> {
                     why: format!("`{from}` is a directory now"),
                 });
             }
+            // Nothing of this undo takes it away, so it is somebody else's.
+            (None, Some(_), Some(_)) if !self.is_forced() => {
+                return Ok(OutcomeKind::Conflict {
+                    why: format!("`{from}` is something else now"),
+                });
+            }
             (None, Some(place), Some(_)) => {
                 let (image, node) = self.keeper.keep(place)?;
                 (image, Seen::There(node))
