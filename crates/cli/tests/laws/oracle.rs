@@ -125,7 +125,15 @@ impl Oracle {
         changed: &BTreeSet<String>,
     ) -> BTreeSet<String> {
         let mut names = BTreeMap::new();
-        for name in changed {
+        // A file that was written with the same bytes looks the same, and is changed.
+        let targets = operation.targets.iter().map(|standing| &standing.target);
+        let rewritten = targets
+            .filter_map(|target| name_of(root, target))
+            .map(|(name, _)| name)
+            .filter(|name| before.get(name).is_some_and(|seen| !seen.is_directory))
+            .filter(|name| before.get(name) == after.get(name));
+        for name in changed.iter().cloned().chain(rewritten) {
+            let name = &name;
             let Some(is_in) = standing(root, operation, name) else {
                 continue;
             };

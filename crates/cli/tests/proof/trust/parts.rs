@@ -232,3 +232,17 @@ fn a_move_done_again_in_part_never_replaces_what_it_reports_as_a_conflict() {
     assert_eq!(world.read("b") + &world.read("d/x"), "written\nx0\n");
     world.check_store();
 }
+
+#[test]
+fn a_path_whose_name_another_moved_to_comes_back_with_all_that_moved() {
+    let world = World::new();
+    for name in ["a", "b", "d/y"] {
+        world.file(name, &format!("{name} before\n"));
+    }
+    let before = world.tree().without_times();
+    world.ok(&["run", "--", "sh", "-c", "mv a d/y; mv b a"]);
+    world.ok(&["undo", "b"]);
+    let now = world.tree().without_times();
+    assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}

@@ -1,6 +1,6 @@
 //! Which changes of an effect are taken back, if not all.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use backout_model::TargetPath;
 
@@ -18,10 +18,11 @@ pub(super) fn chosen(
     let Some(only) = only else {
         return (0..recipe.changes.len()).collect();
     };
+    let meant = with_moved(recipe, only);
     let is_meant = |change: &Change| match change {
-        Change::Move { from, to, .. } => only.contains(from) || only.contains(to),
+        Change::Move { from, to, .. } => meant.contains(from) || meant.contains(to),
         Change::Set { path, .. } | Change::Retouch { path, .. } | Change::Rewrite { path, .. } => {
-            only.contains(path)
+            meant.contains(path)
         }
     };
     let numbered = || recipe.changes.iter().enumerate();
@@ -43,6 +44,28 @@ pub(super) fn chosen(
         }
     }
     chosen
+}
+
+/// Adds the other names of what was moved, from one move to the next: what has a name must leave it before what had it
+/// comes back.
+fn with_moved<'r>(
+    recipe: &'r FileRecipe,
+    only: &'r BTreeSet<TargetPath>,
+) -> HashSet<&'r TargetPath> {
+    let mut others: HashMap<&TargetPath, Vec<&TargetPath>> = HashMap::new();
+    for change in &recipe.changes {
+        if let Change::Move { from, to, .. } = change {
+            others.entry(from).or_default().push(to);
+            others.entry(to).or_default().push(from);
+        }
+    }
+    let mut meant: HashSet<&TargetPath> = only.iter().collect();
+    let mut waiting: Vec<&TargetPath> = only.iter().collect();
+    while let Some(name) = waiting.pop() {
+        let found = others.get(name).into_iter().flatten().copied();
+        waiting.extend(found.filter(|other| meant.insert(other)));
+    }
+    meant
 }
 
 /// Gives the name that something comes back to.
