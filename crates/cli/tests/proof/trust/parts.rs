@@ -239,8 +239,14 @@ fn a_path_whose_name_another_moved_to_comes_back_with_all_that_moved() {
     for name in ["a", "b", "d/y"] {
         world.file(name, &format!("{name} before\n"));
     }
+    let first = r#"{"move": {"from": "a", "to": "d/y", "replace": true}}"#;
+    let second = r#"{"move": {"from": "b", "to": "a"}}"#;
+    world.file(
+        "moves.json",
+        &format!(r#"{{"changes": [{first}, {second}]}}"#),
+    );
     let before = world.tree().without_times();
-    world.ok(&["run", "--", "sh", "-c", "mv a d/y; mv b a"]);
+    world.ok(&["batch", "moves.json"]);
     world.ok(&["undo", "b"]);
     let now = world.tree().without_times();
     assert!(now == before, "{}", now.difference(&before));
