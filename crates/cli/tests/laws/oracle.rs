@@ -78,11 +78,11 @@ fn follow_homes(
     for home in above.map(|(home, _)| home.to_owned()) {
         let is_empty = !sim.keys().any(|name| name.starts_with(&format!("{home}/")));
         match (sim.get(&home), now.get(&home)) {
-            (None, Some(seen)) if seen.is_directory && may.overwrite => {
+            (None, Some(seen)) if seen.is_directory && (may.overwrite || homes.contains(&home)) => {
                 put(sim, &home, Some(seen.clone()));
                 homes.insert(home);
             }
-            (Some(_), None) if is_empty && homes.remove(&home) => put(sim, &home, None),
+            (Some(_), None) if is_empty && homes.contains(&home) => put(sim, &home, None),
             _ => {}
         }
     }

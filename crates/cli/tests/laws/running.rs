@@ -149,9 +149,18 @@ pub(crate) fn run(
     if !output.status.success() && !is_killed {
         return Err(format!("a command failed: {}", said(&output)));
     }
-    let now = scene.look();
+    let mut now = scene.look();
+    let doubtful = scene.doubtful();
     scene.recover()?;
-    if let Some(why) = crate::look::unlike(&now, &scene.look()) {
+    let recovered = scene.look();
+    // What was in doubt already may come back when what stood in its way is gone.
+    for name in differing(&now, &recovered) {
+        if doubtful.contains(&name) {
+            crate::look::put(&mut now, &name, recovered.get(&name).cloned());
+            scene.oracle.blur(&name);
+        }
+    }
+    if let Some(why) = crate::look::unlike(&now, &recovered) {
         return Err(format!("recovering a command changed something: {why}"));
     }
     learn(scene, (&start, &now), &before, &theirs, is_killed)

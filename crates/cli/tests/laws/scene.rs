@@ -1,6 +1,6 @@
 //! A directory, a store, three agents, and the oracle that watches them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -458,6 +458,19 @@ impl Scene {
             .recover(None)
             .map(drop)
             .map_err(|error| format!("recovery failed: {error}"))
+    }
+
+    /// Names what waits for a decision.
+    pub(crate) fn doubtful(&self) -> BTreeSet<String> {
+        let operations = self.operations();
+        let waiting = operations
+            .values()
+            .filter(|op| op.status == Status::InDoubt);
+        let targets = waiting.flat_map(|op| &op.targets);
+        targets
+            .filter_map(|standing| crate::oracle::name_of(&self.root, &standing.target))
+            .map(|(name, _)| name)
+            .collect()
     }
 
     /// Every doubt has a way out.

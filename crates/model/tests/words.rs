@@ -1,0 +1,142 @@
+//! The words and numbers that the journal, JSON and people know: each is written down here once more, so that none
+//! changes by accident.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use backout_model::{
+    CaptureLevel, OutcomeKind, Retention, Status, TargetPath, Verb, Verdict, wide::is_none_or_wide,
+};
+use serde::Serialize;
+
+/// What JSON calls it.
+fn in_json(value: impl Serialize) -> String {
+    let text = serde_json::to_string(&value).unwrap();
+    text.trim_matches('"').to_owned()
+}
+
+#[test]
+fn every_word_is_the_one_in_json() {
+    for level in [CaptureLevel::Process, CaptureLevel::Power] {
+        assert_eq!(level.as_str(), in_json(level));
+    }
+    let verbs = [
+        Verb::Write,
+        Verb::Edit,
+        Verb::Append,
+        Verb::Remove,
+        Verb::Move,
+        Verb::Copy,
+        Verb::Mkdir,
+        Verb::Link,
+        Verb::Chmod,
+        Verb::Chown,
+        Verb::Restore,
+        Verb::Batch,
+        Verb::Run,
+        Verb::Undo,
+        Verb::Redo,
+        Verb::Recover,
+    ];
+    for verb in verbs {
+        assert_eq!(verb.as_str(), in_json(verb));
+        assert_eq!(verb.to_string(), verb.as_str());
+        let is_reversal = matches!(verb.as_str(), "undo" | "redo" | "recover");
+        assert_eq!(verb.is_reversal(), is_reversal, "{verb}");
+    }
+    for status in Status::ALL {
+        assert_eq!(status.as_str(), in_json(status));
+        assert_eq!(status.to_string(), status.as_str());
+    }
+}
+
+#[test]
+fn what_is_in_effect_and_what_must_be_kept_by_status() {
+    let in_effect = [
+        "armed",
+        "applied",
+        "committed",
+        "interrupted",
+        "in-doubt",
+        "failed",
+    ];
+    let uncommitted = ["armed", "applied", "interrupted", "in-doubt", "failed"];
+    for status in Status::ALL {
+        let word = status.as_str();
+        assert_eq!(status.is_in_effect(), in_effect.contains(&word), "{word}");
+        assert_eq!(
+            status.is_uncommitted(),
+            uncommitted.contains(&word),
+            "{word}"
+        );
+    }
+}
+
+#[test]
+fn each_outcome_says_what_it_is_and_whether_it_is_settled() {
+    let why = || "so".to_owned();
+    let all = [
+        (OutcomeKind::Restored, "restored", true),
+        (OutcomeKind::Compensated, "compensated", true),
+        (OutcomeKind::Merged, "merged", true),
+        (
+            OutcomeKind::Overwritten { why: why() },
+            "restored over a later change: so",
+            true,
+        ),
+        (
+            OutcomeKind::Incomplete { why: why() },
+            "restored but for one thing: so",
+            true,
+        ),
+        (OutcomeKind::AlreadyGone, "already as before", true),
+        (OutcomeKind::Left { why: why() }, "left as it is: so", true),
+        (OutcomeKind::Skipped { why: why() }, "skipped: so", false),
+        (OutcomeKind::Conflict { why: why() }, "conflict: so", false),
+        (OutcomeKind::Failed { why: why() }, "failed: so", false),
+        (OutcomeKind::InDoubt { why: why() }, "in doubt: so", false),
+    ];
+    for (kind, said, is_settled) in all {
+        assert_eq!(kind.to_string(), said);
+        assert_eq!(kind.is_settled(), is_settled, "{said}");
+        let is_incomplete = matches!(kind, OutcomeKind::Incomplete { .. });
+        assert_eq!(kind.is_complete(), is_settled && !is_incomplete, "{said}");
+    }
+}
+
+#[test]
+fn the_numbers_of_retention() {
+    let standard = Retention::standard();
+    assert_eq!(standard, Retention::default());
+    assert_eq!(standard.committed_ms_min, 3_600_000);
+    assert_eq!(standard.committed_ms_max, 2_592_000_000);
+    assert_eq!(standard.versions_per_file_max, 50);
+    assert_eq!(standard.store_bytes_max, 2_147_483_648);
+    assert_eq!(standard.audit_ms, 604_800_000);
+    let article = Retention::article();
+    assert_eq!(article.committed_ms_max, 3_600_000);
+    assert_eq!(article.committed_ms_min, 3_600_000);
+    assert_eq!(article.store_bytes_max, 524_288_000);
+    assert_eq!(article.audit_ms, 604_800_000);
+    let words = [Verdict::TooOld, Verdict::TooManyVersions, Verdict::OverCap];
+    assert!(words.iter().all(|verdict| verdict.as_str().len() > 10));
+}
+
+#[test]
+fn numbers_that_javascript_reads_are_plain() {
+    assert!(is_none_or_wide(&None));
+    assert!(!is_none_or_wide(&Some(9_007_199_254_740_991)));
+    assert!(is_none_or_wide(&Some(9_007_199_254_740_992)));
+}
+
+#[test]
+fn a_path_knows_its_parts() {
+    let path = TargetPath::new("/a/b").unwrap();
+    assert_eq!(path.file_name().unwrap(), "b");
+    assert_eq!(TargetPath::new("/").unwrap().file_name(), None);
+    for (given, normal) in [("/a//b", "/a/b"), ("/a/./b", "/a/b"), ("/a/b/", "/a/b")] {
+        assert_eq!(
+            TargetPath::new(given).unwrap().as_bytes(),
+            normal.as_bytes()
+        );
+    }
+}
