@@ -25,6 +25,10 @@ const ENDING_STEP: Duration = Duration::from_millis(20);
 /// How often at most: what cannot be ended in so long is stuck in the kernel.
 const ENDING_STEPS_MAX: usize = 250;
 
+/// How long processes that are in no list may take to be gone: they are ending.
+const QUIET_STEP: Duration = Duration::from_millis(1);
+const QUIET_STEPS_MAX: usize = 200;
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ended {
@@ -59,6 +63,8 @@ pub struct Watch {
     supervisor: Supervisor,
     back: Option<Back>,
     desk: Option<Desk>,
+    /// The processes that went on after the command.
+    pub(super) left: Vec<String>,
 }
 
 /// Is told what other operations are about to write, when a command has perhaps touched it.
@@ -78,6 +84,7 @@ impl Watch {
             supervisor: spawned.supervisor,
             back,
             desk: None,
+            left: Vec::new(),
         }
     }
 
@@ -176,6 +183,25 @@ impl Watch {
         }
     }
 
+    /// Names the processes that go on after the command. Whether there are any, the kernel tells; the names are for
+    /// people.
+    pub(super) fn survivors(&mut self) -> io::Result<Vec<String>> {
+        for _ in 0..QUIET_STEPS_MAX {
+            if self.supervisor.is_quiet()? {
+                return Ok(Vec::new());
+            }
+            let alive = descendants().into_iter();
+            let named: Vec<String> = alive
+                .map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()))
+                .collect();
+            if !named.is_empty() {
+                return Ok(named);
+            }
+            std::thread::sleep(QUIET_STEP);
+        }
+        Ok(vec!["a process that is in no list".to_owned()])
+    }
+
     /// Gives the way to the front back.
     pub(super) const fn take_back(&mut self) -> Option<Back> {
         self.back.take()
@@ -239,11 +265,4 @@ fn end_all(signal: Signal) {
     for process in descendants() {
         let _gone = kill_process(process.pid, signal);
     }
-}
-
-/// Names the processes that are alive below this one.
-pub(super) fn survivors() -> Vec<String> {
-    let alive = descendants().into_iter();
-    let named = alive.map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()));
-    named.collect()
 }

@@ -2,9 +2,12 @@
 
 mod bad_days;
 mod behaviour;
+mod eyes;
 mod links;
+mod names;
 mod programs;
 mod scan;
+mod signals;
 mod stories;
 mod storm;
 

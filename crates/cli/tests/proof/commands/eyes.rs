@@ -1,0 +1,114 @@
+//! What the watcher cannot look at does not happen, or is said.
+
+use std::fs;
+use std::process::Command;
+
+use super::behaviour::same;
+use super::there_and_back;
+use crate::world::{World, said};
+
+fn python(world: &World, text: &str) -> String {
+    let path = world.scratch("program.py");
+    fs::write(&path, text).unwrap();
+    format!("python3 {}", path.display())
+}
+
+/// Memory that a process may only write or execute can be read by the kernel.
+const MEMORY: &str = r#"
+import ctypes, mmap, os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+def put(path, protection):
+    at = libc.mmap(None, 4096, 3, 0x22, -1, 0)
+    ctypes.memmove(at, path + b'\0', len(path) + 1)
+    assert libc.mprotect(ctypes.c_void_p(at), 4096, protection) == 0
+    return ctypes.c_void_p(at)
+def tell(result):
+    print('done' if result == 0 else os.strerror(ctypes.get_errno()))
+"#;
+
+#[test]
+fn a_path_in_memory_that_only_the_kernel_can_read() {
+    for protection in [2, 4] {
+        let world = World::new().with_project();
+        let text = format!(
+            "{MEMORY}\ntell(libc.unlink(put(b'app.toml', {protection})))\ntell(libc.rename(put(b'run.sh', {protection}), put(b'src/main.rs', {protection})))\n"
+        );
+        there_and_back(&world, &python(&world, &text));
+    }
+    let helper = World::new();
+    let text = format!("{MEMORY}\ntell(libc.unlink(put(b'app.toml', 0)))\ntell(libc.mkdir(None, 0o700))\ntell(libc.mkdir(ctypes.c_void_p(1), 0o700))\n");
+    same(&python(&helper, &text), "");
+}
+
+#[test]
+fn calls_that_nobody_knows_do_not_exist() {
+    let world = World::new();
+    let text = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nassert libc.syscall(999, 0) == -1\nprint(os.strerror(ctypes.get_errno()))\n";
+    let output = world.run(&["run", "--", "bash", "-c", &python(&world, text)]);
+    let told = said(&output);
+    assert!(told.contains("Function not implemented"), "{told}");
+    assert!(told.contains("system call 999"), "{told}");
+}
+
+#[test]
+fn flags_are_not_changed_of_what_was_there() {
+    let world = World::new();
+    world.file("f", "f\n");
+    let is_able = Command::new("lsattr").arg(world.path("f")).output();
+    if !is_able.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let before = world.tree();
+    let output = world.run(&["run", "--", "chattr", "+d", "f"]);
+    let told = said(&output);
+    assert!(!output.status.success(), "{told}");
+    assert!(told.contains("chattr") && told.contains("refused"), "{told}");
+    assert!(world.tree() == before);
+    there_and_back(&world, "touch new; chattr +d new; mkdir d; touch d/x; chattr +A d/x");
+}
+
+#[test]
+fn what_cannot_be_undone_is_said() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = World::new();
+    let mode = "import os; os.chmod('/', os.stat('/').st_mode & 0o7777)";
+    for (line, expected) in [
+        (format!("python3 -c \"{mode}\""), "of `/`; that is not undone"),
+        (
+            "mknod disk b 7 250; exec 5<> disk; true".to_owned(),
+            "it opened the device",
+        ),
+        (
+            "python3 -c 'import ctypes; ctypes.CDLL(None).acct(b\"/nowhere\")'".to_owned(),
+            "without `backout run`",
+        ),
+        (
+            "echo > swap; python3 -c 'import ctypes; ctypes.CDLL(None).swapon(b\"swap\", 0)'".to_owned(),
+            "without `backout run`",
+        ),
+        (
+            "echo > f; exec 5< f; ln f g; rm f; python3 -c 'import os; os.fchmod(5, 0o600)'".to_owned(),
+            "whose name is gone",
+        ),
+    ] {
+        let told = said(&world.run(&["run", "--", "bash", "-c", &line]));
+        assert!(told.contains(expected), "{line}: {told}");
+    }
+}
+
+/// An error of our own look is an error of the call.
+#[test]
+fn a_name_that_vanishes_while_it_is_looked_at() {
+    let world = World::in_memory();
+    let line = "for w in 1 2 3 4; do (for i in $(seq 60); do echo $w > f; rm -f f; echo x >> f; mv -f f g 2> /dev/null; done) & done; wait; rm -f f; echo end > g";
+    let before = world.tree();
+    let output = world.run(&["run", "--", "bash", "-c", line]);
+    assert!(output.status.success(), "{}", said(&output));
+    // Who did what is not always told apart, where four do the same at once.
+    world.ok(&["undo", "--force"]);
+    let now = world.tree();
+    assert!(now == before, "{}", now.difference(&before));
+}
