@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
@@ -21,6 +22,14 @@ struct Mount {
     at: PathBuf,
 }
 
+/// What was mounted before the command first changed that.
+static BEFORE: OnceLock<Vec<Mount>> = OnceLock::new();
+
+/// Remembers what is mounted: a call that changes it is about to happen.
+pub(super) fn remember() {
+    BEFORE.get_or_init(|| mounts("self"));
+}
+
 /// Gives a directory of a task as we see it, if we do.
 pub(super) fn seen(
     thread: u32,
@@ -32,7 +41,12 @@ pub(super) fn seen(
     if scene.is_plain() && !scene.has_new_mounts {
         return (dir, path);
     }
-    let ours = if leads_to(&path, dir.as_fd()) {
+    let is_new = || {
+        let before = BEFORE.get().zip(mount_of(dir.as_fd()));
+        before.is_some_and(|(before, id)| before.iter().all(|mount| mount.id != id))
+    };
+    let is_lasting = !scene.is_plain() || !is_new();
+    let ours = if is_lasting && leads_to(&path, dir.as_fd()) {
         Some(path.clone())
     } else {
         ours(thread, dir.as_fd(), &path)
@@ -47,15 +61,12 @@ pub(super) fn seen(
 
 /// Finds where something is for us that a task reaches at `path` of its own mounts.
 pub(super) fn ours(thread: u32, opened: BorrowedFd<'_>, path: &Path) -> Option<PathBuf> {
-    let number = opened.as_raw_fd();
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).ok()?;
-    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
-    let id: u64 = id.trim().parse().ok()?;
+    let id = mount_of(opened)?;
     let theirs = mounts(&thread.to_string());
     let theirs = theirs.iter().find(|mount| mount.id == id)?;
     let inner = theirs.root.join(path.strip_prefix(&theirs.at).ok()?);
-    let here = mounts("self").into_iter();
-    let mut same = here.filter(|mount| mount.device == theirs.device);
+    let here = BEFORE.get().cloned().unwrap_or_else(|| mounts("self"));
+    let mut same = here.into_iter().filter(|mount| mount.device == theirs.device);
     same.find_map(|mount| {
         let rest = inner.strip_prefix(&mount.root).ok()?;
         let path = if rest.as_os_str().is_empty() {
@@ -65,6 +76,14 @@ pub(super) fn ours(thread: u32, opened: BorrowedFd<'_>, path: &Path) -> Option<P
         };
         leads_to(&path, opened).then_some(path)
     })
+}
+
+/// Gives the number of the mount that something is reached by.
+fn mount_of(opened: BorrowedFd<'_>) -> Option<u64> {
+    let number = opened.as_raw_fd();
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).ok()?;
+    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    id.trim().parse().ok()
 }
 
 fn mounts(who: &str) -> Vec<Mount> {

@@ -13,6 +13,7 @@ use rustix::process::{Pid, WaitOptions, wait};
 
 use super::calls::{Act, Kind, Operand, Shape, Without, as_int, shape_of};
 use super::front::{Ending, ending_of};
+use super::mounts;
 use super::operands::Operands;
 use super::place::{Lost, Place, only_path_of};
 use super::sys::{self, First, Notice, Reply};
@@ -47,14 +48,14 @@ pub struct Touch {
 }
 
 impl Touch {
-    const fn without_paths(act: Act, thread: u32) -> Self {
+    const fn without_paths(act: Act, thread: u32, has_our_mounts: bool) -> Self {
         Self {
             act,
             thread,
             first: None,
             second: None,
             has_our_rights: false,
-            has_our_mounts: false,
+            has_our_mounts,
         }
     }
 }
@@ -356,7 +357,8 @@ impl Supervisor {
             );
             return (Answer::Refuse(libc::ENOSYS), None);
         };
-        self.remember(shape.kind);
+        let is_here = shape.kind == Kind::Mounts && Scene::of(notice.thread).has_our_mounts;
+        self.remember(shape.kind, is_here);
         let act = match shape.kind {
             Kind::Never(why) => {
                 observer.refused(notice.thread, why);
@@ -367,7 +369,7 @@ impl Supervisor {
         };
         if shape.first.is_none() {
             // Nothing is remembered of its process: what it sees and may do is about to change.
-            let mut touch = Touch::without_paths(act, notice.thread);
+            let mut touch = Touch::without_paths(act, notice.thread, is_here);
             return (observer.before(&mut touch), None);
         }
         if self.is_settled(notice, shape, act, observer) {
@@ -411,7 +413,7 @@ impl Supervisor {
     }
 
     /// Remembers what a call is about to change of how processes see the world.
-    fn remember(&mut self, kind: Kind) {
+    fn remember(&mut self, kind: Kind, is_here: bool) {
         if matches!(
             kind,
             Kind::Standing | Kind::Confining | Kind::Mounts | Kind::Exec
@@ -419,7 +421,10 @@ impl Supervisor {
             self.scenes.clear();
         }
         self.is_confined |= kind == Kind::Confining;
-        self.has_new_mounts |= kind == Kind::Mounts;
+        if is_here {
+            mounts::remember();
+            self.has_new_mounts = true;
+        }
     }
 
     /// Tells whether all is known of what a descriptor is open on.

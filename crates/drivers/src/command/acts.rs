@@ -63,7 +63,7 @@ impl Recorder {
             }
             (Act::Truncate, Some(place), _) => self.written(place).map(|()| Answer::Continue),
             (Act::Unlink, Some(place), _) => self.unlink(place, touch.has_our_rights),
-            (Act::Rmdir, Some(place), _) => self.rmdir(place),
+            (Act::Rmdir, Some(place), _) => self.rmdir(place, touch.has_our_rights),
             (Act::Make, Some(place), _) => self.made(place).map(|()| Answer::Continue),
             (Act::Attributes | Act::Times, Some(place), _) => {
                 self.dressed(place, touch.act).map(|()| Answer::Continue)
@@ -286,14 +286,19 @@ impl Recorder {
     }
 
     /// A directory goes away, if it is empty. One that is not stays: it must not count as known when it moves later.
-    pub(super) fn rmdir(&mut self, place: &Place) -> Result<Answer, Stop> {
+    pub(super) fn rmdir(&mut self, place: &Place, may_act: bool) -> Result<Answer, Stop> {
         match node_of(place).map(|node| node.kind) {
             Some(Kind::Directory) => {}
             Some(_) => return Ok(Answer::Refuse(ENOTDIR)),
             None => return Ok(Answer::Refuse(ENOENT)),
         }
         if is_filled(place) {
-            return Ok(Answer::Refuse(ENOTEMPTY));
+            // Who has other rights may be told something else.
+            return Ok(if may_act {
+                Answer::Refuse(ENOTEMPTY)
+            } else {
+                Answer::Continue
+            });
         }
         self.whole(place).map(|()| Answer::Continue)
     }

@@ -285,6 +285,8 @@ impl Observer for Recorder {
     fn before(&mut self, touch: &mut Touch) -> Answer {
         match touch.act {
             Act::Standing => return Answer::Continue,
+            // What a process mounts for itself alone is gone with it.
+            Act::Mounts if !touch.has_our_mounts => return Answer::Continue,
             Act::Mounts => {
                 self.note("it changed what is mounted; that is not undone".to_owned());
                 return Answer::Continue;

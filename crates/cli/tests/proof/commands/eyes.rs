@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::behaviour::same;
 use super::there_and_back;
+use crate::disk::Disk;
 use crate::world::{World, said};
 
 fn python(world: &World, text: &str) -> String {
@@ -110,5 +111,44 @@ fn a_name_that_vanishes_while_it_is_looked_at() {
     // Who did what is not always told apart, where four do the same at once.
     world.ok(&["undo", "--force"]);
     let now = world.tree();
+    assert!(now == before, "{}", now.difference(&before));
+}
+
+/// What happens to a whole subvolume at once cannot be kept; its files can.
+#[test]
+fn subvolumes_are_removed_file_by_file_or_not_at_all() {
+    let is_able = Command::new("btrfs").arg("version").output();
+    if !rustix::process::geteuid().is_root() || !is_able.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let disk = Disk::of_kind("btrfs", 256);
+    let world = World::at(&disk.path(), None);
+    let made = Command::new("btrfs")
+        .args(["-q", "subvolume", "create"])
+        .arg(world.path("sub"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    world.file("sub/f", "f\n");
+    world.file("sub/large", &"x".repeat(200_000));
+    world.file("sub/d/g", "g\n");
+    for line in [
+        "btrfs subvolume delete sub",
+        "btrfs subvolume create other",
+        "btrfs subvolume snapshot sub other",
+        "btrfs property set sub ro true",
+    ] {
+        let before = world.tree();
+        let told = said(&world.run(&["run", "--", "bash", "-c", line]));
+        assert!(told.contains("a whole subvolume cannot be undone"), "{line}: {told}");
+        assert!(world.tree() == before, "{line}");
+    }
+    there_and_back(&world, "rm -r sub/d sub/large; echo x > sub/f");
+    let before = world.tree();
+    let output = world.run(&["run", "--", "rm", "-rf", "sub"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(!world.path("sub").exists());
+    world.ok(&["undo"]);
+    let (now, before) = (world.tree().without_directory_times(), before.without_directory_times());
     assert!(now == before, "{}", now.difference(&before));
 }

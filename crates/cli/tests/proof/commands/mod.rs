@@ -6,6 +6,7 @@ mod eyes;
 mod links;
 mod names;
 mod programs;
+mod rights;
 mod scan;
 mod signals;
 mod stories;
