@@ -156,7 +156,12 @@ mod tests {
     pub(super) use super::ARCHITECTURE;
 
     /// Runs a program as the kernel would.
-    pub(super) fn answer(filter: &Filter, number: i64, arguments: [u64; 6], architecture: u32) -> u32 {
+    pub(super) fn answer(
+        filter: &Filter,
+        number: i64,
+        arguments: [u64; 6],
+        architecture: u32,
+    ) -> u32 {
         let mut data = Vec::new();
         data.extend(u32::try_from(number).unwrap().to_le_bytes());
         data.extend(architecture.to_le_bytes());
@@ -243,12 +248,21 @@ mod tests {
         ] {
             assert_eq!(answer(&filter, number, [0; 6], ARCHITECTURE), ALLOW);
         }
-        for (request, expected) in [(0x5401, ALLOW), (0x4008_6602, NOTIFY), (0x5000_940f, NOTIFY)] {
+        for (request, expected) in [
+            (0x5401, ALLOW),
+            (0x4008_6602, NOTIFY),
+            (0x5000_940f, NOTIFY),
+        ] {
             let arguments = [0, request, 0, 0, 0, 0];
             let answered = answer(&filter, libc::SYS_ioctl, arguments, ARCHITECTURE);
             assert_eq!(answered, expected, "{request:x}");
         }
-        for number in [libc::SYS_unlinkat, libc::SYS_renameat2, libc::SYS_fchmod, NEWEST + 1] {
+        for number in [
+            libc::SYS_unlinkat,
+            libc::SYS_renameat2,
+            libc::SYS_fchmod,
+            NEWEST + 1,
+        ] {
             assert_eq!(answer(&filter, number, [0; 6], ARCHITECTURE), NOTIFY);
         }
     }

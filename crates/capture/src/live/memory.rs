@@ -18,7 +18,9 @@ pub(super) fn read_path(thread: u32, address: u64) -> Result<Vec<u8>, Errno> {
         // Never across a page that may not be there.
         let to_page_end = usize::try_from(PAGE - at % PAGE).unwrap_or(256);
         let mut chunk = [0_u8; 256];
-        let size = to_page_end.min(chunk.len()).min(PATH_BYTES_MAX - path.len());
+        let size = to_page_end
+            .min(chunk.len())
+            .min(PATH_BYTES_MAX - path.len());
         let room = chunk.get_mut(..size).unwrap_or_default();
         let read = read(thread, at, room)?;
         let chunk = chunk.get(..read).unwrap_or_default();

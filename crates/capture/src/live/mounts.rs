@@ -31,12 +31,7 @@ pub(super) fn remember() {
 }
 
 /// Gives a directory of a task as we see it, if we do.
-pub(super) fn seen(
-    thread: u32,
-    scene: Scene,
-    dir: OwnedFd,
-    path: Vec<u8>,
-) -> (OwnedFd, PathBuf) {
+pub(super) fn seen(thread: u32, scene: Scene, dir: OwnedFd, path: Vec<u8>) -> (OwnedFd, PathBuf) {
     let path = PathBuf::from(OsString::from_vec(path));
     if scene.is_plain() && !scene.has_new_mounts {
         return (dir, path);
@@ -66,7 +61,9 @@ pub(super) fn ours(thread: u32, opened: BorrowedFd<'_>, path: &Path) -> Option<P
     let theirs = theirs.iter().find(|mount| mount.id == id)?;
     let inner = theirs.root.join(path.strip_prefix(&theirs.at).ok()?);
     let here = BEFORE.get().cloned().unwrap_or_else(|| mounts("self"));
-    let mut same = here.into_iter().filter(|mount| mount.device == theirs.device);
+    let mut same = here
+        .into_iter()
+        .filter(|mount| mount.device == theirs.device);
     same.find_map(|mount| {
         let rest = inner.strip_prefix(&mount.root).ok()?;
         let path = if rest.as_os_str().is_empty() {
@@ -111,7 +108,9 @@ fn plain(word: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
     while let Some((first, others)) = rest.split_first() {
-        let digits = others.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = others
+            .get(..3)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
         let coded = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
         match coded.filter(|_| *first == b'\\') {
             Some(byte) => {

@@ -62,13 +62,17 @@ impl Operands {
         let first = match place(&self.first) {
             Err(Lost::Root) => {
                 if matches!(act, Act::Attributes | Act::Times | Act::Flags) {
-                    note = Some("it changed mode, owner, attributes or times of `/`; that is not undone");
+                    note = Some(
+                        "it changed mode, owner, attributes or times of `/`; that is not undone",
+                    );
                 }
                 Ok(None)
             }
             Err(Lost::Nameless(names)) => {
                 if names > 0 {
-                    note = Some("it changed a file by a descriptor whose name is gone; what its other names show is not undone");
+                    note = Some(
+                        "it changed a file by a descriptor whose name is gone; what its other names show is not undone",
+                    );
                 }
                 Ok(None)
             }

@@ -218,14 +218,12 @@ fn path_of(opened: BorrowedFd<'_>) -> Result<Vec<u8>, Lost> {
         return Err(Lost::Nameless(0));
     }
     if path.ends_with(DELETED) {
-        let there = statat(
-            CWD,
-            OsStr::from_bytes(&path),
-            AtFlags::SYMLINK_NOFOLLOW,
-        );
+        let there = statat(CWD, OsStr::from_bytes(&path), AtFlags::SYMLINK_NOFOLLOW);
         if !there.is_ok_and(|stat| is_same(&stat, opened)) {
             let found = fstat(opened).ok().filter(|stat| !is_directory(stat));
-            return Err(Lost::Nameless(found.map_or(0, |stat| u64::from(stat.st_nlink))));
+            return Err(Lost::Nameless(
+                found.map_or(0, |stat| u64::from(stat.st_nlink)),
+            ));
         }
     }
     Ok(path)
@@ -290,7 +288,12 @@ mod tests {
             ("dangling", Last::Followed, "real/new", false),
             ("real/inner/..", Last::Followed, "real", true),
             ("real/none", Last::Followed, "real/none", false),
-            ("link//inner/../../link/./file", Last::Name, "real/file", true),
+            (
+                "link//inner/../../link/./file",
+                Last::Name,
+                "real/file",
+                true,
+            ),
         ] {
             for scene in [Scene::USUAL, walked] {
                 let place = lead(path, last, scene).unwrap();

@@ -137,6 +137,8 @@ pub struct Supervisor {
     /// Whether the observer wants to hear of new programs.
     tells_execs: bool,
     is_reaped: bool,
+    /// Whether a process was ended so that the kernel wrote its memory into a file.
+    has_dumped: bool,
     calls: u64,
 }
 
@@ -153,6 +155,7 @@ impl Supervisor {
             has_new_mounts: false,
             tells_execs: !rustix::process::geteuid().is_root(),
             is_reaped: false,
+            has_dumped: false,
             calls: 0,
         }
     }
@@ -160,6 +163,11 @@ impl Supervisor {
     /// Tells how many calls were asked about.
     pub const fn calls(&self) -> u64 {
         self.calls
+    }
+
+    /// Tells whether the kernel wrote the memory of a process into a file: nobody is asked about that.
+    pub const fn has_dumped(&self) -> bool {
+        self.has_dumped
     }
 
     /// Tells whether no process is left that could ask. The kernel knows: a process whose parents are gone is found in no
@@ -278,14 +286,19 @@ impl Supervisor {
 
     /// Takes every child that ended; tells how the command did.
     fn reap(&mut self) -> io::Result<Option<Ending>> {
+        /// What the system adds to how a process ended if it wrote its memory down.
+        const DUMPED: i32 = 0x80;
         let mut ending = None;
         loop {
             match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.child && !self.is_reaped => {
-                    self.is_reaped = true;
-                    ending = ending_of(status);
+                Ok(Some((pid, status))) => {
+                    self.has_dumped |= status.signaled() && status.as_raw() & DUMPED != 0;
+                    if pid == self.child && !self.is_reaped {
+                        self.is_reaped = true;
+                        ending = ending_of(status);
+                    }
                 }
-                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Err(Errno::INTR) => {}
                 Ok(None) | Err(Errno::CHILD) => return Ok(ending),
                 Err(errno) => return Err(errno.into()),
             }
@@ -294,7 +307,10 @@ impl Supervisor {
 
     fn answer(&mut self, observer: &mut dyn Observer) -> io::Result<()> {
         let waiting = self.waiting.pop_front();
-        let Some(notice) = waiting.map_or_else(|| sys::receive(self.listener.as_fd()), |notice| Ok(Some(notice)))?
+        let Some(notice) = waiting.map_or_else(
+            || sys::receive(self.listener.as_fd()),
+            |notice| Ok(Some(notice)),
+        )?
         else {
             return Ok(());
         };
@@ -327,7 +343,9 @@ impl Supervisor {
                 return Ok(());
             }
             if began.elapsed() > SETTLING_MAX {
-                observer.noted("a rename took longer than ten seconds; whether it happened was not waited for");
+                observer.noted(
+                    "a rename took longer than ten seconds; whether it happened was not waited for",
+                );
                 observer.after(touch, true);
                 return Ok(());
             }
@@ -350,10 +368,7 @@ impl Supervisor {
         let Some(shape) = shape_of(notice.number, &notice.arguments) else {
             observer.refused(
                 notice.thread,
-                &format!(
-                    "nobody knows here what system call {} does",
-                    notice.number
-                ),
+                &format!("nobody knows here what system call {} does", notice.number),
             );
             return (Answer::Refuse(libc::ENOSYS), None);
         };
@@ -481,13 +496,7 @@ impl Supervisor {
     }
 
     /// A call whose paths lead nowhere that we can look at does not happen.
-    fn lost(
-        &self,
-        notice: &Notice,
-        act: Act,
-        lost: Lost,
-        observer: &mut dyn Observer,
-    ) -> Answer {
+    fn lost(&self, notice: &Notice, act: Act, lost: Lost, observer: &mut dyn Observer) -> Answer {
         if is_harmless(act) || !sys::is_waiting(self.listener.as_fd(), notice.id) {
             return Answer::Continue;
         }
@@ -555,7 +564,10 @@ fn has_left(notice: &Notice, ran_before: Option<u64>) -> bool {
         let both = ran_before.zip(ran(notice.thread));
         return both.is_some_and(|(before, now)| now > before + COMPUTING_NANOS);
     }
-    let number = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    let number = text
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok());
     number != Some(notice.number)
 }
 

@@ -162,11 +162,7 @@ pub(crate) const OLDER: &[Shape] = {
         one(SYS_lchown, Attributes, from_here(0, Never)),
         one(SYS_utime, Times, from_here(0, Always)),
         one(SYS_utimes, Times, from_here(0, Always)),
-        one(
-            SYS_futimesat,
-            Times,
-            or(0, 1, Always, Without::Null(None)),
-        ),
+        one(SYS_futimesat, Times, or(0, 1, Always, Without::Null(None))),
     ]
 };
 #[cfg(not(target_arch = "x86_64"))]

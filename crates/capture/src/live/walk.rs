@@ -142,7 +142,8 @@ impl Walk {
             }
             let stat = stat_of(at.as_fd(), OsStr::from_bytes(name));
             let stat = stat.map_err(|errno| lost(errno, self.scene))?;
-            let is_followed = !is_last || last == Last::Followed || last == Last::Itself && is_slashed;
+            let is_followed =
+                !is_last || last == Last::Followed || last == Last::Itself && is_slashed;
             if is_followed && stat.as_ref().is_some_and(is_link) {
                 match self.follow(at.as_fd(), name)? {
                     Target::Opened(opened) if is_last => return Ok(Lead::Itself(opened)),

@@ -10,7 +10,9 @@ use rustix::io::Errno;
 use super::keep::{KeepError, Kept, meta_of, with_meta};
 use super::ledger::Known;
 use super::log::Note;
-use super::recorder::{ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times};
+use super::recorder::{
+    ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times,
+};
 use crate::file::recipe::{Kind, Meta};
 use crate::file::sys::Node;
 
@@ -300,6 +302,12 @@ impl Recorder {
                 Answer::Continue
             });
         }
+        if is_subvolume(place) {
+            self.note(format!(
+                "`{}` was a subvolume; an undo brings it back as a directory",
+                place.path().display()
+            ));
+        }
         self.whole(place).map(|()| Answer::Continue)
     }
 
@@ -357,4 +365,12 @@ impl Recorder {
         }
         Ok(Answer::Continue)
     }
+}
+
+/// Tells whether a directory is the root of a subvolume, as btrfs numbers those.
+fn is_subvolume(place: &Place) -> bool {
+    const BTRFS: i64 = 0x9123_683e;
+    const FIRST: u64 = 256;
+    let has_number = place.stat.as_ref().is_some_and(|stat| stat.st_ino == FIRST);
+    has_number && rustix::fs::fstatfs(&place.dir).is_ok_and(|found| found.f_type == BTRFS)
 }

@@ -22,7 +22,11 @@ impl Recorder {
     pub(super) fn unlink(&mut self, place: &Place, may_act: bool) -> Result<Answer, Stop> {
         // The kernel says why not.
         let Some(node) = node_of(place).filter(|node| node.kind != Kind::Directory) else {
-            return Ok(Answer::Refuse(if place.stat.is_some() { EISDIR } else { ENOENT }));
+            return Ok(Answer::Refuse(if place.stat.is_some() {
+                EISDIR
+            } else {
+                ENOENT
+            }));
         };
         if place.is_slashed {
             return Ok(Answer::Refuse(ENOTDIR));

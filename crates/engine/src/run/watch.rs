@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, Ending, Event, Spawned, Supervisor, descendants};
+use backout_capture::live::{Back, Ending, Event, Observer as _, Spawned, Supervisor, descendants};
 use backout_drivers::command::{Limits, Recorder};
 use backout_model::{CommandEnd, CommandStart, Target};
 use rustix::process::{Pid, Signal, kill_process};
@@ -113,6 +113,10 @@ impl Watch {
                 Event::NotStarted { errno } => not_started = Some(errno),
                 Event::Ended(ending) => {
                     recorder.beat();
+                    if self.supervisor.has_dumped() {
+                        recorder
+                            .noted("the kernel wrote a core dump of it; that file is not undone");
+                    }
                     let timed_out = stage != Stage::Running;
                     if timed_out {
                         end_the_rest();

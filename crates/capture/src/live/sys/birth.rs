@@ -46,7 +46,9 @@ extern "C" fn look() {
         let mut blocked: libc::sigset_t = zeroed();
         libc::sigprocmask(libc::SIG_SETMASK, ptr::null(), &raw mut blocked);
         let is_in = |signal: &c_int| libc::sigismember(&raw const blocked, *signal) == 1;
-        let bits = (1..=SIGNALS_MAX).filter(is_in).map(|signal| 1_u64 << (signal - 1));
+        let bits = (1..=SIGNALS_MAX)
+            .filter(is_in)
+            .map(|signal| 1_u64 << (signal - 1));
         BLOCKED.store(bits.fold(0, |all, one| all | one), Ordering::Relaxed);
         for (signal, ignores) in [
             (libc::SIGPIPE, &IGNORES_PIPE),
@@ -80,8 +82,8 @@ fn lift(resource: Resource) -> Option<(Resource, libc::rlimit)> {
             rlim_cur: libc::RLIM_INFINITY,
             rlim_max: libc::RLIM_INFINITY,
         };
-        let is_lifted = resource != libc::RLIMIT_NOFILE
-            && libc::setrlimit(resource, &raw const none) == 0;
+        let is_lifted =
+            resource != libc::RLIMIT_NOFILE && libc::setrlimit(resource, &raw const none) == 0;
         if !is_lifted {
             let most = libc::rlimit {
                 rlim_cur: was.rlim_max,

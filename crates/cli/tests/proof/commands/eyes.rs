@@ -38,7 +38,9 @@ fn a_path_in_memory_that_only_the_kernel_can_read() {
         there_and_back(&world, &python(&world, &text));
     }
     let helper = World::new();
-    let text = format!("{MEMORY}\ntell(libc.unlink(put(b'app.toml', 0)))\ntell(libc.mkdir(None, 0o700))\ntell(libc.mkdir(ctypes.c_void_p(1), 0o700))\n");
+    let text = format!(
+        "{MEMORY}\ntell(libc.unlink(put(b'app.toml', 0)))\ntell(libc.mkdir(None, 0o700))\ntell(libc.mkdir(ctypes.c_void_p(1), 0o700))\n"
+    );
     same(&python(&helper, &text), "");
 }
 
@@ -64,9 +66,15 @@ fn flags_are_not_changed_of_what_was_there() {
     let output = world.run(&["run", "--", "chattr", "+d", "f"]);
     let told = said(&output);
     assert!(!output.status.success(), "{told}");
-    assert!(told.contains("chattr") && told.contains("refused"), "{told}");
+    assert!(
+        told.contains("chattr") && told.contains("refused"),
+        "{told}"
+    );
     assert!(world.tree() == before);
-    there_and_back(&world, "touch new; chattr +d new; mkdir d; touch d/x; chattr +A d/x");
+    there_and_back(
+        &world,
+        "touch new; chattr +d new; mkdir d; touch d/x; chattr +A d/x",
+    );
 }
 
 #[test]
@@ -77,7 +85,10 @@ fn what_cannot_be_undone_is_said() {
     let world = World::new();
     let mode = "import os; os.chmod('/', os.stat('/').st_mode & 0o7777)";
     for (line, expected) in [
-        (format!("python3 -c \"{mode}\""), "of `/`; that is not undone"),
+        (
+            format!("python3 -c \"{mode}\""),
+            "of `/`; that is not undone",
+        ),
         (
             "mknod disk b 7 250; exec 5<> disk; true".to_owned(),
             "it opened the device",
@@ -87,11 +98,13 @@ fn what_cannot_be_undone_is_said() {
             "without `backout run`",
         ),
         (
-            "echo > swap; python3 -c 'import ctypes; ctypes.CDLL(None).swapon(b\"swap\", 0)'".to_owned(),
+            "echo > swap; python3 -c 'import ctypes; ctypes.CDLL(None).swapon(b\"swap\", 0)'"
+                .to_owned(),
             "without `backout run`",
         ),
         (
-            "echo > f; exec 5< f; ln f g; rm f; python3 -c 'import os; os.fchmod(5, 0o600)'".to_owned(),
+            "echo > f; exec 5< f; ln f g; rm f; python3 -c 'import os; os.fchmod(5, 0o600)'"
+                .to_owned(),
             "whose name is gone",
         ),
     ] {
@@ -118,7 +131,8 @@ fn a_name_that_vanishes_while_it_is_looked_at() {
 #[test]
 fn subvolumes_are_removed_file_by_file_or_not_at_all() {
     let is_able = Command::new("btrfs").arg("version").output();
-    if !rustix::process::geteuid().is_root() || !is_able.is_ok_and(|output| output.status.success()) {
+    if !rustix::process::geteuid().is_root() || !is_able.is_ok_and(|output| output.status.success())
+    {
         return;
     }
     let disk = Disk::of_kind("btrfs", 256);
@@ -140,15 +154,81 @@ fn subvolumes_are_removed_file_by_file_or_not_at_all() {
     ] {
         let before = world.tree();
         let told = said(&world.run(&["run", "--", "bash", "-c", line]));
-        assert!(told.contains("a whole subvolume cannot be undone"), "{line}: {told}");
+        assert!(
+            told.contains("a whole subvolume cannot be undone"),
+            "{line}: {told}"
+        );
         assert!(world.tree() == before, "{line}");
     }
     there_and_back(&world, "rm -r sub/d sub/large; echo x > sub/f");
     let before = world.tree();
     let output = world.run(&["run", "--", "rm", "-rf", "sub"]);
     assert!(output.status.success(), "{}", said(&output));
+    assert!(
+        said(&output).contains("back as a directory"),
+        "{}",
+        said(&output)
+    );
     assert!(!world.path("sub").exists());
     world.ok(&["undo"]);
-    let (now, before) = (world.tree().without_directory_times(), before.without_directory_times());
+    let (now, before) = (
+        world.tree().without_directory_times(),
+        before.without_directory_times(),
+    );
     assert!(now == before, "{}", now.difference(&before));
+}
+
+/// What an ordinary user's program keeps from its own user cannot be watched: it does not write, and that is said.
+#[test]
+fn a_program_that_nobody_may_read_is_refused_with_a_reason() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = World::new().of_user(12345);
+    fs::copy("/bin/touch", world.path("closed")).unwrap();
+    let prepared = Command::new("sh")
+        .args(["-c", "chown 12345 closed; chmod 111 closed"])
+        .current_dir(world.path(""))
+        .status();
+    assert!(prepared.unwrap().success());
+    for line in [
+        "./closed made",
+        "python3 -c 'import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); open(\"made\", \"w\")'",
+    ] {
+        let output = world.run(&["run", "--", "bash", "-c", line]);
+        let told = said(&output);
+        assert!(!output.status.success(), "{told}");
+        assert!(
+            told.contains("keeps its memory from its own user"),
+            "{told}"
+        );
+        assert!(!world.path("made").exists());
+    }
+}
+
+#[test]
+fn a_core_dump_is_said() {
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if pattern.starts_with('|') || pattern.trim() != "core" {
+        return;
+    }
+    let world = World::new();
+    world.file("core", "mine\n");
+    let line = format!(
+        "ulimit -c unlimited 2> /dev/null || exit 0; exec {} run -- bash -c 'kill -SEGV $$'",
+        env!("CARGO_BIN_EXE_backout")
+    );
+    let output = Command::new("bash")
+        .args(["-c", &line])
+        .current_dir(world.path(""))
+        .env("BACKOUT_STATE_DIR", world.state())
+        .output()
+        .unwrap();
+    let is_dumped = world.read("core") != "mine\n";
+    assert_eq!(
+        is_dumped,
+        said(&output).contains("core dump"),
+        "{}",
+        said(&output)
+    );
 }

@@ -172,7 +172,10 @@ fn paths_beyond_what_the_kernel_takes() {
         "import os; os.mkdir('x' * 255); os.rename('x' * 255, 'x' * 255 + '/')",
     ] {
         let line = line.replace("; ", "\n");
-        let tried = format!("try:\n {}\nexcept OSError as e: print(e.strerror)\n", line.replace('\n', "\n "));
+        let tried = format!(
+            "try:\n {}\nexcept OSError as e: print(e.strerror)\n",
+            line.replace('\n', "\n ")
+        );
         same(&python(&helper, &tried), "");
     }
 }

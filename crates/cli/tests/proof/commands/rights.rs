@@ -87,7 +87,9 @@ fn files_by_another_path_are_the_same_files() {
         "mkdir m; mount --bind src m; echo x > m/main.rs; rm m/lib.rs; touch m/new; umount m".to_owned(),
         "mkdir m; mount --bind src m; cd m; echo x > main.rs; mv lib.rs lib2.rs; cd ..; umount m; rmdir m".to_owned(),
     ];
-    let bound = format!("bwrap --bind / / --dev /dev --proc /proc --bind $PWD /mnt --chdir /mnt bash -c '{work}'");
+    let bound = format!(
+        "bwrap --bind / / --dev /dev --proc /proc --bind $PWD /mnt --chdir /mnt bash -c '{work}'"
+    );
     let mine = "bwrap --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --dev /dev --proc /proc --tmpfs /tmp --bind $PWD /elsewhere --chdir /elsewhere bash -c 'echo x > app.toml; rm run.sh; mv one one2; echo y > /proc/self/cwd/src/lib.rs; echo t > /tmp/t'";
     let able = has("bwrap")
         && Command::new("bwrap")
