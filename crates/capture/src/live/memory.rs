@@ -52,7 +52,7 @@ pub(super) fn read_exactly(thread: u32, address: u64, into: &mut [u8]) -> Result
 
 /// Reads as far as it goes. Memory that may only be written or executed can be read by the kernel, and by another door.
 fn read(thread: u32, address: u64, into: &mut [u8]) -> Result<usize, Errno> {
-    match sys::read_memory(thread, address, into).map_err(errno) {
+    match sys::read_memory(thread, address, into).map_err(|error| errno(&error)) {
         Err(Errno::FAULT) if is_open(thread, address) => {
             use std::os::unix::fs::FileExt as _;
             let memory = std::fs::File::open(format!("/proc/{thread}/mem"));
@@ -76,8 +76,8 @@ fn is_open(thread: u32, address: u64) -> bool {
     })
 }
 
-fn errno(error: std::io::Error) -> Errno {
-    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 #[cfg(test)]

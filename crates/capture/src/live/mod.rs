@@ -18,6 +18,8 @@
 
 mod calls;
 mod door;
+mod ending;
+mod eyes;
 mod filter;
 mod front;
 mod memory;

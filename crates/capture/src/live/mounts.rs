@@ -112,15 +112,12 @@ fn plain(word: &[u8]) -> Vec<u8> {
             .get(..3)
             .and_then(|digits| std::str::from_utf8(digits).ok());
         let coded = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match coded.filter(|_| *first == b'\\') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = others.get(3..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = others;
-            }
+        if let (b'\\', Some(byte)) = (*first, coded) {
+            bytes.push(byte);
+            rest = others.get(3..).unwrap_or_default();
+        } else {
+            bytes.push(*first);
+            rest = others;
         }
     }
     bytes

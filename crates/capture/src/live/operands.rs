@@ -60,16 +60,20 @@ impl Operands {
         };
         let mut note = None;
         let first = match place(&self.first) {
+            Err(Lost::Root) if act == Act::Flags => Err(Lost::Blind(
+                Errno::PERM,
+                "the flags of `/` could not be brought back",
+            )),
             Err(Lost::Root) => {
-                if matches!(act, Act::Attributes | Act::Times | Act::Flags) {
+                if matches!(act, Act::Attributes | Act::Times) {
                     note = Some(
                         "it changed mode, owner, attributes or times of `/`; that is not undone",
                     );
                 }
                 Ok(None)
             }
-            Err(Lost::Nameless(names)) => {
-                if names > 0 {
+            Err(Lost::Nameless { has_others }) => {
+                if has_others {
                     note = Some(
                         "it changed a file by a descriptor whose name is gone; what its other names show is not undone",
                     );
@@ -108,9 +112,8 @@ fn without_name(act: Act, dots: Dots, is_first: bool) -> Errno {
         (Act::Unlink, _) => Errno::ISDIR,
         (Act::Rmdir, Dots::One) => Errno::INVAL,
         (Act::Rmdir, Dots::Two) => Errno::NOTEMPTY,
-        (Act::Rmdir, Dots::Root) => Errno::BUSY,
         (Act::Rename { flags }, _) if flags & NOREPLACE != 0 && !is_first => Errno::EXIST,
-        (Act::Rename { .. }, _) => Errno::BUSY,
+        (Act::Rmdir, Dots::Root) | (Act::Rename { .. }, _) => Errno::BUSY,
         _ => Errno::EXIST,
     }
 }

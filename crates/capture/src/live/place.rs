@@ -15,6 +15,9 @@ use super::walk::{Lead, Walk};
 /// What the system puts behind the path of something that is gone.
 const DELETED: &[u8] = b" (deleted)";
 
+/// How often something that moves while it is looked for is looked for again.
+const TRIES_MAX: usize = 3;
+
 /// A name in an open directory, and what it stands for.
 #[derive(Debug)]
 pub struct Place {
@@ -93,13 +96,16 @@ pub(super) enum Lost {
     Fails(Errno),
     /// We cannot look where the process may be able to: the call fails with this, and that is said.
     Blind(Errno, &'static str),
-    /// It stands for something without a name here: a pipe, or something removed that has this many other names.
-    Nameless(u64),
+    /// It stands for something without a name here: a pipe, or something removed, which may have other names.
+    Nameless { has_others: bool },
     /// It is the root directory.
     Root,
     /// It ends in no name where one is wanted.
     Dots(Dots),
 }
+
+/// Something that has no name at all.
+const GONE: Lost = Lost::Nameless { has_others: false };
 
 /// Says what it means that we could not look.
 pub(super) fn lost(errno: Errno, scene: Scene) -> Lost {
@@ -130,8 +136,8 @@ pub(super) fn resolve(
             let (dir, dir_path) = match path_of(dir.as_fd()) {
                 Ok(path) => mounts::seen(thread, scene, dir, path),
                 // In a directory that is gone nothing is, and nothing can come to be.
-                Err(Lost::Nameless(_)) => return Err(Lost::Fails(Errno::NOENT)),
-                Err(lost) => return Err(lost),
+                Err(Lost::Nameless { .. }) => return Err(Lost::Fails(Errno::NOENT)),
+                Err(other) => return Err(other),
             };
             Ok(Place {
                 dir,
@@ -164,43 +170,40 @@ pub(super) fn of_base(thread: u32, scene: Scene, base: Base) -> Result<Place, Lo
 
 /// Gives the place of something that we have open.
 fn of_opened(thread: u32, scene: Scene, opened: &OwnedFd) -> Result<Place, Lost> {
-    const MOVED: Lost = Lost::Blind(Errno::AGAIN, "its path changes while it is looked at");
-    let path = PathBuf::from(OsString::from_vec(path_of(opened.as_fd())?));
+    for _ in 0..TRIES_MAX {
+        let path = PathBuf::from(OsString::from_vec(path_of(opened.as_fd())?));
+        if let Some(place) = named(&path, opened.as_fd())? {
+            return Ok(place);
+        }
+        // It is somewhere else for us, if anywhere.
+        if !scene.is_plain() || scene.has_new_mounts {
+            let ours = mounts::ours(thread, opened.as_fd(), &path);
+            let place = ours.map_or(Ok(None), |ours| named(&ours, opened.as_fd()));
+            return place?.ok_or(GONE);
+        }
+    }
+    let why = "its path changes while it is looked at";
+    Err(Lost::Blind(Errno::AGAIN, why))
+}
+
+/// Gives the place at a path, if what is open stands there.
+fn named(path: &Path, opened: BorrowedFd<'_>) -> Result<Option<Place>, Lost> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(Lost::Root);
     };
-    let is_it = |stat: &Stat| is_same(stat, opened.as_fd());
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = openat(CWD, parent, flags, Mode::empty());
-    if let Ok(dir) = dir
-        && let Ok(Some(stat)) = stat_of(dir.as_fd(), name)
-        && is_it(&stat)
-    {
-        return Ok(Place {
-            dir,
-            dir_path: parent.to_path_buf(),
-            name: name.to_owned(),
-            stat: Some(stat),
-            is_slashed: false,
-        });
-    }
-    // It is somewhere else for us, if anywhere.
-    if scene.is_plain() {
-        return Err(MOVED);
-    }
-    let path = mounts::ours(thread, opened.as_fd(), &path).ok_or(Lost::Nameless(0))?;
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Lost::Root);
+    let Ok(dir) = openat(CWD, parent, flags, Mode::empty()) else {
+        return Ok(None);
     };
-    let dir = openat(CWD, parent, flags, Mode::empty()).map_err(|_| MOVED)?;
-    let stat = stat_of(dir.as_fd(), name).map_err(|_| MOVED)?;
-    Ok(Place {
+    let stat = stat_of(dir.as_fd(), name).ok().flatten();
+    let stat = stat.filter(|stat| is_same(stat, opened));
+    Ok(stat.map(|stat| Place {
         dir,
         dir_path: parent.to_path_buf(),
         name: name.to_owned(),
-        stat: Some(stat.filter(is_it).ok_or(MOVED)?),
+        stat: Some(stat),
         is_slashed: false,
-    })
+    }))
 }
 
 /// Gives the path of something that we have open, as the system tells it.
@@ -215,15 +218,14 @@ fn path_of(opened: BorrowedFd<'_>) -> Result<Vec<u8>, Lost> {
     })?;
     let path = path.into_bytes();
     if path.first() != Some(&b'/') {
-        return Err(Lost::Nameless(0));
+        return Err(GONE);
     }
     if path.ends_with(DELETED) {
         let there = statat(CWD, OsStr::from_bytes(&path), AtFlags::SYMLINK_NOFOLLOW);
         if !there.is_ok_and(|stat| is_same(&stat, opened)) {
-            let found = fstat(opened).ok().filter(|stat| !is_directory(stat));
-            return Err(Lost::Nameless(
-                found.map_or(0, |stat| u64::from(stat.st_nlink)),
-            ));
+            let has_others =
+                fstat(opened).is_ok_and(|stat| !is_directory(&stat) && stat.st_nlink > 0);
+            return Err(Lost::Nameless { has_others });
         }
     }
     Ok(path)
@@ -327,6 +329,6 @@ mod tests {
         std::fs::remove_dir(root.join("d")).unwrap();
         let found = path_of(real.as_fd()).map(OsString::from_vec);
         assert_eq!(found, Ok(root.join("d (deleted)").into_os_string()));
-        assert_eq!(path_of(gone.as_fd()), Err(Lost::Nameless(0)));
+        assert_eq!(path_of(gone.as_fd()), Err(GONE));
     }
 }

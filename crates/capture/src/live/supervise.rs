@@ -1,6 +1,6 @@
 //! The loop: a call stops, its paths are resolved, the observer is asked, the call is answered.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -11,24 +11,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, wait};
 
-use super::calls::{Act, Kind, Operand, Shape, Without, as_int, shape_of};
+use super::calls::Act;
+use super::ending::{has_left, ran};
+use super::eyes::Eyes;
 use super::front::{Ending, ending_of};
-use super::mounts;
-use super::operands::Operands;
-use super::place::{Lost, Place, only_path_of};
+use super::place::Place;
 use super::sys::{self, First, Notice, Reply};
-use super::task::Scene;
-
-/// How often a call whose path changes under our eyes is looked at again.
-const TRIES_MAX: usize = 8;
 
 /// How often to look whether a call is over that the kernel carries out, and when to give up: its file system is stuck.
 const SETTLING_STEP: Duration = Duration::from_micros(50);
 const SETTLING_MAX: Duration = Duration::from_secs(10);
-
-/// The processes that are known are forgotten above this number, and after so many calls: numbers come again.
-const SCENES_MAX: usize = 4096;
-const SCENES_CALLS_MAX: u64 = 10_000;
 
 /// A call that is about to happen.
 #[derive(Debug)]
@@ -48,7 +40,7 @@ pub struct Touch {
 }
 
 impl Touch {
-    const fn without_paths(act: Act, thread: u32, has_our_mounts: bool) -> Self {
+    pub(super) const fn without_paths(act: Act, thread: u32, has_our_mounts: bool) -> Self {
         Self {
             act,
             thread,
@@ -128,18 +120,10 @@ pub struct Supervisor {
     start: Option<OwnedFd>,
     /// Calls that were taken up and not answered yet.
     waiting: VecDeque<Notice>,
-    /// What processes see and may do, until one of them changes that.
-    scenes: HashMap<u32, Scene>,
-    /// Whether some process gave up rights in a way that nobody can look at.
-    is_confined: bool,
-    /// Whether some process changed what is mounted.
-    has_new_mounts: bool,
-    /// Whether the observer wants to hear of new programs.
-    tells_execs: bool,
+    eyes: Eyes,
     is_reaped: bool,
     /// Whether a process was ended so that the kernel wrote its memory into a file.
     has_dumped: bool,
-    calls: u64,
 }
 
 impl Supervisor {
@@ -150,19 +134,15 @@ impl Supervisor {
             signals,
             start: Some(start),
             waiting: VecDeque::new(),
-            scenes: HashMap::new(),
-            is_confined: false,
-            has_new_mounts: false,
-            tells_execs: !rustix::process::geteuid().is_root(),
+            eyes: Eyes::new(),
             is_reaped: false,
             has_dumped: false,
-            calls: 0,
         }
     }
 
     /// Tells how many calls were asked about.
     pub const fn calls(&self) -> u64 {
-        self.calls
+        self.eyes.calls()
     }
 
     /// Tells whether the kernel wrote the memory of a process into a file: nobody is asked about that.
@@ -314,8 +294,7 @@ impl Supervisor {
         else {
             return Ok(());
         };
-        self.calls += 1;
-        let (answer, touch) = self.ask(&notice, observer);
+        let (answer, touch) = self.eyes.ask(self.listener.as_fd(), &notice, observer);
         let reply = match answer {
             Answer::Continue | Answer::Watch => Reply::Continue,
             Answer::Refuse(errno) => Reply::Fail(errno),
@@ -363,181 +342,6 @@ impl Supervisor {
             is_over |= ready.is_over;
         }
     }
-
-    fn ask(&mut self, notice: &Notice, observer: &mut dyn Observer) -> (Answer, Option<Touch>) {
-        let Some(shape) = shape_of(notice.number, &notice.arguments) else {
-            observer.refused(
-                notice.thread,
-                &format!("nobody knows here what system call {} does", notice.number),
-            );
-            return (Answer::Refuse(libc::ENOSYS), None);
-        };
-        let is_here = shape.kind == Kind::Mounts && Scene::of(notice.thread).has_our_mounts;
-        self.remember(shape.kind, is_here);
-        let act = match shape.kind {
-            Kind::Never(why) => {
-                observer.refused(notice.thread, why);
-                return (Answer::Refuse(libc::EPERM), None);
-            }
-            Kind::Exec if !self.tells_execs => return (Answer::Continue, None),
-            _ => shape.act(&notice.arguments),
-        };
-        if shape.first.is_none() {
-            // Nothing is remembered of its process: what it sees and may do is about to change.
-            let mut touch = Touch::without_paths(act, notice.thread, is_here);
-            return (observer.before(&mut touch), None);
-        }
-        if self.is_settled(notice, shape, act, observer) {
-            return (Answer::Continue, None);
-        }
-        for _ in 0..TRIES_MAX {
-            let operands = match Operands::read(notice, shape) {
-                Ok(operands) => operands,
-                Err(errno) => return (self.unreadable(notice, act, errno, observer), None),
-            };
-            let scene = self.scene(notice.thread);
-            if !sys::is_waiting(self.listener.as_fd(), notice.id) {
-                return (Answer::Continue, None);
-            }
-            let places = match operands.resolve(notice, act, scene) {
-                Ok(places) => places,
-                Err(lost) => return (self.lost(notice, act, lost, observer), None),
-            };
-            if let Some(note) = places.note {
-                observer.noted(note);
-            }
-            let mut touch = Touch {
-                act,
-                thread: notice.thread,
-                first: places.first,
-                second: places.second,
-                has_our_rights: scene.has_our_rights && scene.has_our_mounts && !self.is_confined,
-                has_our_mounts: scene.has_our_mounts && !scene.has_new_mounts,
-            };
-            let answer = observer.before(&mut touch);
-            let is_by_kernel = matches!(answer, Answer::Continue | Answer::Watch);
-            if !is_by_kernel || Operands::read(notice, shape).as_ref() == Ok(&operands) {
-                return (answer, Some(touch));
-            }
-        }
-        observer.refused(
-            notice.thread,
-            "its path keeps changing while it is looked at",
-        );
-        (Answer::Refuse(libc::EAGAIN), None)
-    }
-
-    /// Remembers what a call is about to change of how processes see the world.
-    fn remember(&mut self, kind: Kind, is_here: bool) {
-        if matches!(
-            kind,
-            Kind::Standing | Kind::Confining | Kind::Mounts | Kind::Exec
-        ) {
-            self.scenes.clear();
-        }
-        self.is_confined |= kind == Kind::Confining;
-        if is_here {
-            mounts::remember();
-            self.has_new_mounts = true;
-        }
-    }
-
-    /// Tells whether all is known of what a descriptor is open on.
-    fn is_settled(
-        &self,
-        notice: &Notice,
-        shape: &Shape,
-        act: Act,
-        observer: &mut dyn Observer,
-    ) -> bool {
-        let index = match shape.first {
-            Some(Operand::Fd(index)) => index,
-            // No path at all means the descriptor itself.
-            Some(Operand::Path {
-                at: Some(at),
-                path,
-                without: Without::Null(_),
-                ..
-            }) if notice.arguments.get(path) == Some(&0) => at,
-            _ => return false,
-        };
-        if act == Act::Flags || self.has_new_mounts {
-            return false;
-        }
-        let number = notice.arguments.get(index).copied().map_or(-1, as_int);
-        only_path_of(notice.thread, number).is_some_and(|path| observer.is_settled(&path, act))
-    }
-
-    /// A call whose arguments cannot be read does not happen.
-    fn unreadable(
-        &self,
-        notice: &Notice,
-        act: Act,
-        errno: Errno,
-        observer: &mut dyn Observer,
-    ) -> Answer {
-        if is_harmless(act) || !sys::is_waiting(self.listener.as_fd(), notice.id) {
-            return Answer::Continue;
-        }
-        match errno {
-            Errno::FAULT | Errno::NAMETOOLONG => Answer::Refuse(errno.raw_os_error()),
-            _ => {
-                let name = name_of(notice.thread);
-                observer.refused(
-                    notice.thread,
-                    &format!(
-                        "`{name}` keeps its memory from its own user ({errno}), so nobody can see what it would write; \
-                         run it as root, or with `--capture scan`"
-                    ),
-                );
-                Answer::Refuse(libc::EPERM)
-            }
-        }
-    }
-
-    /// A call whose paths lead nowhere that we can look at does not happen.
-    fn lost(&self, notice: &Notice, act: Act, lost: Lost, observer: &mut dyn Observer) -> Answer {
-        if is_harmless(act) || !sys::is_waiting(self.listener.as_fd(), notice.id) {
-            return Answer::Continue;
-        }
-        match lost {
-            Lost::Fails(errno) => Answer::Refuse(errno.raw_os_error()),
-            Lost::Blind(errno, why) => {
-                observer.refused(notice.thread, &format!("{why}: {errno}"));
-                Answer::Refuse(errno.raw_os_error())
-            }
-            // A second path is always a name.
-            Lost::Nameless(_) | Lost::Root | Lost::Dots(_) => Answer::Refuse(libc::ENOENT),
-        }
-    }
-
-    fn scene(&mut self, thread: u32) -> Scene {
-        if self.scenes.len() > SCENES_MAX || self.calls.is_multiple_of(SCENES_CALLS_MAX) {
-            self.scenes.clear();
-        }
-        let scene = self
-            .scenes
-            .entry(thread)
-            .or_insert_with(|| Scene::of(thread));
-        Scene {
-            has_new_mounts: self.has_new_mounts,
-            ..*scene
-        }
-    }
-}
-
-/// Tells whether a call changes no file, so that it may go on unseen.
-const fn is_harmless(act: Act) -> bool {
-    matches!(
-        act,
-        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas
-    )
-}
-
-/// Gives the name of a process, as the kernel keeps it.
-fn name_of(thread: u32) -> String {
-    let name = std::fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default();
-    name.trim_end().to_owned()
 }
 
 #[expect(
@@ -551,28 +355,4 @@ struct Ready {
     start: bool,
     also: Option<usize>,
     others: bool,
-}
-
-/// Tells whether a thread is no longer in the call that it was in.
-fn has_left(notice: &Notice, ran_before: Option<u64>) -> bool {
-    /// No rename computes for so long: whoever does is back in its program.
-    const COMPUTING_NANOS: u64 = 50_000_000;
-    let Ok(text) = std::fs::read_to_string(format!("/proc/{}/syscall", notice.thread)) else {
-        return true;
-    };
-    if text.starts_with("running") {
-        let both = ran_before.zip(ran(notice.thread));
-        return both.is_some_and(|(before, now)| now > before + COMPUTING_NANOS);
-    }
-    let number = text
-        .split_whitespace()
-        .next()
-        .and_then(|word| word.parse().ok());
-    number != Some(notice.number)
-}
-
-/// Gives how long a thread had a processor so far, in nanoseconds.
-fn ran(thread: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
-    text.split_whitespace().next()?.parse().ok()
 }

@@ -142,7 +142,9 @@ fn rights_of(who: &str) -> Option<Vec<String>> {
             .any(|word| line.starts_with(word))
     };
     let lines = status.lines().filter(is_right);
-    Some(lines.map(str::to_owned).collect())
+    // What a security module adds; none where there is none.
+    let label = fs::read_to_string(format!("/proc/{who}/attr/current")).unwrap_or_default();
+    Some(lines.map(str::to_owned).chain([label]).collect())
 }
 
 /// Gives the numbers of a task's process and of itself, as the `/proc` that is open tells them.

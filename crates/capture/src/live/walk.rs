@@ -140,11 +140,11 @@ impl Walk {
                 rest = after.to_vec();
                 continue;
             }
-            let stat = stat_of(at.as_fd(), OsStr::from_bytes(name));
-            let stat = stat.map_err(|errno| lost(errno, self.scene))?;
+            let found = stat_of(at.as_fd(), OsStr::from_bytes(name));
+            let found = found.map_err(|errno| lost(errno, self.scene))?;
             let is_followed =
                 !is_last || last == Last::Followed || last == Last::Itself && is_slashed;
-            if is_followed && stat.as_ref().is_some_and(is_link) {
+            if is_followed && found.as_ref().is_some_and(is_link) {
                 match self.follow(at.as_fd(), name)? {
                     Target::Opened(opened) if is_last => return Ok(Lead::Itself(opened)),
                     Target::Opened(opened) => {
@@ -164,7 +164,7 @@ impl Walk {
                 return Ok(Lead::Name {
                     name: name.to_vec(),
                     dir: at,
-                    stat,
+                    stat: found,
                     is_slashed,
                 });
             }

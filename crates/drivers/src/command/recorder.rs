@@ -415,6 +415,7 @@ impl Stop {
 }
 
 pub(super) const ENOENT: i32 = Errno::NOENT.raw_os_error();
+pub(super) const EINVAL: i32 = Errno::INVAL.raw_os_error();
 pub(super) const ENOTDIR: i32 = Errno::NOTDIR.raw_os_error();
 pub(super) const EISDIR: i32 = Errno::ISDIR.raw_os_error();
 pub(super) const ENOTEMPTY: i32 = Errno::NOTEMPTY.raw_os_error();

@@ -13,7 +13,9 @@ use super::expect::is_exchange;
 use super::keep::{KeepError, Shelf, with_meta};
 use super::ledger::Known;
 use super::log::{Move, Note};
-use super::recorder::{EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, Recorder, Stop, is_filled, node_of};
+use super::recorder::{
+    EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, Recorder, Stop, is_filled, node_of,
+};
 use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::Node;
 
@@ -141,6 +143,10 @@ impl Recorder {
             return Ok(Answer::Refuse(ENOENT));
         };
         let is_exchange = is_exchange(flags);
+        if flags & RenameFlags::WHITEOUT.bits() != 0 {
+            // It would leave something behind that nobody keeps; only layers of file systems want that.
+            return Ok(Answer::Refuse(EINVAL));
+        }
         if is_misnamed(from, to, &node, is_exchange) {
             return Ok(Answer::Refuse(ENOTDIR));
         }

@@ -236,10 +236,7 @@ impl Engine {
             source: std::io::Error::other("it has no record"),
         })?;
         let back = watch.take_back();
-        let watch = (!survivors.is_empty()).then(|| {
-            watch.left = survivors;
-            watch
-        });
+        let watch = (!survivors.is_empty()).then_some(watch);
         Ok((report, watch, back))
     }
 

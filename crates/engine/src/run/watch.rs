@@ -199,11 +199,13 @@ impl Watch {
                 .map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()))
                 .collect();
             if !named.is_empty() {
+                self.left.clone_from(&named);
                 return Ok(named);
             }
             std::thread::sleep(QUIET_STEP);
         }
-        Ok(vec!["a process that is in no list".to_owned()])
+        self.left = vec!["a process that is in no list".to_owned()];
+        Ok(self.left.clone())
     }
 
     /// Gives the way to the front back.

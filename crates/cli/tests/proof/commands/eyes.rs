@@ -15,7 +15,7 @@ fn python(world: &World, text: &str) -> String {
 }
 
 /// Memory that a process may only write or execute can be read by the kernel.
-const MEMORY: &str = r#"
+const MEMORY: &str = r"
 import ctypes, mmap, os
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
@@ -26,7 +26,7 @@ def put(path, protection):
     return ctypes.c_void_p(at)
 def tell(result):
     print('done' if result == 0 else os.strerror(ctypes.get_errno()))
-"#;
+";
 
 #[test]
 fn a_path_in_memory_that_only_the_kernel_can_read() {

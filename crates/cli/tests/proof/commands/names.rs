@@ -14,7 +14,7 @@ fn python(world: &World, text: &str) -> String {
 }
 
 /// Tries each call with each way to write a name, each in a directory of its own.
-const ENDINGS: &str = r#"
+const ENDINGS: &str = r"
 import os, itertools
 def fresh(number):
     os.mkdir(f't{number}'); os.chdir(f't{number}')
@@ -56,7 +56,7 @@ for path in ['/', '.', '..', '']:
             said = os.strerror(error.errno)
         os.chdir('..')
         print(what, repr(path), said)
-"#;
+";
 
 #[test]
 fn slashes_and_dots_at_the_end_are_taken_as_by_the_kernel() {
@@ -108,13 +108,13 @@ fn proc_of_another_namespace_of_processes() {
     );
 }
 
-const EMPTY: &str = r#"
+const EMPTY: &str = r"
 import os, ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 AT_FDCWD, EMPTY, FOLLOW = -100, 0x1000, 0x400
 def check(result):
     if result != 0: print(os.strerror(ctypes.get_errno()))
-"#;
+";
 
 #[test]
 fn no_path_means_the_descriptor() {
@@ -184,9 +184,9 @@ fn paths_beyond_what_the_kernel_takes() {
 #[test]
 fn trees_that_are_too_deep_are_not_lost() {
     let world = World::new();
-    let make = "import os\nfor level in range(24):\n open('f', 'w').write(str(level)); os.mkdir('x' * 200); os.chdir('x' * 200)\nopen('f', 'w').write('end')\n";
+    let levels = "import os\nfor level in range(24):\n open('f', 'w').write(str(level)); os.mkdir('x' * 200); os.chdir('x' * 200)\nopen('f', 'w').write('end')\n";
     let made = std::process::Command::new("python3")
-        .args(["-c", make])
+        .args(["-c", levels])
         .current_dir(world.path(""))
         .status()
         .unwrap();

@@ -20,7 +20,7 @@ fn has(program: &str) -> bool {
 }
 
 /// Gives up the right to remove and to rename, in a way that nobody can look at from outside.
-const LANDLOCK: &str = r#"
+const LANDLOCK: &str = r"
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
 class Attributes(ctypes.Structure): _fields_ = [('fs', ctypes.c_uint64)]
@@ -30,7 +30,7 @@ if rules < 0: print('no landlock'); sys.exit(0)
 libc.prctl(38, 1, 0, 0, 0)
 assert libc.syscall(446, rules, 0) == 0
 os.execvp(sys.argv[1], sys.argv[1:])
-"#;
+";
 
 #[test]
 fn rights_that_were_given_up_stay_given_up() {
@@ -83,7 +83,7 @@ fn files_by_another_path_are_the_same_files() {
     let work = "echo x > app.toml; rm run.sh; mv src/main.rs src/moved; echo new > new; mkdir -p made/inner; chmod 600 one; rm -r src/empty";
     let lines = [
         format!("unshare -m bash -c 'mount --bind . /mnt; cd /mnt; {work}'"),
-        format!("unshare -m bash -c 'mount --bind src /mnt; cd /mnt; echo x > lib.rs; rm main.rs; ln -s a b'"),
+        "unshare -m bash -c 'mount --bind src /mnt; cd /mnt; echo x > lib.rs; rm main.rs; ln -s a b'".to_owned(),
         "mkdir m; mount --bind src m; echo x > m/main.rs; rm m/lib.rs; touch m/new; umount m".to_owned(),
         "mkdir m; mount --bind src m; cd m; echo x > main.rs; mv lib.rs lib2.rs; cd ..; umount m; rmdir m".to_owned(),
     ];

@@ -141,7 +141,7 @@ fn a_working_directory_that_is_gone() {
 }
 
 /// Forks twice, as daemons do, so that nobody knows its parent.
-const DAEMON: &str = r#"
+const DAEMON: &str = r"
 import os, sys, time
 if os.fork(): os._exit(0)
 os.setsid()
@@ -150,7 +150,7 @@ null = os.open('/dev/null', os.O_RDWR)
 for number in (0, 1, 2): os.dup2(null, number)
 time.sleep(0.2)
 open(sys.argv[1], 'w').write('still watched')
-"#;
+";
 
 #[test]
 fn a_daemon_keeps_its_watcher() {
@@ -173,7 +173,7 @@ fn a_daemon_keeps_its_watcher() {
 #[test]
 fn a_timer_leaves_calls_whole() {
     let world = World::in_memory();
-    let text = r#"
+    let text = r"
 import os, signal, sys
 interrupts = sys.argv[1] == 'interrupts'
 signal.signal(signal.SIGALRM, lambda *_: None)
@@ -191,7 +191,7 @@ for number in range(5000):
 signal.setitimer(signal.ITIMER_REAL, 0)
 assert interrupts or broken == 0, broken
 print('all done')
-"#;
+";
     std::fs::write(world.scratch("timer.py"), text).unwrap();
     let program = world.scratch("timer.py");
     for how in ["restarts", "interrupts"] {
