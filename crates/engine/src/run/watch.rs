@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use backout_capture::live::{Back, Ending, Event, Observer as _, Spawned, Supervisor, descendants};
 use backout_drivers::command::{Limits, Recorder};
-use backout_model::{CommandEnd, CommandStart, Target};
+use backout_model::{CaptureMode, CommandEnd, CommandStart, Target};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::desk::Desk;
@@ -187,11 +187,12 @@ impl Watch {
         }
     }
 
-    /// Names the processes that go on after the command. Whether there are any, the kernel tells; the names are for
-    /// people.
+    /// Names the processes that go on after the command. Whether there are any, the kernel tells where it asks us; the
+    /// names are for people.
     pub(super) fn survivors(&mut self) -> io::Result<Vec<String>> {
         for _ in 0..QUIET_STEPS_MAX {
-            if self.supervisor.is_quiet()? {
+            let is_quiet = self.supervisor.is_quiet()?;
+            if is_quiet && self.start.mode == CaptureMode::Live {
                 return Ok(Vec::new());
             }
             let alive = descendants().into_iter();
@@ -200,6 +201,9 @@ impl Watch {
                 .collect();
             if !named.is_empty() {
                 self.left.clone_from(&named);
+                return Ok(named);
+            }
+            if is_quiet {
                 return Ok(named);
             }
             std::thread::sleep(QUIET_STEP);

@@ -168,6 +168,17 @@ fn a_daemon_keeps_its_watcher() {
     assert_eq!(log.matches("\"left running by").count(), 12, "{log}");
 }
 
+/// Where nobody is asked, a process that closes all it was born with is still seen.
+#[test]
+fn a_daemon_is_named_where_directories_are_compared() {
+    let world = World::new();
+    let line = "(exec 3>&- 4>&- > /dev/null 2>&1 < /dev/null; python3 -c 'import os, time; os.closerange(3, 100); time.sleep(1)') & sleep 0.3";
+    let output = world.run(&["run", "--capture", "scan", "--", "bash", "-c", line]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("still running"), "{}", said(&output));
+    wait_for(|| world.json(&["status"])["unfinished"] == serde_json::json!([]));
+}
+
 /// A timer whose handler restarts calls is not noticed. One whose handler does not may interrupt a call in the moment
 /// before it is taken up; such a call has not happened.
 #[test]
