@@ -2,11 +2,11 @@
 
 mod bad_days;
 mod behaviour;
+mod confined;
 mod eyes;
 mod links;
 mod names;
 mod programs;
-mod rights;
 mod scan;
 mod signals;
 mod stories;
