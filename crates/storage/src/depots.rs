@@ -69,13 +69,26 @@ fn depot_name() -> String {
     format!(".backout-{}", rustix::process::geteuid().as_raw())
 }
 
-/// Finds the topmost directory of the file system that holds `path`.
+/// Finds the topmost directory of the file system that holds `path`. None for a subvolume in the midst of another: a depot
+/// there would be somebody's file, and go with the subvolume.
 fn mount_root(path: &Path, device: u64) -> Option<PathBuf> {
     let same = |path: &Path| fs::metadata(path).is_ok_and(|found| found.dev() == device);
     path.ancestors()
         .take_while(|ancestor| same(ancestor))
         .last()
+        .filter(|root| is_mounted(root))
         .map(Path::to_path_buf)
+}
+
+/// Tells whether something is mounted at a directory; where the system cannot tell, it is taken to be.
+fn is_mounted(root: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    statx(CWD, root, AtFlags::empty(), StatxFlags::INO).map_or(true, |found| {
+        !found
+            .stx_attributes_mask
+            .contains(StatxAttributes::MOUNT_ROOT)
+            || found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+    })
 }
 
 /// Tells whether a depot is really ours: a directory (no link), our own, closed to others (the low six bits of its

@@ -2,6 +2,9 @@
 
 use std::ffi::c_long;
 
+use super::place::Last;
+use super::table::{COMMON, OLDER, REQUESTS};
+
 /// What a call is about to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
@@ -33,6 +36,8 @@ pub enum Act {
     Attributes,
     /// Change times.
     Times,
+    /// Change the flags that `chattr` sets.
+    Flags,
     /// Open a file for reading.
     Read,
     /// Become another program.
@@ -41,6 +46,8 @@ pub enum Act {
     Standing,
     /// Change what is mounted where.
     Mounts,
+    /// Change how much anybody may store.
+    Quotas,
 }
 
 /// Where a path is among the arguments.
@@ -51,6 +58,7 @@ pub(crate) enum Operand {
         at: Option<usize>,
         path: usize,
         follow: Follow,
+        without: Without,
     },
     /// A descriptor.
     Fd(usize),
@@ -58,11 +66,24 @@ pub(crate) enum Operand {
     Address(usize, usize),
 }
 
+/// What it means that there is no path, or an empty one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Without {
+    /// The call fails.
+    Fails,
+    /// The descriptor itself is meant if that argument has `AT_EMPTY_PATH`.
+    Flagged(usize),
+    /// No path means the descriptor itself; an empty one as above.
+    Null(Option<usize>),
+}
+
 /// Whether a symbolic link at the end of a path is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Follow {
     Always,
     Never,
+    /// The end is a name that is made, taken away or given to something else.
+    Name,
     /// As the flags of an open say.
     AsOpened(usize),
     /// Unless these flags are among that argument.
@@ -83,9 +104,15 @@ pub(crate) enum Kind {
     Make,
     Attributes,
     Times,
+    Flags,
     Exec,
     Standing,
+    /// Rights are given up that nobody can look at.
+    Confining,
     Mounts,
+    Quotas,
+    /// What it does cannot be kept: it fails with `EPERM`, and this is said.
+    Never(&'static str),
 }
 
 /// One call that is asked about.
@@ -97,27 +124,40 @@ pub(crate) struct Shape {
     pub(crate) second: Option<Operand>,
 }
 
-const NOFOLLOW: u64 = 0x100;
-const FOLLOW: u64 = 0x400;
+pub(super) const NOFOLLOW: u64 = 0x100;
+pub(super) const FOLLOW: u64 = 0x400;
+const EMPTY_PATH: u64 = 0x1000;
 pub(crate) const REMOVEDIR: u64 = 0x200;
 
-const fn at(at: usize, path: usize, follow: Follow) -> Operand {
+pub(super) const fn at(at: usize, path: usize, follow: Follow) -> Operand {
     Operand::Path {
         at: Some(at),
         path,
         follow,
+        without: Without::Fails,
     }
 }
 
-const fn from_here(path: usize, follow: Follow) -> Operand {
+/// A path that may be left out: then the descriptor itself is meant.
+pub(super) const fn or(at: usize, path: usize, follow: Follow, without: Without) -> Operand {
+    Operand::Path {
+        at: Some(at),
+        path,
+        follow,
+        without,
+    }
+}
+
+pub(super) const fn from_here(path: usize, follow: Follow) -> Operand {
     Operand::Path {
         at: None,
         path,
         follow,
+        without: Without::Fails,
     }
 }
 
-const fn one(number: c_long, kind: Kind, first: Operand) -> Shape {
+pub(super) const fn one(number: c_long, kind: Kind, first: Operand) -> Shape {
     Shape {
         number,
         kind,
@@ -126,7 +166,7 @@ const fn one(number: c_long, kind: Kind, first: Operand) -> Shape {
     }
 }
 
-const fn two(number: c_long, kind: Kind, first: Operand, second: Operand) -> Shape {
+pub(super) const fn two(number: c_long, kind: Kind, first: Operand, second: Operand) -> Shape {
     Shape {
         number,
         kind,
@@ -135,7 +175,7 @@ const fn two(number: c_long, kind: Kind, first: Operand, second: Operand) -> Sha
     }
 }
 
-const fn none(number: c_long, kind: Kind) -> Shape {
+pub(super) const fn none(number: c_long, kind: Kind) -> Shape {
     Shape {
         number,
         kind,
@@ -144,133 +184,15 @@ const fn none(number: c_long, kind: Kind) -> Shape {
     }
 }
 
-/// Newer than the library's list.
-const SYS_SETXATTRAT: c_long = 463;
-const SYS_REMOVEXATTRAT: c_long = 466;
-const SYS_FCHMODAT2: c_long = 452;
-
-/// The calls that every architecture has.
-pub(crate) const COMMON: &[Shape] = {
-    use Follow::{Always, AsOpened, If, Never, Unless};
-    use Kind::{
-        Attributes, Exec, Link, Make, Mounts, Open, Rename, Standing, Times, Truncate, Unlink,
-    };
-    use libc::{
-        SYS_bind, SYS_capset, SYS_chroot, SYS_execve, SYS_execveat, SYS_fchmod, SYS_fchmodat,
-        SYS_fchown, SYS_fchownat, SYS_fremovexattr, SYS_fsetxattr, SYS_linkat, SYS_lremovexattr,
-        SYS_lsetxattr, SYS_mkdirat, SYS_mknodat, SYS_mount, SYS_move_mount, SYS_openat,
-        SYS_pivot_root, SYS_removexattr, SYS_renameat2, SYS_setfsgid, SYS_setfsuid, SYS_setgid,
-        SYS_setgroups, SYS_setns, SYS_setregid, SYS_setresgid, SYS_setresuid, SYS_setreuid,
-        SYS_setuid, SYS_setxattr, SYS_symlinkat, SYS_truncate, SYS_umount2, SYS_unlinkat,
-        SYS_unshare, SYS_utimensat,
-    };
-    &[
-        one(SYS_openat, Open(Some(2)), at(0, 1, AsOpened(2))),
-        one(SYS_truncate, Truncate, from_here(0, Always)),
-        one(SYS_unlinkat, Unlink(Some(2)), at(0, 1, Never)),
-        two(
-            SYS_renameat2,
-            Rename(Some(4)),
-            at(0, 1, Never),
-            at(2, 3, Never),
-        ),
-        two(SYS_linkat, Link, at(0, 1, If(4, FOLLOW)), at(2, 3, Never)),
-        one(SYS_symlinkat, Make, at(1, 2, Never)),
-        one(SYS_mkdirat, Make, at(0, 1, Never)),
-        one(SYS_mknodat, Make, at(0, 1, Never)),
-        one(SYS_bind, Make, Operand::Address(1, 2)),
-        one(SYS_fchmod, Attributes, Operand::Fd(0)),
-        one(SYS_fchmodat, Attributes, at(0, 1, Always)),
-        one(SYS_FCHMODAT2, Attributes, at(0, 1, Unless(3, NOFOLLOW))),
-        one(SYS_fchown, Attributes, Operand::Fd(0)),
-        one(SYS_fchownat, Attributes, at(0, 1, Unless(4, NOFOLLOW))),
-        one(SYS_setxattr, Attributes, from_here(0, Always)),
-        one(SYS_lsetxattr, Attributes, from_here(0, Never)),
-        one(SYS_fsetxattr, Attributes, Operand::Fd(0)),
-        one(SYS_removexattr, Attributes, from_here(0, Always)),
-        one(SYS_lremovexattr, Attributes, from_here(0, Never)),
-        one(SYS_fremovexattr, Attributes, Operand::Fd(0)),
-        one(SYS_SETXATTRAT, Attributes, at(0, 1, Unless(2, NOFOLLOW))),
-        one(SYS_REMOVEXATTRAT, Attributes, at(0, 1, Unless(2, NOFOLLOW))),
-        one(SYS_utimensat, Times, at(0, 1, Unless(3, NOFOLLOW))),
-        one(SYS_execve, Exec, from_here(0, Always)),
-        one(SYS_execveat, Exec, at(0, 1, Unless(4, NOFOLLOW))),
-        none(SYS_mount, Mounts),
-        none(SYS_umount2, Mounts),
-        none(SYS_move_mount, Mounts),
-        none(SYS_pivot_root, Mounts),
-        none(SYS_chroot, Standing),
-        none(SYS_unshare, Standing),
-        none(SYS_setns, Standing),
-        none(SYS_setuid, Standing),
-        none(SYS_setgid, Standing),
-        none(SYS_setreuid, Standing),
-        none(SYS_setregid, Standing),
-        none(SYS_setresuid, Standing),
-        none(SYS_setresgid, Standing),
-        none(SYS_setfsuid, Standing),
-        none(SYS_setfsgid, Standing),
-        none(SYS_setgroups, Standing),
-        none(SYS_capset, Standing),
-    ]
-};
-
-/// The older calls that only some architectures have.
-#[cfg(target_arch = "x86_64")]
-pub(crate) const OLDER: &[Shape] = {
-    use Follow::{Always, AsOpened, Never};
-    use Kind::{Attributes, Link, Make, Open, Rename, Rmdir, Times, Unlink};
-    use libc::{
-        SYS_chmod, SYS_chown, SYS_creat, SYS_futimesat, SYS_lchown, SYS_link, SYS_mkdir, SYS_mknod,
-        SYS_open, SYS_rename, SYS_renameat, SYS_rmdir, SYS_symlink, SYS_unlink, SYS_utime,
-        SYS_utimes,
-    };
-    &[
-        one(SYS_open, Open(Some(1)), from_here(0, AsOpened(1))),
-        one(SYS_creat, Open(None), from_here(0, Always)),
-        one(SYS_unlink, Unlink(None), from_here(0, Never)),
-        one(SYS_rmdir, Rmdir, from_here(0, Never)),
-        two(
-            SYS_rename,
-            Rename(None),
-            from_here(0, Never),
-            from_here(1, Never),
-        ),
-        two(SYS_renameat, Rename(None), at(0, 1, Never), at(2, 3, Never)),
-        two(SYS_link, Link, from_here(0, Never), from_here(1, Never)),
-        one(SYS_symlink, Make, from_here(1, Never)),
-        one(SYS_mkdir, Make, from_here(0, Never)),
-        one(SYS_mknod, Make, from_here(0, Never)),
-        one(SYS_chmod, Attributes, from_here(0, Always)),
-        one(SYS_chown, Attributes, from_here(0, Always)),
-        one(SYS_lchown, Attributes, from_here(0, Never)),
-        one(SYS_utime, Times, from_here(0, Always)),
-        one(SYS_utimes, Times, from_here(0, Always)),
-        one(SYS_futimesat, Times, at(0, 1, Always)),
-    ]
-};
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) const OLDER: &[Shape] = &[two(
-    libc::SYS_renameat,
-    Kind::Rename(None),
-    at(0, 1, Follow::Never),
-    at(2, 3, Follow::Never),
-)];
-
-/// The calls that a filter cannot look into, or whose effects pass it by. Programs have another way.
-pub(crate) const ABSENT: &[c_long] = &[
-    libc::SYS_openat2,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_open_by_handle_at,
-];
-
-/// Finds a call.
-pub(crate) fn shape_of(number: c_long) -> Option<&'static Shape> {
-    let all = COMMON.iter().chain(OLDER);
-    let mut found = all.filter(|shape| shape.number == number);
-    found.next()
+/// Finds a call that is asked about.
+pub(crate) fn shape_of(number: c_long, arguments: &[u64; 6]) -> Option<&'static Shape> {
+    if number == libc::SYS_ioctl {
+        let request = as_int(arguments[1]).cast_unsigned();
+        let found = REQUESTS.iter().find(|(wanted, _)| *wanted == request);
+        return found.map(|(_, shape)| shape);
+    }
+    let mut all = COMMON.iter().chain(OLDER);
+    all.find(|shape| shape.number == number)
 }
 
 impl Shape {
@@ -305,18 +227,21 @@ impl Shape {
             Kind::Make => Act::Make,
             Kind::Attributes => Act::Attributes,
             Kind::Times => Act::Times,
+            Kind::Flags => Act::Flags,
             Kind::Exec => Act::Exec,
-            Kind::Standing => Act::Standing,
+            Kind::Standing | Kind::Confining | Kind::Never(_) => Act::Standing,
             Kind::Mounts => Act::Mounts,
+            Kind::Quotas => Act::Quotas,
         }
     }
 }
 
 impl Follow {
-    /// Tells whether a link at the end is followed.
-    pub(crate) fn is_on(self, arguments: &[u64; 6]) -> bool {
+    /// Tells how the last component is taken.
+    pub(crate) fn last(self, arguments: &[u64; 6]) -> Last {
         let argument = |index: usize| arguments.get(index).copied().unwrap_or_default();
-        match self {
+        let is_followed = match self {
+            Self::Name => return Last::Name,
             Self::Always => true,
             Self::Never => false,
             Self::AsOpened(flags) => {
@@ -326,6 +251,27 @@ impl Follow {
             }
             Self::Unless(flags, mask) => argument(flags) & mask == 0,
             Self::If(flags, mask) => argument(flags) & mask != 0,
+        };
+        if is_followed {
+            Last::Followed
+        } else {
+            Last::Itself
+        }
+    }
+}
+
+impl Without {
+    /// Tells whether the descriptor itself is meant by no path, or by an empty one.
+    pub(crate) fn means_descriptor(self, is_null: bool, arguments: &[u64; 6]) -> bool {
+        let has_flag = |index: usize| {
+            arguments
+                .get(index)
+                .is_some_and(|flags| flags & EMPTY_PATH != 0)
+        };
+        match self {
+            Self::Fails => false,
+            Self::Flagged(flags) => has_flag(flags),
+            Self::Null(flags) => is_null || flags.is_some_and(has_flag),
         }
     }
 }

@@ -18,13 +18,20 @@
 
 mod calls;
 mod door;
+mod ending;
+mod eyes;
 mod filter;
 mod front;
+mod memory;
+mod mounts;
+mod operands;
 mod place;
 mod spawn;
 mod supervise;
 mod sys;
+mod table;
 mod task;
+mod walk;
 
 pub use calls::Act;
 pub use door::{DOOR, ask_outside};
@@ -32,5 +39,5 @@ pub use front::{Back, Ending, Front, Side, Waited, split};
 pub use place::Place;
 pub use spawn::{Child, SpawnError, Spawned, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
-pub use sys::{end_like, probe};
+pub use sys::{end_like, lift_limits, probe};
 pub use task::{Descendant, descendants};

@@ -1,22 +1,22 @@
 //! Where a path of another process leads: the directory, open, and the name in it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, openat, openat2, readlinkat, statat,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
+use super::mounts;
 use super::task::Scene;
+use super::walk::{Lead, Walk};
 
-/// How many symbolic links in a row are followed, as the kernel does.
-const LINKS_MAX: usize = 40;
-
-/// What a directory that is gone is called.
+/// What the system puts behind the path of something that is gone.
 const DELETED: &[u8] = b" (deleted)";
+
+/// How often something that moves while it is looked for is looked for again.
+const TRIES_MAX: usize = 3;
 
 /// A name in an open directory, and what it stands for.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Place {
     pub name: OsString,
     /// What the name stands for, a link not followed; none if nothing.
     pub stat: Option<Stat>,
+    /// Whether a slash came after the name: only a directory may be called so.
+    pub is_slashed: bool,
 }
 
 impl Place {
@@ -39,7 +41,7 @@ impl Place {
 
     /// Looks again at what the name stands for.
     pub fn look(&mut self) -> Result<(), Errno> {
-        self.stat = stat_of(&self.dir, &self.name)?;
+        self.stat = stat_of(self.dir.as_fd(), &self.name)?;
         Ok(())
     }
 }
@@ -53,158 +55,188 @@ pub(super) enum Base {
     Descriptor(i32),
 }
 
+impl Base {
+    /// Opens it, whatever it is, only to be walked from.
+    pub(super) fn open(self, thread: u32) -> Result<OwnedFd, Lost> {
+        let link = match self {
+            Self::Here => format!("/proc/{thread}/cwd"),
+            Self::Descriptor(number) => format!("/proc/{thread}/fd/{number}"),
+        };
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        openat(CWD, link, flags, Mode::empty()).map_err(|errno| match (errno, self) {
+            (Errno::NOENT, Self::Descriptor(_)) => Lost::Fails(Errno::BADF),
+            _ => Lost::Blind(errno, "what it has open cannot be looked at"),
+        })
+    }
+}
+
+/// How the last component of a path is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// A symbolic link there is followed.
+    Followed,
+    /// It is not, unless a slash comes after it.
+    Itself,
+    /// It is a name that is made, taken away or given to something else.
+    Name,
+}
+
+/// What stands where a name is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dots {
+    One,
+    Two,
+    Root,
+}
+
+/// Why a path leads to no name in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// The call fails with this, as it does without us.
+    Fails(Errno),
+    /// We cannot look where the process may be able to: the call fails with this, and that is said.
+    Blind(Errno, &'static str),
+    /// It stands for something without a name here: a pipe, or something removed, which may have other names.
+    Nameless { has_others: bool },
+    /// It is the root directory.
+    Root,
+    /// It ends in no name where one is wanted.
+    Dots(Dots),
+}
+
+/// Something that has no name at all.
+const GONE: Lost = Lost::Nameless { has_others: false };
+
+/// Says what it means that we could not look.
+pub(super) fn lost(errno: Errno, scene: Scene) -> Lost {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG => Lost::Fails(errno),
+        Errno::ACCESS if scene.has_our_rights => Lost::Fails(errno),
+        _ => Lost::Blind(errno, "its path cannot be resolved"),
+    }
+}
+
 /// Resolves a path as the task itself would.
 pub(super) fn resolve(
     thread: u32,
     scene: Scene,
     base: Base,
     path: &[u8],
-    follow: bool,
-) -> Result<Place, Errno> {
-    let start = match base {
-        Base::Here => format!("/proc/{thread}/cwd"),
-        Base::Descriptor(number) => format!("/proc/{thread}/fd/{number}"),
-    };
-    let mut resolver = Resolver { thread, scene };
-    let path = own_processes(thread, path);
-    if path.first() == Some(&b'/') {
-        return resolver.below_root(&path, follow, 0);
-    }
-    if path.is_empty() {
-        return Err(Errno::NOENT);
-    }
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let (parent, name) = split(&path);
-    let mut whole = start.into_bytes();
-    if !parent.is_empty() {
-        whole.push(b'/');
-        whole.extend_from_slice(parent);
-    }
-    let dir = openat(
-        CWD,
-        OsStr::from_bytes(&whole),
-        flags | OFlags::DIRECTORY,
-        Mode::empty(),
-    )?;
-    resolver.at(dir, name, follow, 0)
-}
-
-/// Gives the path of what a descriptor of the task is open on.
-pub(super) fn path_of_descriptor(thread: u32, number: i32) -> Result<PathBuf, Errno> {
-    let link = format!("/proc/{thread}/fd/{number}");
-    let path = readlinkat(CWD, &link, Vec::with_capacity(256))?.into_bytes();
-    if path.first() != Some(&b'/') || path.ends_with(DELETED) {
-        return Err(Errno::NOENT);
-    }
-    Ok(PathBuf::from(OsString::from_vec(path)))
-}
-
-/// Gives the place of what a descriptor of the task is open on.
-pub(super) fn of_descriptor(thread: u32, number: i32) -> Result<Place, Errno> {
-    let path = path_of_descriptor(thread, number)?;
-    by_canonical(path.as_os_str().as_bytes())
-}
-
-struct Resolver {
-    thread: u32,
-    scene: Scene,
-}
-
-impl Resolver {
-    fn below_root(&mut self, path: &[u8], follow: bool, links: usize) -> Result<Place, Errno> {
-        let (parent, name) = split(path);
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = if parent.is_empty() { b"/" } else { parent };
-        let dir = if self.scene.has_our_root && self.scene.has_our_mounts {
-            openat(CWD, OsStr::from_bytes(parent), flags, Mode::empty())?
-        } else {
-            let root = openat(
-                CWD,
-                format!("/proc/{}/root", self.thread),
-                flags,
-                Mode::empty(),
-            )?;
-            openat2(
-                root,
-                OsStr::from_bytes(parent),
-                flags,
-                Mode::empty(),
-                ResolveFlags::IN_ROOT,
-            )?
-        };
-        self.at(dir, name, follow, links)
-    }
-
-    fn at(
-        &mut self,
-        dir: OwnedFd,
-        name: &[u8],
-        follow: bool,
-        links: usize,
-    ) -> Result<Place, Errno> {
-        if links > LINKS_MAX {
-            return Err(Errno::LOOP);
-        }
-        let trimmed = trim(name);
-        if trimmed.is_empty() || trimmed == b"." || trimmed == b".." {
-            let itself = if trimmed.is_empty() { b"." } else { trimmed };
-            let flags = OFlags::PATH | OFlags::CLOEXEC;
-            let opened = openat(&dir, OsStr::from_bytes(itself), flags, Mode::empty())?;
-            return by_canonical(&canonical(&opened)?);
-        }
-        let is_slashed = trimmed.len() != name.len();
-        let stat = stat_of(&dir, OsStr::from_bytes(trimmed))?;
-        let is_link = stat.as_ref().is_some_and(is_link);
-        if is_link && (follow || is_slashed) {
-            let to = readlinkat(&dir, OsStr::from_bytes(trimmed), Vec::new())?.into_bytes();
-            if to.first() == Some(&b'/') {
-                let to = own_processes(self.thread, &to);
-                return self.below_root(&to, follow, links + 1);
-            }
-            let (parent, last) = split(&to);
-            let parent = if parent.is_empty() { b"." } else { parent };
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let next = openat(&dir, OsStr::from_bytes(parent), flags, Mode::empty())?;
-            return self.at(next, last, follow, links + 1);
-        }
-        let path = canonical(&dir)?;
-        Ok(Place {
+    last: Last,
+) -> Result<Place, Lost> {
+    match Walk::new(thread, scene).lead(base, path, last)? {
+        Lead::Itself(opened) => of_opened(thread, scene, &opened),
+        Lead::Dots(dots) => Err(Lost::Dots(dots)),
+        Lead::Name {
             dir,
-            dir_path: PathBuf::from(OsString::from_vec(path)),
-            name: OsStr::from_bytes(trimmed).to_owned(),
+            name,
             stat,
-        })
+            is_slashed,
+        } => {
+            let (dir, dir_path) = match path_of(dir.as_fd()) {
+                Ok(path) => mounts::seen(thread, scene, dir, path),
+                // In a directory that is gone nothing is, and nothing can come to be.
+                Err(Lost::Nameless { .. }) => return Err(Lost::Fails(Errno::NOENT)),
+                Err(other) => return Err(other),
+            };
+            Ok(Place {
+                dir,
+                dir_path,
+                name: OsString::from_vec(name),
+                stat,
+                is_slashed,
+            })
+        }
     }
 }
 
-/// Opens the directory of a path that has no links in it.
-fn by_canonical(path: &[u8]) -> Result<Place, Errno> {
-    let whole = Path::new(OsStr::from_bytes(path));
-    let (Some(parent), Some(name)) = (whole.parent(), whole.file_name()) else {
-        return Err(Errno::BUSY); // the root directory has no name
+/// Gives the path of what a descriptor of the task is open on, if that is a name of the only one it has.
+pub(super) fn only_path_of(thread: u32, number: i32) -> Option<PathBuf> {
+    let link = format!("/proc/{thread}/fd/{number}");
+    let path = readlinkat(CWD, &link, Vec::with_capacity(256)).ok()?;
+    let path = path.into_bytes();
+    if path.first() != Some(&b'/') || path.ends_with(DELETED) {
+        return None;
+    }
+    let stat = statat(CWD, &link, AtFlags::empty()).ok()?;
+    let is_only = stat.st_nlink == 1 || is_directory(&stat);
+    is_only.then(|| PathBuf::from(OsString::from_vec(path)))
+}
+
+/// Gives the place of what the task has open, or of its current directory.
+pub(super) fn of_base(thread: u32, scene: Scene, base: Base) -> Result<Place, Lost> {
+    of_opened(thread, scene, &base.open(thread)?)
+}
+
+/// Gives the place of something that we have open.
+fn of_opened(thread: u32, scene: Scene, opened: &OwnedFd) -> Result<Place, Lost> {
+    for _ in 0..TRIES_MAX {
+        let path = PathBuf::from(OsString::from_vec(path_of(opened.as_fd())?));
+        if let Some(place) = named(&path, opened.as_fd())? {
+            return Ok(place);
+        }
+        // It is somewhere else for us, if anywhere.
+        if !scene.is_plain() || scene.has_new_mounts {
+            let ours = mounts::ours(thread, opened.as_fd(), &path);
+            let place = ours.map_or(Ok(None), |ours| named(&ours, opened.as_fd()));
+            return place?.ok_or(GONE);
+        }
+    }
+    let why = "its path changes while it is looked at";
+    Err(Lost::Blind(Errno::AGAIN, why))
+}
+
+/// Gives the place at a path, if what is open stands there.
+fn named(path: &Path, opened: BorrowedFd<'_>) -> Result<Option<Place>, Lost> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Lost::Root);
     };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = openat(CWD, parent, flags, Mode::empty())?;
-    let stat = stat_of(&dir, name)?;
-    Ok(Place {
+    let Ok(dir) = openat(CWD, parent, flags, Mode::empty()) else {
+        return Ok(None);
+    };
+    let stat = stat_of(dir.as_fd(), name).ok().flatten();
+    let stat = stat.filter(|stat| is_same(stat, opened));
+    Ok(stat.map(|stat| Place {
         dir,
         dir_path: parent.to_path_buf(),
         name: name.to_owned(),
-        stat,
-    })
+        stat: Some(stat),
+        is_slashed: false,
+    }))
 }
 
-fn canonical(dir: &OwnedFd) -> Result<Vec<u8>, Errno> {
-    let link = format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd());
-    let path = readlinkat(CWD, link, Vec::new())?.into_bytes();
-    // A file system of its own, or a directory that is gone: nothing can come to be there.
-    if path.first() != Some(&b'/') || path.ends_with(DELETED) {
-        return Err(Errno::NOENT);
+/// Gives the path of something that we have open, as the system tells it.
+fn path_of(opened: BorrowedFd<'_>) -> Result<Vec<u8>, Lost> {
+    let link = format!("/proc/self/fd/{}", opened.as_raw_fd());
+    let path = readlinkat(CWD, link, Vec::with_capacity(256)).map_err(|errno| match errno {
+        Errno::NAMETOOLONG => Lost::Blind(
+            errno,
+            "it is so deep that its whole path has more than 4096 bytes",
+        ),
+        _ => Lost::Blind(errno, "its path cannot be told"),
+    })?;
+    let path = path.into_bytes();
+    if path.first() != Some(&b'/') {
+        return Err(GONE);
+    }
+    if path.ends_with(DELETED) {
+        let there = statat(CWD, OsStr::from_bytes(&path), AtFlags::SYMLINK_NOFOLLOW);
+        if !there.is_ok_and(|stat| is_same(&stat, opened)) {
+            let has_others =
+                fstat(opened).is_ok_and(|stat| !is_directory(&stat) && stat.st_nlink > 0);
+            return Err(Lost::Nameless { has_others });
+        }
     }
     Ok(path)
 }
 
-fn stat_of(dir: &OwnedFd, name: &OsStr) -> Result<Option<Stat>, Errno> {
+/// Tells whether what was seen is what is open.
+pub(super) fn is_same(stat: &Stat, opened: BorrowedFd<'_>) -> bool {
+    fstat(opened).is_ok_and(|other| (other.st_dev, other.st_ino) == (stat.st_dev, stat.st_ino))
+}
+
+pub(super) fn stat_of(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Stat>, Errno> {
     match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::NOENT) => Ok(None),
@@ -212,70 +244,22 @@ fn stat_of(dir: &OwnedFd, name: &OsStr) -> Result<Option<Stat>, Errno> {
     }
 }
 
-fn is_link(stat: &Stat) -> bool {
-    rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink
+pub(super) fn is_link(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
 }
 
-/// Splits a path before its last component; slashes at the end stay with it.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    let end = trim(path).len();
-    let slash = path.iter().take(end).rposition(|byte| *byte == b'/');
-    match slash {
-        Some(at) => {
-            let (parent, rest) = path.split_at(at);
-            let parent = if parent.is_empty() { b"/" } else { parent };
-            (parent, rest.get(1..).unwrap_or_default())
-        }
-        None => (b"", path),
-    }
+fn is_directory(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
-fn trim(path: &[u8]) -> &[u8] {
-    let end = path
-        .iter()
-        .rposition(|byte| *byte != b'/')
-        .map_or(0, |at| at + 1);
-    path.get(..end).unwrap_or_default()
-}
-
-/// `/proc/self` is another process for us than for the task.
-fn own_processes(thread: u32, path: &[u8]) -> Vec<u8> {
-    for (prefix, there) in [
-        (b"/proc/self".as_slice(), String::new()),
-        (b"/proc/thread-self", String::new()),
-        (b"/dev/fd", "/fd".to_owned()),
-        (b"/dev/stdin", "/fd/0".to_owned()),
-        (b"/dev/stdout", "/fd/1".to_owned()),
-        (b"/dev/stderr", "/fd/2".to_owned()),
-    ] {
-        let rest = path.strip_prefix(prefix);
-        if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.first() == Some(&b'/')) {
-            let mut own = format!("/proc/{thread}{there}").into_bytes();
-            own.extend_from_slice(rest);
-            return own;
-        }
-    }
-    path.to_vec()
+/// Tells whether a path leads to a directory that is the same as an open one.
+pub(super) fn leads_to(path: &Path, opened: BorrowedFd<'_>) -> bool {
+    statat(CWD, path, AtFlags::empty()).is_ok_and(|stat| is_same(&stat, opened))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_split_before_their_last_component() {
-        for (path, parent, name) in [
-            ("a", "", "a"),
-            ("a/b", "a", "b"),
-            ("/a", "/", "a"),
-            ("/a/b/", "/a", "b/"),
-            ("a//b", "a/", "b"),
-            (".", "", "."),
-        ] {
-            let expected = (parent.as_bytes(), name.as_bytes());
-            assert_eq!(split(path.as_bytes()), expected, "{path}");
-        }
-    }
 
     #[test]
     fn a_path_leads_where_the_process_itself_would_go() {
@@ -287,36 +271,64 @@ mod tests {
         std::os::unix::fs::symlink("../real/file", root.join("real/up")).unwrap();
         std::os::unix::fs::symlink(root.join("real/new"), root.join("dangling")).unwrap();
         let own = std::process::id();
-        for (path, follow, expected, is_there) in [
-            ("real/file", true, "real/file", true),
-            ("link/file", true, "real/file", true),
-            ("link", false, "link", true),
-            ("link", true, "real", true),
-            ("link/", false, "real", true),
-            ("link/up", true, "real/file", true),
-            ("dangling", true, "real/new", false),
-            ("real/inner/..", true, "real", true),
-            ("real/none", true, "real/none", false),
+        let lead = |path: &str, last: Last, scene: Scene| {
+            let whole = format!("{}/{path}", root.display());
+            resolve(own, scene, Base::Here, whole.as_bytes(), last)
+        };
+        let walked = Scene {
+            has_our_root: false,
+            ..Scene::USUAL
+        };
+        for (path, last, expected, is_there) in [
+            ("real/file", Last::Followed, "real/file", true),
+            ("link/file", Last::Followed, "real/file", true),
+            ("link", Last::Itself, "link", true),
+            ("link", Last::Followed, "real", true),
+            ("link/", Last::Itself, "real", true),
+            ("link/", Last::Name, "link", true),
+            ("link/up", Last::Followed, "real/file", true),
+            ("dangling", Last::Followed, "real/new", false),
+            ("real/inner/..", Last::Followed, "real", true),
+            ("real/none", Last::Followed, "real/none", false),
+            (
+                "link//inner/../../link/./file",
+                Last::Name,
+                "real/file",
+                true,
+            ),
         ] {
-            let whole = root.join(path);
-            let whole = whole.as_os_str().as_bytes();
-            let whole = if path.ends_with('/') {
-                [whole, b""].concat()
-            } else {
-                whole.to_vec()
-            };
-            let place = resolve(own, Scene::USUAL, Base::Here, &whole, follow).unwrap();
-            assert_eq!(place.path(), root.join(expected), "{path}");
-            assert_eq!(place.stat.is_some(), is_there, "{path}");
+            for scene in [Scene::USUAL, walked] {
+                let place = lead(path, last, scene).unwrap();
+                assert_eq!(place.path(), root.join(expected), "{path}");
+                assert_eq!(place.stat.is_some(), is_there, "{path}");
+            }
         }
-        let missing = root.join("none/below");
-        let found = resolve(
-            own,
-            Scene::USUAL,
-            Base::Here,
-            missing.as_os_str().as_bytes(),
-            true,
-        );
-        assert_eq!(found.map(|place| place.path()), Err(Errno::NOENT));
+        for (path, last, expected) in [
+            ("none/below", Last::Followed, Lost::Fails(Errno::NOENT)),
+            ("real/file/x", Last::Name, Lost::Fails(Errno::NOTDIR)),
+            ("real/.", Last::Name, Lost::Dots(Dots::One)),
+            ("real/..", Last::Name, Lost::Dots(Dots::Two)),
+            ("real/./", Last::Name, Lost::Dots(Dots::One)),
+        ] {
+            for scene in [Scene::USUAL, walked] {
+                let found = lead(path, last, scene).map(|place| place.path());
+                assert_eq!(found, Err(expected), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_says_deleted_is_a_name() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("d (deleted)")).unwrap();
+        std::fs::create_dir(root.join("d")).unwrap();
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let open = |name: &str| openat(CWD, root.join(name), flags, Mode::empty()).unwrap();
+        let (real, gone) = (open("d (deleted)"), open("d"));
+        std::fs::remove_dir(root.join("d")).unwrap();
+        let found = path_of(real.as_fd()).map(OsString::from_vec);
+        assert_eq!(found, Ok(root.join("d (deleted)").into_os_string()));
+        assert_eq!(path_of(gone.as_fd()), Err(GONE));
     }
 }

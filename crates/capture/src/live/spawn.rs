@@ -68,7 +68,6 @@ pub fn spawn(
     let filter = (watching != Watching::Nothing).then(|| {
         Filter::new(Wanted {
             reads: watching == Watching::WritesAndReads,
-            execs: !is_root,
         })
     });
     let life = if filter.is_none() {
@@ -93,6 +92,7 @@ pub fn spawn(
         environment: &environment,
         filter: filter.as_ref(),
         socket: theirs.as_fd(),
+        ours: ours.as_fd(),
         needs_no_new_privileges: !is_root,
     })?;
     drop(theirs);

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Read as _;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt as _;
 
+use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::process::Pid;
 
 /// How far below a process to look: more than any tree of processes is deep.
@@ -72,6 +75,10 @@ fn stat(pid: i32) -> Option<(String, i32)> {
 
 /// What a task's paths and rights are against ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that can differ"
+)]
 pub(super) struct Scene {
     /// Whether `/` is the same directory for it as for us.
     pub(super) has_our_root: bool,
@@ -79,14 +86,18 @@ pub(super) struct Scene {
     pub(super) has_our_mounts: bool,
     /// Whether its user and rights are ours.
     pub(super) has_our_rights: bool,
+    /// Whether the command changed what is mounted: a path may stand for something else than it did.
+    pub(super) has_new_mounts: bool,
 }
 
 impl Scene {
     /// The usual one.
+    #[cfg(test)]
     pub(super) const USUAL: Self = Self {
         has_our_root: true,
         has_our_mounts: true,
         has_our_rights: true,
+        has_new_mounts: false,
     };
 
     /// Looks at a task. What cannot be looked at is another's.
@@ -94,8 +105,15 @@ impl Scene {
         Self {
             has_our_root: has_our_root(thread),
             has_our_mounts: is_same(thread, "ns/mnt"),
-            has_our_rights: rights_of(&thread.to_string()) == rights_of("self"),
+            has_our_rights: is_same(thread, "ns/user")
+                && rights_of(&thread.to_string()) == rights_of("self"),
+            has_new_mounts: false,
         }
+    }
+
+    /// Tells whether a path is the same for it as for us.
+    pub(super) const fn is_plain(self) -> bool {
+        self.has_our_root && self.has_our_mounts
     }
 }
 
@@ -124,5 +142,43 @@ fn rights_of(who: &str) -> Option<Vec<String>> {
             .any(|word| line.starts_with(word))
     };
     let lines = status.lines().filter(is_right);
-    Some(lines.map(str::to_owned).collect())
+    // What a security module adds; none where there is none.
+    let label = fs::read_to_string(format!("/proc/{who}/attr/current")).unwrap_or_default();
+    Some(lines.map(str::to_owned).chain([label]).collect())
+}
+
+/// Gives the numbers of a task's process and of itself, as the `/proc` that is open tells them.
+pub(super) fn number_in(thread: u32, proc: BorrowedFd<'_>) -> Option<(u32, u32)> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let numbers = |word: &str| -> Option<Vec<u32>> {
+        let line = status.lines().find_map(|line| line.strip_prefix(word))?;
+        line.split_whitespace()
+            .map(|number| number.parse().ok())
+            .collect()
+    };
+    let (processes, threads) = (numbers("NStgid:")?, numbers("NSpid:")?);
+    let both: Vec<(u32, u32)> = processes.into_iter().zip(threads).collect();
+    let own = *both.first()?;
+    let is_ours = matches!((fstat(proc), rustix::fs::stat("/proc")),
+        (Ok(there), Ok(here)) if there.st_dev == here.st_dev);
+    if is_ours {
+        return Some(own);
+    }
+    // Another one counts from another beginning: the process there that began at the same moment.
+    let began = began(&fs::read(format!("/proc/{}/stat", own.0)).ok()?)?;
+    let is_it = |(process, _): &&(u32, u32)| {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let opened = openat(proc, format!("{process}/stat"), flags, Mode::empty());
+        let mut text = Vec::new();
+        let read = opened.map(|file| fs::File::from(file).read_to_end(&mut text));
+        matches!(read, Ok(Ok(_))) && self::began(&text) == Some(began)
+    };
+    both.iter().rev().find(is_it).copied()
+}
+
+/// Reads when a process began from what the system says of it.
+fn began(stat: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(stat).into_owned();
+    let (_, after) = text.rsplit_once(')')?;
+    after.split_whitespace().nth(19)?.parse().ok()
 }

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use backout_capture::live::{Back, Ending, Front, Side, Waited, end_like, split};
+use backout_capture::live::{Back, Ending, Front, Side, Waited, end_like, lift_limits, split};
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
     Capture, Engine, EngineError, OperationRef, Reply, Report, RunReport, RunRequest, UndoOptions,
@@ -118,6 +118,8 @@ enum Over {
 
 /// Runs a command.
 pub(crate) fn cmd_run(session: &mut Session, args: RunArgs) -> Result<(), Failure> {
+    // They are the command's.
+    lift_limits();
     match split().map_err(|source| could_not("become two processes", source))? {
         Side::Front(front) => in_front(session, front),
         Side::Back(back) => behind(session, args, back),

@@ -5,15 +5,41 @@ use std::sync::Arc;
 use backout_capture::live::{Act, Answer, Place, Touch};
 use backout_model::TargetPath;
 use rustix::fs::fstat;
+use rustix::io::Errno;
 
 use super::keep::{KeepError, Kept, meta_of, with_meta};
 use super::ledger::Known;
 use super::log::Note;
-use super::recorder::{ENOTEMPTY, Recorder, Stop, is_filled, node_of, with_times};
+use super::recorder::{
+    ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times,
+};
 use crate::file::recipe::{Kind, Meta};
 use crate::file::sys::Node;
 
+/// How often a name that vanishes while it is looked at is looked at again.
+const TRIES_MAX: usize = 8;
+
 impl Recorder {
+    /// Keeps what a call changes. What vanishes meanwhile is looked at again: it may be something else now.
+    pub(super) fn act_until_it_holds(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
+        for _ in 1..TRIES_MAX {
+            match self.act(touch) {
+                Err(Stop::Keep(KeepError::System {
+                    errno: Errno::NOENT,
+                    ..
+                })) => {}
+                other => return other,
+            }
+            for place in [&mut touch.first, &mut touch.second].into_iter().flatten() {
+                let action = "look at";
+                place
+                    .look()
+                    .map_err(|errno| Stop::Keep(KeepError::System { action, errno }))?;
+            }
+        }
+        self.act(touch)
+    }
+
     pub(super) fn act(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
         let (first, second) = (touch.first.as_ref(), touch.second.as_ref());
         match (touch.act, first, second) {
@@ -26,6 +52,12 @@ impl Recorder {
             ) => {
                 match node_of(place) {
                     None if creates => self.made(place)?,
+                    Some(node) if writes && node.kind == Kind::BlockDevice => {
+                        self.note(format!(
+                            "it opened the device `{}` for writing; what it wrote to it is not undone",
+                            place.path().display()
+                        ));
+                    }
                     Some(_) if writes => self.written(place)?,
                     _ => {}
                 }
@@ -33,12 +65,15 @@ impl Recorder {
             }
             (Act::Truncate, Some(place), _) => self.written(place).map(|()| Answer::Continue),
             (Act::Unlink, Some(place), _) => self.unlink(place, touch.has_our_rights),
-            (Act::Rmdir, Some(place), _) => self.rmdir(place),
+            (Act::Rmdir, Some(place), _) => self.rmdir(place, touch.has_our_rights),
             (Act::Make, Some(place), _) => self.made(place).map(|()| Answer::Continue),
             (Act::Attributes | Act::Times, Some(place), _) => {
                 self.dressed(place, touch.act).map(|()| Answer::Continue)
             }
+            (Act::Flags, Some(place), _) => self.flags(place),
             (Act::Link, Some(old), Some(new)) => self.link(old, new),
+            // A file without a name gets one.
+            (Act::Link, None, Some(new)) => self.made(new).map(|()| Answer::Continue),
             (Act::Rename { flags }, Some(from), Some(to)) => {
                 self.rename(from, to, flags, touch.has_our_rights)
             }
@@ -49,9 +84,8 @@ impl Recorder {
 
     /// Gives the name of before, if it is worth learning something about it.
     pub(super) fn origin(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
-        let Ok(path) = TargetPath::new(place.path()) else {
-            return Ok(None);
-        };
+        let path = TargetPath::new(place.path());
+        let path = path.map_err(|error| KeepError::Meta(error.to_string()))?;
         let origin = self.ledger.origin(&path);
         let parent = path.parent().and_then(|parent| self.ledger.origin(&parent));
         if let Some(parent) = parent {
@@ -233,13 +267,46 @@ impl Recorder {
         self.learn(dressed, Vec::new())
     }
 
-    /// A directory goes away, if it is empty. One that is not stays: it must not count as known when it moves later.
-    pub(super) fn rmdir(&mut self, place: &Place) -> Result<Answer, Stop> {
-        if node_of(place).is_none_or(|node| node.kind != Kind::Directory) {
+    /// Flags that `chattr` sets are not kept: they may only be given to what the command made itself.
+    pub(super) fn flags(&mut self, place: &Place) -> Result<Answer, Stop> {
+        let is_new = match self.origin(place)? {
+            None => true,
+            Some(origin) => {
+                self.ledger.known.get(&origin) == Some(&Known::Absent)
+                    || self.ledger.is_in_new_directory(&origin)
+            }
+        };
+        if is_new {
             return Ok(Answer::Continue);
         }
+        self.note(format!(
+            "changing the flags of `{}` (as `chattr` does) was refused: they could not be brought back; \
+             do it without `backout run`",
+            place.path().display()
+        ));
+        Ok(Answer::Refuse(EPERM))
+    }
+
+    /// A directory goes away, if it is empty. One that is not stays: it must not count as known when it moves later.
+    pub(super) fn rmdir(&mut self, place: &Place, may_act: bool) -> Result<Answer, Stop> {
+        match node_of(place).map(|node| node.kind) {
+            Some(Kind::Directory) => {}
+            Some(_) => return Ok(Answer::Refuse(ENOTDIR)),
+            None => return Ok(Answer::Refuse(ENOENT)),
+        }
         if is_filled(place) {
-            return Ok(Answer::Refuse(ENOTEMPTY));
+            // Who has other rights may be told something else.
+            return Ok(if may_act {
+                Answer::Refuse(ENOTEMPTY)
+            } else {
+                Answer::Continue
+            });
+        }
+        if is_subvolume(place) {
+            self.note(format!(
+                "`{}` was a subvolume; an undo brings it back as a directory",
+                place.path().display()
+            ));
         }
         self.whole(place).map(|()| Answer::Continue)
     }
@@ -298,4 +365,12 @@ impl Recorder {
         }
         Ok(Answer::Continue)
     }
+}
+
+/// Tells whether a directory is the root of a subvolume, as btrfs numbers those.
+fn is_subvolume(place: &Place) -> bool {
+    const BTRFS: i64 = 0x9123_683e;
+    const FIRST: u64 = 256;
+    let has_number = place.stat.as_ref().is_some_and(|stat| stat.st_ino == FIRST);
+    has_number && rustix::fs::fstatfs(&place.dir).is_ok_and(|found| found.f_type == BTRFS)
 }

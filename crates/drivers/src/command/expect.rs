@@ -15,6 +15,9 @@ impl Recorder {
             return;
         }
         let path = |place: &Place| TargetPath::new(place.path()).ok();
+        if let (Act::Link, Some(second)) = (touch.act, touch.second.as_ref().and_then(path)) {
+            self.others.expect(&second, What::Arrives);
+        }
         let (Some(place), Some(first)) = (&touch.first, touch.first.as_ref().and_then(path)) else {
             return;
         };
@@ -53,11 +56,6 @@ impl Recorder {
             Act::Make if node.is_none() => self.others.expect(&first, What::Arrives),
             Act::Attributes | Act::Times if node.is_some() => {
                 self.others.expect(&first, What::Dressed);
-            }
-            Act::Link => {
-                if let Some(second) = touch.second.as_ref().and_then(path) {
-                    self.others.expect(&second, What::Arrives);
-                }
             }
             Act::Rename { flags } => {
                 if let Some(second) = touch.second.as_ref().and_then(path) {

@@ -5,7 +5,6 @@ use std::os::fd::AsFd as _;
 use backout_capture::live::{Answer, Place, Touch};
 use backout_model::TargetPath;
 use rustix::fs::fstat;
-use rustix::io::Errno;
 
 use super::keep::KeepError;
 use super::log::Note;
@@ -106,10 +105,6 @@ impl Recorder {
     pub(super) fn stop(&mut self, place: &Place, stop: Stop) -> Answer {
         match stop {
             Stop::Keep(KeepError::TooLarge { size }) => self.too_large(place, size),
-            Stop::Keep(KeepError::System {
-                errno: Errno::NOENT,
-                ..
-            }) => Answer::Continue,
             Stop::Keep(KeepError::System { action, errno }) => {
                 let path = place.path();
                 self.note(format!(

@@ -186,6 +186,7 @@ impl Recorder {
             dir_path: dir.to_path_buf(),
             name: name.to_owned(),
             stat: None,
+            is_slashed: false,
         };
         if place.look().is_err() {
             return;
@@ -284,8 +285,14 @@ impl Observer for Recorder {
     fn before(&mut self, touch: &mut Touch) -> Answer {
         match touch.act {
             Act::Standing => return Answer::Continue,
+            // What a process mounts for itself alone is gone with it.
+            Act::Mounts if !touch.has_our_mounts => return Answer::Continue,
             Act::Mounts => {
                 self.note("it changed what is mounted; that is not undone".to_owned());
+                return Answer::Continue;
+            }
+            Act::Quotas => {
+                self.note("it asked for quotas or changed them; that is not undone".to_owned());
                 return Answer::Continue;
             }
             Act::Exec => {
@@ -331,7 +338,7 @@ impl Observer for Recorder {
                 None => Answer::Refuse(EIO),
             };
         }
-        let answer = self.act(touch);
+        let answer = self.act_until_it_holds(touch);
         if let Ok(answer) = &answer {
             self.expect(touch, *answer);
         }
@@ -365,13 +372,16 @@ impl Observer for Recorder {
         let _told = Self::look_around(self);
     }
 
-    fn after(&mut self, touch: &mut Touch) {
+    fn after(&mut self, touch: &mut Touch, is_over: bool) -> bool {
         let Some(moving) = self.ledger.pending.clone() else {
-            return;
+            return true;
         };
         let is_moved = touch.second.as_mut().is_some_and(|to| {
             to.look().is_ok() && node_of(to).is_some_and(|node| node.identity.ino == moving.ino)
         });
+        if !is_moved && !is_over {
+            return false;
+        }
         let note = if is_moved {
             self.others
                 .moved(&moving.from, &moving.to, moving.is_exchange);
@@ -383,6 +393,11 @@ impl Observer for Recorder {
             let why = stop.why();
             self.failure.get_or_insert(why);
         }
+        true
+    }
+
+    fn noted(&mut self, what: &str) {
+        self.note(what.to_owned());
     }
 
     fn refused(&mut self, thread: u32, why: &str) {
@@ -399,6 +414,9 @@ impl Stop {
     }
 }
 
+pub(super) const ENOENT: i32 = Errno::NOENT.raw_os_error();
+pub(super) const EINVAL: i32 = Errno::INVAL.raw_os_error();
+pub(super) const ENOTDIR: i32 = Errno::NOTDIR.raw_os_error();
 pub(super) const EISDIR: i32 = Errno::ISDIR.raw_os_error();
 pub(super) const ENOTEMPTY: i32 = Errno::NOTEMPTY.raw_os_error();
 pub(super) const EPERM: i32 = Errno::PERM.raw_os_error();

@@ -13,16 +13,26 @@ use super::expect::is_exchange;
 use super::keep::{KeepError, Shelf, with_meta};
 use super::ledger::Known;
 use super::log::{Move, Note};
-use super::recorder::{EISDIR, ENOTEMPTY, Recorder, Stop, is_filled, node_of};
+use super::recorder::{
+    EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, Recorder, Stop, is_filled, node_of,
+};
 use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::Node;
 
 impl Recorder {
     /// A name goes away: the inode moves into the depot, and that is the removal.
     pub(super) fn unlink(&mut self, place: &Place, may_act: bool) -> Result<Answer, Stop> {
+        // The kernel says why not.
         let Some(node) = node_of(place).filter(|node| node.kind != Kind::Directory) else {
-            return Ok(Answer::Continue);
+            return Ok(Answer::Refuse(if place.stat.is_some() {
+                EISDIR
+            } else {
+                ENOENT
+            }));
         };
+        if place.is_slashed {
+            return Ok(Answer::Refuse(ENOTDIR));
+        }
         let Some(origin) = self.origin_to_keep(place)? else {
             self.keep_written(place, &node)?;
             return Ok(Answer::Continue);
@@ -130,9 +140,16 @@ impl Recorder {
         may_act: bool,
     ) -> Result<Answer, Stop> {
         let Some(node) = node_of(from) else {
-            return Ok(Answer::Continue);
+            return Ok(Answer::Refuse(ENOENT));
         };
         let is_exchange = is_exchange(flags);
+        if flags & RenameFlags::WHITEOUT.bits() != 0 {
+            // It would leave something behind that nobody keeps; only layers of file systems want that.
+            return Ok(Answer::Refuse(EINVAL));
+        }
+        if is_misnamed(from, to, &node, is_exchange) {
+            return Ok(Answer::Refuse(ENOTDIR));
+        }
         let flags = RenameFlags::from_bits_retain(flags);
         self.origin(from)?;
         match node_of(to) {
@@ -151,10 +168,10 @@ impl Recorder {
             }
             Some(other) => self.replaced(to, &other)?,
         }
-        let (Ok(source), Ok(target)) = (TargetPath::new(from.path()), TargetPath::new(to.path()))
-        else {
-            return Ok(Answer::Continue);
+        let name = |place: &Place| {
+            TargetPath::new(place.path()).map_err(|error| KeepError::Meta(error.to_string()))
         };
+        let (source, target) = (name(from)?, name(to)?);
         let moving = Move {
             from: source,
             to: target,
@@ -191,4 +208,16 @@ impl Recorder {
         let dressed = self.dressed_as(&origin);
         self.shelved_or_copied(place, node, origin, dressed)
     }
+}
+
+/// Tells whether a slash comes after a name that is not a directory's.
+fn is_misnamed(from: &Place, to: &Place, node: &Node, is_exchange: bool) -> bool {
+    let is_directory = node.kind == Kind::Directory;
+    let to_what = node_of(to).map(|node| node.kind);
+    let is_to_directory = if is_exchange {
+        to_what == Some(Kind::Directory)
+    } else {
+        is_directory
+    };
+    from.is_slashed && !is_directory || to.is_slashed && !is_to_directory
 }

@@ -222,7 +222,10 @@ impl Engine {
                 return Err(EngineError::Io { action, source });
             }
         };
-        let survivors = watch::survivors();
+        let survivors = watch.survivors().map_err(|source| EngineError::Io {
+            action: "see what the command left running",
+            source,
+        })?;
         let end = ended.told(millis(armed.began), survivors.clone());
         let part = Part::Command {
             is_read_only: request.is_read_only,
@@ -258,8 +261,11 @@ impl Engine {
     /// None if it changed nothing: then there is nothing to take back either.
     pub fn watch_on(&self, mut watch: Watch) -> Result<Option<RunReport>, EngineError> {
         let start = watch.start.clone();
-        let names = watch::survivors().join(", ");
-        let summary = format!("left running by {}: {names}", start.words.join(" "));
+        let summary = format!(
+            "left running by {}: {}",
+            start.words.join(" "),
+            watch.left.join(", ")
+        );
         let mut armed = self.arm_command(summary, &start, watch.limits)?;
         watch.open_desk(&self.store.capture_desk(armed.id));
         let command = (armed.id, armed.summary.clone());

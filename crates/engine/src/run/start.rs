@@ -1,6 +1,6 @@
 //! What is found out before a command starts: its words, its directory, its environment, what it can write already.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
@@ -53,7 +53,8 @@ pub(super) fn start_of(
     request: &RunRequest,
     mode: CaptureMode,
 ) -> Result<CommandStart, EngineError> {
-    let here = std::env::current_dir().map_err(|source| EngineError::Io {
+    let here = std::env::current_dir().or_else(|error| where_it_was().ok_or(error));
+    let here = here.map_err(|source| EngineError::Io {
         action: "find the current directory",
         source,
     })?;
@@ -73,6 +74,13 @@ pub(super) fn start_of(
         level: request.level,
         on_failure: request.on_failure,
     })
+}
+
+/// Gives the path that the current directory had before it was removed.
+fn where_it_was() -> Option<PathBuf> {
+    let told = std::fs::read_link("/proc/self/cwd").ok()?;
+    let was = told.as_os_str().as_bytes().strip_suffix(b" (deleted)")?;
+    Some(PathBuf::from(OsStr::from_bytes(was)))
 }
 
 /// Gives a digest of the environment: sorted, so that the same one has the same digest.

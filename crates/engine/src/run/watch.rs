@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, Ending, Event, Spawned, Supervisor, descendants};
+use backout_capture::live::{Back, Ending, Event, Observer as _, Spawned, Supervisor, descendants};
 use backout_drivers::command::{Limits, Recorder};
-use backout_model::{CommandEnd, CommandStart, Target};
+use backout_model::{CaptureMode, CommandEnd, CommandStart, Target};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::desk::Desk;
@@ -24,6 +24,10 @@ const ENDING_STEP: Duration = Duration::from_millis(20);
 
 /// How often at most: what cannot be ended in so long is stuck in the kernel.
 const ENDING_STEPS_MAX: usize = 250;
+
+/// How long processes that are in no list may take to be gone: they are ending.
+const QUIET_STEP: Duration = Duration::from_millis(1);
+const QUIET_STEPS_MAX: usize = 200;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +63,8 @@ pub struct Watch {
     supervisor: Supervisor,
     back: Option<Back>,
     desk: Option<Desk>,
+    /// The processes that went on after the command.
+    pub(super) left: Vec<String>,
 }
 
 /// Is told what other operations are about to write, when a command has perhaps touched it.
@@ -78,6 +84,7 @@ impl Watch {
             supervisor: spawned.supervisor,
             back,
             desk: None,
+            left: Vec::new(),
         }
     }
 
@@ -106,6 +113,10 @@ impl Watch {
                 Event::NotStarted { errno } => not_started = Some(errno),
                 Event::Ended(ending) => {
                     recorder.beat();
+                    if self.supervisor.has_dumped() {
+                        recorder
+                            .noted("the kernel wrote a core dump of it; that file is not undone");
+                    }
                     let timed_out = stage != Stage::Running;
                     if timed_out {
                         end_the_rest();
@@ -176,6 +187,31 @@ impl Watch {
         }
     }
 
+    /// Names the processes that go on after the command. Whether there are any, the kernel tells where it asks us; the
+    /// names are for people.
+    pub(super) fn survivors(&mut self) -> io::Result<Vec<String>> {
+        for _ in 0..QUIET_STEPS_MAX {
+            let is_quiet = self.supervisor.is_quiet()?;
+            if is_quiet && self.start.mode == CaptureMode::Live {
+                return Ok(Vec::new());
+            }
+            let alive = descendants().into_iter();
+            let named: Vec<String> = alive
+                .map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()))
+                .collect();
+            if !named.is_empty() {
+                self.left.clone_from(&named);
+                return Ok(named);
+            }
+            if is_quiet {
+                return Ok(named);
+            }
+            std::thread::sleep(QUIET_STEP);
+        }
+        self.left = vec!["a process that is in no list".to_owned()];
+        Ok(self.left.clone())
+    }
+
     /// Gives the way to the front back.
     pub(super) const fn take_back(&mut self) -> Option<Back> {
         self.back.take()
@@ -239,11 +275,4 @@ fn end_all(signal: Signal) {
     for process in descendants() {
         let _gone = kill_process(process.pid, signal);
     }
-}
-
-/// Names the processes that are alive below this one.
-pub(super) fn survivors() -> Vec<String> {
-    let alive = descendants().into_iter();
-    let named = alive.map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()));
-    named.collect()
 }

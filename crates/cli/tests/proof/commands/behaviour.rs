@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use crate::world::{World, said};
 
 /// Runs a shell line bare and under `run`, each in a world like the other, and compares what came out.
-fn same(line: &str, input: &str) -> (Output, Output) {
+pub(super) fn same(line: &str, input: &str) -> (Output, Output) {
     let feed = |mut command: Command| {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         // It may end without reading.

@@ -2,9 +2,13 @@
 
 mod bad_days;
 mod behaviour;
+mod confined;
+mod eyes;
 mod links;
+mod names;
 mod programs;
 mod scan;
+mod signals;
 mod stories;
 mod storm;
 

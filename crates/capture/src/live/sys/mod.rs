@@ -7,6 +7,8 @@
     reason = "the kernel's interfaces of this kind have no safe wrapper"
 )]
 
+mod birth;
+
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
@@ -16,6 +18,7 @@ use std::ptr;
 use rustix::process::Pid;
 
 use super::filter::{Filter, Wanted};
+pub use birth::lift_limits;
 
 /// Wakes the supervisor on the same processor. The library does not know it yet.
 const SYNC_WAKE_UP: u64 = 1;
@@ -152,6 +155,8 @@ pub(super) struct Launch<'a> {
     pub(super) environment: &'a [CString],
     pub(super) filter: Option<&'a Filter>,
     pub(super) socket: BorrowedFd<'a>,
+    /// The other end, which is ours alone: as long as the new process had it too, a listener in it would outlive us.
+    pub(super) ours: BorrowedFd<'a>,
     pub(super) needs_no_new_privileges: bool,
 }
 
@@ -186,10 +191,8 @@ unsafe fn child(
     let socket = launch.socket.as_raw_fd();
     // SAFETY: plain system calls on our own descriptors and memory.
     unsafe {
-        let mut none: libc::sigset_t = zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::close(launch.ours.as_raw_fd());
+        birth::as_born();
         if let Some(program) = program {
             watch_me(launch, program);
         }

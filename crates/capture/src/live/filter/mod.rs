@@ -2,7 +2,8 @@
 
 use libc::{sock_filter, sock_fprog};
 
-use super::calls::{ABSENT, COMMON, Kind, OLDER, Shape};
+use super::calls::{Kind, Shape};
+use super::table::{ABSENT, COMMON, NEWEST, OLDER, REQUESTS};
 
 /// The architecture that this program runs on, as the kernel names it.
 #[cfg(target_arch = "x86_64")]
@@ -38,8 +39,6 @@ const WRITES: u32 = 0o3 | 0o100 | 0o1000;
 pub(crate) struct Wanted {
     /// Opens for reading as well.
     pub(crate) reads: bool,
-    /// New programs: to explain why one that gains rights does not.
-    pub(crate) execs: bool,
 }
 
 /// A program for the kernel.
@@ -58,6 +57,9 @@ impl Filter {
             load(NUMBER_AT),
             jump(JUMP_ABOVE, X32, 0, 1),
             give(ERRNO | enosys()),
+            // What is not known yet is said, and does not exist.
+            jump(JUMP_ABOVE, low(NEWEST + 1), 0, 1),
+            give(NOTIFY),
         ];
         for number in ABSENT {
             code.extend([jump(JUMP_EQUAL, low(*number), 0, 1), give(ERRNO | enosys())]);
@@ -65,10 +67,10 @@ impl Filter {
         for shape in COMMON.iter().chain(OLDER) {
             match shape.kind {
                 Kind::Open(Some(flags)) => code.extend(open(shape, flags, wanted.reads)),
-                Kind::Exec if !wanted.execs => {}
                 _ => code.extend([jump(JUMP_EQUAL, low(shape.number), 0, 1), give(NOTIFY)]),
             }
         }
+        code.extend(ioctl());
         code.push(give(ALLOW));
         Self { code }
     }
@@ -93,6 +95,20 @@ fn open(shape: &Shape, flags: usize, reads: bool) -> [sock_filter; 6] {
         give(NOTIFY),
         give(ALLOW),
     ]
+}
+
+/// Of what is asked of descriptors, only what changes files is asked about.
+fn ioctl() -> Vec<sock_filter> {
+    let over = u8::try_from(REQUESTS.len() * 2 + 2).unwrap_or(u8::MAX);
+    let mut code = vec![
+        jump(JUMP_EQUAL, low(libc::SYS_ioctl), 0, over),
+        load(ARGUMENTS_AT + 8),
+    ];
+    for (request, _) in REQUESTS {
+        code.extend([jump(JUMP_EQUAL, *request, 0, 1), give(NOTIFY)]);
+    }
+    code.push(give(ALLOW));
+    code
 }
 
 fn enosys() -> u32 {
@@ -130,12 +146,22 @@ const fn give(what: u32) -> sock_filter {
     }
 }
 
+#[cfg(all(test, target_arch = "x86_64"))]
+mod every_call;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    pub(super) use super::ARCHITECTURE;
+
     /// Runs a program as the kernel would.
-    fn answer(filter: &Filter, number: i64, arguments: [u64; 6], architecture: u32) -> u32 {
+    pub(super) fn answer(
+        filter: &Filter,
+        number: i64,
+        arguments: [u64; 6],
+        architecture: u32,
+    ) -> u32 {
         let mut data = Vec::new();
         data.extend(u32::try_from(number).unwrap().to_le_bytes());
         data.extend(architecture.to_le_bytes());
@@ -166,10 +192,7 @@ mod tests {
     }
 
     fn opened(flags: i32, reads: bool) -> u32 {
-        let filter = Filter::new(Wanted {
-            reads,
-            execs: false,
-        });
+        let filter = Filter::new(Wanted { reads });
         let flags = u64::from(flags.cast_unsigned());
         answer(
             &filter,
@@ -219,13 +242,27 @@ mod tests {
             libc::SYS_write,
             libc::SYS_close,
             libc::SYS_clone,
-            libc::SYS_execve,
+            libc::SYS_ioctl,
             libc::SYS_dup,
             libc::SYS_pipe2,
         ] {
             assert_eq!(answer(&filter, number, [0; 6], ARCHITECTURE), ALLOW);
         }
-        for number in [libc::SYS_unlinkat, libc::SYS_renameat2, libc::SYS_fchmod] {
+        for (request, expected) in [
+            (0x5401, ALLOW),
+            (0x4008_6602, NOTIFY),
+            (0x5000_940f, NOTIFY),
+        ] {
+            let arguments = [0, request, 0, 0, 0, 0];
+            let answered = answer(&filter, libc::SYS_ioctl, arguments, ARCHITECTURE);
+            assert_eq!(answered, expected, "{request:x}");
+        }
+        for number in [
+            libc::SYS_unlinkat,
+            libc::SYS_renameat2,
+            libc::SYS_fchmod,
+            NEWEST + 1,
+        ] {
             assert_eq!(answer(&filter, number, [0; 6], ARCHITECTURE), NOTIFY);
         }
     }

@@ -1,0 +1,241 @@
+//! Looking at a call: what it is about to do and to what, or why it does not happen.
+
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
+
+use super::calls::{Act, Kind, Operand, Shape, Without, as_int, shape_of};
+use super::mounts;
+use super::operands::Operands;
+use super::place::{Lost, only_path_of};
+use super::supervise::{Answer, Observer, Touch};
+use super::sys::{self, Notice};
+use super::task::Scene;
+
+/// How often a call whose path changes under our eyes is looked at again.
+const TRIES_MAX: usize = 8;
+
+/// The processes that are known are forgotten above this number, and after so many calls: numbers come again.
+const SCENES_MAX: usize = 4096;
+const SCENES_CALLS_MAX: u64 = 10_000;
+
+/// What is known of the processes that ask.
+#[derive(Debug)]
+pub(super) struct Eyes {
+    /// What processes see and may do, until one of them changes that.
+    scenes: HashMap<u32, Scene>,
+    /// Whether some process gave up rights in a way that nobody can look at.
+    is_confined: bool,
+    /// Whether some process changed what is mounted.
+    has_new_mounts: bool,
+    /// Whether the observer wants to hear of new programs.
+    tells_execs: bool,
+    calls: u64,
+}
+
+impl Eyes {
+    pub(super) fn new() -> Self {
+        Self {
+            scenes: HashMap::new(),
+            is_confined: false,
+            has_new_mounts: false,
+            tells_execs: !rustix::process::geteuid().is_root(),
+            calls: 0,
+        }
+    }
+
+    /// Tells how many calls were asked about.
+    pub(super) const fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Looks at a call and asks the observer about it.
+    pub(super) fn ask(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        notice: &Notice,
+        observer: &mut dyn Observer,
+    ) -> (Answer, Option<Touch>) {
+        self.calls += 1;
+        let Some(shape) = shape_of(notice.number, &notice.arguments) else {
+            observer.noted(&format!(
+                "system call {} was refused: nobody knows here what it does",
+                notice.number
+            ));
+            return (Answer::Refuse(libc::ENOSYS), None);
+        };
+        let is_here = shape.kind == Kind::Mounts && Scene::of(notice.thread).has_our_mounts;
+        self.remember(shape.kind, is_here);
+        let act = match shape.kind {
+            Kind::Never(why) => {
+                observer.refused(notice.thread, why);
+                return (Answer::Refuse(libc::EPERM), None);
+            }
+            Kind::Exec if !self.tells_execs => return (Answer::Continue, None),
+            _ => shape.act(&notice.arguments),
+        };
+        if shape.first.is_none() {
+            // Nothing is remembered of its process: what it sees and may do is about to change.
+            let mut touch = Touch::without_paths(act, notice.thread, is_here);
+            return (observer.before(&mut touch), None);
+        }
+        if self.is_settled(notice, shape, act, observer) {
+            return (Answer::Continue, None);
+        }
+        for _ in 0..TRIES_MAX {
+            let operands = match Operands::read(notice, shape) {
+                Ok(operands) => operands,
+                Err(errno) => return (unreadable(listener, notice, act, errno, observer), None),
+            };
+            let scene = self.scene(notice.thread);
+            if !sys::is_waiting(listener, notice.id) {
+                return (Answer::Continue, None);
+            }
+            let places = match operands.resolve(notice, act, scene) {
+                Ok(places) => places,
+                Err(lost) => return (refuse(listener, notice, act, lost, observer), None),
+            };
+            if let Some(note) = places.note {
+                observer.noted(note);
+            }
+            let mut touch = Touch {
+                act,
+                thread: notice.thread,
+                first: places.first,
+                second: places.second,
+                has_our_rights: scene.has_our_rights && scene.has_our_mounts && !self.is_confined,
+                has_our_mounts: scene.has_our_mounts && !scene.has_new_mounts,
+            };
+            let answer = observer.before(&mut touch);
+            let is_by_kernel = matches!(answer, Answer::Continue | Answer::Watch);
+            if !is_by_kernel || Operands::read(notice, shape).as_ref() == Ok(&operands) {
+                return (answer, Some(touch));
+            }
+        }
+        observer.refused(
+            notice.thread,
+            "its path keeps changing while it is looked at",
+        );
+        (Answer::Refuse(libc::EAGAIN), None)
+    }
+
+    /// Remembers what a call is about to change of how processes see the world.
+    fn remember(&mut self, kind: Kind, is_here: bool) {
+        if matches!(
+            kind,
+            Kind::Standing | Kind::Confining | Kind::Mounts | Kind::Exec
+        ) {
+            self.scenes.clear();
+        }
+        self.is_confined |= kind == Kind::Confining;
+        if is_here {
+            mounts::remember();
+            self.has_new_mounts = true;
+        }
+    }
+
+    /// Tells whether all is known of what a descriptor is open on.
+    fn is_settled(
+        &mut self,
+        notice: &Notice,
+        shape: &Shape,
+        act: Act,
+        observer: &mut dyn Observer,
+    ) -> bool {
+        let index = match shape.first {
+            Some(Operand::Fd(index)) => index,
+            // No path at all means the descriptor itself.
+            Some(Operand::Path {
+                at: Some(at),
+                path,
+                without: Without::Null(_),
+                ..
+            }) if notice.arguments.get(path) == Some(&0) => at,
+            _ => return false,
+        };
+        let is_plain = !self.has_new_mounts && self.scene(notice.thread).is_plain();
+        if act == Act::Flags || !is_plain {
+            return false;
+        }
+        let number = notice.arguments.get(index).copied().map_or(-1, as_int);
+        only_path_of(notice.thread, number).is_some_and(|path| observer.is_settled(&path, act))
+    }
+
+    fn scene(&mut self, thread: u32) -> Scene {
+        if self.scenes.len() > SCENES_MAX || self.calls.is_multiple_of(SCENES_CALLS_MAX) {
+            self.scenes.clear();
+        }
+        let scene = self
+            .scenes
+            .entry(thread)
+            .or_insert_with(|| Scene::of(thread));
+        Scene {
+            has_new_mounts: self.has_new_mounts,
+            ..*scene
+        }
+    }
+}
+
+/// A call whose arguments cannot be read does not happen.
+fn unreadable(
+    listener: BorrowedFd<'_>,
+    notice: &Notice,
+    act: Act,
+    errno: Errno,
+    observer: &mut dyn Observer,
+) -> Answer {
+    if is_harmless(act) || !sys::is_waiting(listener, notice.id) {
+        return Answer::Continue;
+    }
+    match errno {
+        Errno::FAULT | Errno::NAMETOOLONG => Answer::Refuse(errno.raw_os_error()),
+        _ => {
+            let name = name_of(notice.thread);
+            observer.refused(
+                notice.thread,
+                &format!(
+                    "`{name}` keeps its memory from its own user ({errno}), so nobody can see what it would write; \
+                     run it as root, or with `--capture scan`"
+                ),
+            );
+            Answer::Refuse(libc::EPERM)
+        }
+    }
+}
+
+/// A call whose paths lead nowhere that we can look at does not happen.
+fn refuse(
+    listener: BorrowedFd<'_>,
+    notice: &Notice,
+    act: Act,
+    lost: Lost,
+    observer: &mut dyn Observer,
+) -> Answer {
+    if is_harmless(act) || !sys::is_waiting(listener, notice.id) {
+        return Answer::Continue;
+    }
+    match lost {
+        Lost::Fails(errno) => Answer::Refuse(errno.raw_os_error()),
+        Lost::Blind(errno, why) => {
+            observer.refused(notice.thread, &format!("{why}: {errno}"));
+            Answer::Refuse(errno.raw_os_error())
+        }
+        // A second path is always a name.
+        Lost::Nameless { .. } | Lost::Root | Lost::Dots(_) => Answer::Refuse(libc::ENOENT),
+    }
+}
+
+/// Tells whether a call changes no file, so that it may go on unseen.
+const fn is_harmless(act: Act) -> bool {
+    matches!(
+        act,
+        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas
+    )
+}
+
+/// Gives the name of a process, as the kernel keeps it.
+fn name_of(thread: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}

@@ -1,0 +1,158 @@
+//! The paths of a call: as they are in the memory of the process, and where they lead.
+
+use rustix::io::Errno;
+
+use super::calls::{Act, Operand, Shape, as_int};
+use super::memory::{read_exactly, read_path};
+use super::place::{Base, Dots, Last, Lost, Place, of_base, resolve};
+use super::sys::Notice;
+use super::task::Scene;
+
+/// The longest address of a socket in the file system.
+const ADDRESS_BYTES_MAX: usize = 110;
+
+/// The paths of a call, as they are in the memory of the process.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Operands {
+    first: Option<Where>,
+    second: Option<Where>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Where {
+    Path(Base, Vec<u8>, Last),
+    /// What a descriptor is open on, or the current directory.
+    Base(Base),
+    /// Nothing in the file system.
+    Nowhere,
+}
+
+/// Where the paths of a call lead.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub(super) first: Option<Place>,
+    pub(super) second: Option<Place>,
+    /// What is worth saying of them.
+    pub(super) note: Option<&'static str>,
+}
+
+impl Operands {
+    pub(super) fn read(notice: &Notice, shape: &Shape) -> Result<Self, Errno> {
+        let read = |operand: Option<Operand>| {
+            operand
+                .map(|operand| read_operand(notice, operand))
+                .transpose()
+        };
+        Ok(Self {
+            first: read(shape.first)?,
+            second: read(shape.second)?,
+        })
+    }
+
+    /// Finds where the paths lead. What must fail fails as it does without us.
+    pub(super) fn resolve(&self, notice: &Notice, act: Act, scene: Scene) -> Result<Places, Lost> {
+        let place = |operand: &Option<Where>| match operand {
+            None | Some(Where::Nowhere) => Ok(None),
+            Some(Where::Path(base, path, last)) => {
+                resolve(notice.thread, scene, *base, path, *last).map(Some)
+            }
+            Some(Where::Base(base)) => of_base(notice.thread, scene, *base).map(Some),
+        };
+        let mut note = None;
+        let first = match place(&self.first) {
+            Err(Lost::Root) if act == Act::Flags => Err(Lost::Blind(
+                Errno::PERM,
+                "the flags of `/` could not be brought back",
+            )),
+            Err(Lost::Root) => {
+                if matches!(act, Act::Attributes | Act::Times) {
+                    note = Some(
+                        "it changed mode, owner, attributes or times of `/`; that is not undone",
+                    );
+                }
+                Ok(None)
+            }
+            Err(Lost::Nameless { has_others }) => {
+                if has_others {
+                    note = Some(
+                        "it changed a file by a descriptor whose name is gone; what its other names show is not undone",
+                    );
+                }
+                Ok(None)
+            }
+            other => other,
+        };
+        let second = place(&self.second);
+        // The kernel finds both directories first, and looks at the names then.
+        for found in [&first, &second] {
+            if let Err(lost) = found
+                && !matches!(lost, Lost::Dots(_))
+            {
+                return Err(*lost);
+            }
+        }
+        let named = |found: Result<Option<Place>, Lost>, is_first: bool| {
+            found.map_err(|lost| match lost {
+                Lost::Dots(dots) => Lost::Fails(without_name(act, dots, is_first)),
+                other => other,
+            })
+        };
+        Ok(Places {
+            first: named(first, true)?,
+            second: named(second, false)?,
+            note,
+        })
+    }
+}
+
+/// How a call fails that wants a name and is given none.
+fn without_name(act: Act, dots: Dots, is_first: bool) -> Errno {
+    const NOREPLACE: u32 = 1;
+    match (act, dots) {
+        (Act::Unlink, _) => Errno::ISDIR,
+        (Act::Rmdir, Dots::One) => Errno::INVAL,
+        (Act::Rmdir, Dots::Two) => Errno::NOTEMPTY,
+        (Act::Rename { flags }, _) if flags & NOREPLACE != 0 && !is_first => Errno::EXIST,
+        (Act::Rmdir, Dots::Root) | (Act::Rename { .. }, _) => Errno::BUSY,
+        _ => Errno::EXIST,
+    }
+}
+
+fn read_operand(notice: &Notice, operand: Operand) -> Result<Where, Errno> {
+    let argument = |index: usize| notice.arguments.get(index).copied().unwrap_or_default();
+    match operand {
+        Operand::Fd(index) => Ok(Where::Base(Base::Descriptor(as_int(argument(index))))),
+        Operand::Address(index, length) => {
+            let size = usize::try_from(as_int(argument(length))).unwrap_or(0);
+            let mut bytes = vec![0_u8; size.min(ADDRESS_BYTES_MAX)];
+            read_exactly(notice.thread, argument(index), &mut bytes)?;
+            Ok(match bytes.as_slice() {
+                [1, 0, first, ..] if *first != 0 => {
+                    let path = bytes.iter().skip(2).copied().take_while(|byte| *byte != 0);
+                    Where::Path(Base::Here, path.collect(), Last::Name)
+                }
+                _ => Where::Nowhere,
+            })
+        }
+        Operand::Path {
+            at,
+            path,
+            follow,
+            without,
+        } => {
+            let base = match at.map(|at| as_int(argument(at))) {
+                None | Some(libc::AT_FDCWD) => Base::Here,
+                Some(number) => Base::Descriptor(number),
+            };
+            let address = argument(path);
+            if address == 0 && without.means_descriptor(true, &notice.arguments) {
+                return Ok(Where::Base(base));
+            }
+            let bytes = read_path(notice.thread, address)?;
+            if bytes.is_empty() && without.means_descriptor(false, &notice.arguments) {
+                return Ok(Where::Base(base));
+            }
+            Ok(Where::Path(base, bytes, follow.last(&notice.arguments)))
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Walking along a path as another process would.
+//!
+//! The kernel walks for us where that is exact. It is not where the process has another root, nor in `/proc`, whose
+//! `self` is the one who looks: there each component is taken by itself.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, StatxFlags, fstat, fstatfs, openat, openat2,
+    readlinkat, statx,
+};
+use rustix::io::Errno;
+
+use super::place::{Base, Dots, Last, Lost, is_link, lost, stat_of};
+use super::task::{Scene, number_in};
+
+/// How many symbolic links in a row are followed, as the kernel does.
+const LINKS_MAX: usize = 40;
+
+/// What `/proc` calls itself.
+const PROC: i64 = 0x9fa0;
+
+/// The number of the root directory of any `/proc`.
+const PROC_ROOT: u64 = 1;
+
+/// Where a path leads.
+#[derive(Debug)]
+pub(super) enum Lead {
+    /// To a name in a directory.
+    Name {
+        dir: OwnedFd,
+        name: Vec<u8>,
+        stat: Option<Stat>,
+        is_slashed: bool,
+    },
+    /// To something that is open now, by no name.
+    Itself(OwnedFd),
+    /// To no name, where one is wanted.
+    Dots(Dots),
+}
+
+/// What a link leads to.
+enum Target {
+    Text(Vec<u8>),
+    Opened(OwnedFd),
+}
+
+/// One walk for one task.
+pub(super) struct Walk {
+    thread: u32,
+    scene: Scene,
+    links: usize,
+}
+
+impl Walk {
+    pub(super) const fn new(thread: u32, scene: Scene) -> Self {
+        Self {
+            thread,
+            scene,
+            links: 0,
+        }
+    }
+
+    /// Walks.
+    pub(super) fn lead(&mut self, base: Base, path: &[u8], last: Last) -> Result<Lead, Lost> {
+        let Some(first) = path.first() else {
+            return Err(Lost::Fails(Errno::NOENT));
+        };
+        let is_absolute = *first == b'/';
+        if self.scene.is_plain()
+            && let Some((dir, name)) = self.at_once(base, path, is_absolute)?
+        {
+            return self.walk(dir, name.to_vec(), last);
+        }
+        let start = if is_absolute {
+            self.root()?
+        } else {
+            base.open(self.thread)?
+        };
+        self.walk(start, path.to_vec(), last)
+    }
+
+    /// Lets the kernel walk up to the last component. None if it could go wrong: that is in `/proc`.
+    fn at_once<'p>(
+        &self,
+        base: Base,
+        path: &'p [u8],
+        is_absolute: bool,
+    ) -> Result<Option<(OwnedFd, &'p [u8])>, Lost> {
+        let (parent, name) = split(path);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let to = |from: BorrowedFd<'_>| {
+            let parent = OsStr::from_bytes(parent);
+            openat2(
+                from,
+                parent,
+                flags,
+                Mode::empty(),
+                ResolveFlags::NO_MAGICLINKS,
+            )
+        };
+        let opened = match (is_absolute, parent.is_empty()) {
+            (true, _) => to(CWD),
+            (false, true) => Ok(base.open(self.thread)?),
+            (false, false) => to(base.open(self.thread)?.as_fd()),
+        };
+        match opened {
+            Ok(dir) if is_proc(dir.as_fd()) => Ok(None),
+            Ok(dir) => Ok(Some((dir, name))),
+            Err(Errno::LOOP) => Ok(None),
+            Err(errno) => Err(lost(errno, self.scene)),
+        }
+    }
+
+    /// Walks one component after the other.
+    fn walk(&mut self, start: OwnedFd, path: Vec<u8>, last: Last) -> Result<Lead, Lost> {
+        let (mut at, mut rest) = (start, path);
+        loop {
+            let (name, after) = next(&rest);
+            let is_last = after.iter().all(|byte| *byte == b'/');
+            let is_slashed = !after.is_empty();
+            let dots = match name {
+                b"" => Some(Dots::Root),
+                b"." => Some(Dots::One),
+                b".." => Some(Dots::Two),
+                _ => None,
+            };
+            if let Some(dots) = dots {
+                if is_last && last == Last::Name {
+                    return Ok(Lead::Dots(dots));
+                }
+                if dots == Dots::Two {
+                    at = self.above(at)?;
+                }
+                if is_last {
+                    return Ok(Lead::Itself(at));
+                }
+                rest = after.to_vec();
+                continue;
+            }
+            let found = stat_of(at.as_fd(), OsStr::from_bytes(name));
+            let found = found.map_err(|errno| lost(errno, self.scene))?;
+            let is_followed =
+                !is_last || last == Last::Followed || last == Last::Itself && is_slashed;
+            if is_followed && found.as_ref().is_some_and(is_link) {
+                match self.follow(at.as_fd(), name)? {
+                    Target::Opened(opened) if is_last => return Ok(Lead::Itself(opened)),
+                    Target::Opened(opened) => {
+                        at = opened;
+                        rest = after.to_vec();
+                    }
+                    Target::Text(to) => {
+                        if to.first() == Some(&b'/') {
+                            at = self.root()?;
+                        }
+                        rest = [&to, after].concat();
+                    }
+                }
+                continue;
+            }
+            if is_last {
+                return Ok(Lead::Name {
+                    name: name.to_vec(),
+                    dir: at,
+                    stat: found,
+                    is_slashed,
+                });
+            }
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = openat(&at, OsStr::from_bytes(name), flags, Mode::empty());
+            at = opened.map_err(|errno| lost(errno, self.scene))?;
+            rest = after.to_vec();
+        }
+    }
+
+    /// Goes up one directory, but not above the root of the task.
+    fn above(&self, at: OwnedFd) -> Result<OwnedFd, Lost> {
+        if !self.scene.is_plain() && is_same_mount(&at, &self.root()?) {
+            return Ok(at);
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(&at, "..", flags, Mode::empty()).map_err(|errno| lost(errno, self.scene))
+    }
+
+    /// Reads a link as the task does.
+    fn follow(&mut self, dir: BorrowedFd<'_>, name: &[u8]) -> Result<Target, Lost> {
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            return Err(Lost::Fails(Errno::LOOP));
+        }
+        let name = OsStr::from_bytes(name);
+        let told = |errno| lost(errno, self.scene);
+        if is_proc(dir) {
+            let is_root = fstat(dir).is_ok_and(|stat| stat.st_ino == PROC_ROOT);
+            let is_self = is_root && (name == "self" || name == "thread-self");
+            if is_self {
+                let numbers = number_in(self.thread, dir).ok_or(Lost::Fails(Errno::NOENT))?;
+                let text = match name.as_bytes() {
+                    b"self" => numbers.0.to_string(),
+                    _ => format!("{}/task/{}", numbers.0, numbers.1),
+                };
+                return Ok(Target::Text(text.into_bytes()));
+            }
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let plain = openat2(dir, name, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
+            if plain.is_err_and(|errno| errno == Errno::LOOP) {
+                let opened = openat(dir, name, flags, Mode::empty());
+                return opened.map(Target::Opened).map_err(told);
+            }
+        }
+        let to = readlinkat(dir, name, Vec::new()).map_err(told)?;
+        Ok(Target::Text(to.into_bytes()))
+    }
+
+    /// Opens the root directory of the task.
+    fn root(&self) -> Result<OwnedFd, Lost> {
+        let path = if self.scene.is_plain() {
+            "/".to_owned()
+        } else {
+            format!("/proc/{}/root", self.thread)
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(CWD, path, flags, Mode::empty())
+            .map_err(|errno| Lost::Blind(errno, "its root directory cannot be looked at"))
+    }
+}
+
+fn is_proc(dir: BorrowedFd<'_>) -> bool {
+    fstatfs(dir).is_ok_and(|found| found.f_type == PROC)
+}
+
+/// Tells whether two descriptors are the same directory of the same mount.
+fn is_same_mount(one: &OwnedFd, other: &OwnedFd) -> bool {
+    let which = |fd: &OwnedFd| {
+        let wanted = StatxFlags::INO | StatxFlags::MNT_ID;
+        statx(fd, "", AtFlags::EMPTY_PATH, wanted)
+            .map(|found| (found.stx_mnt_id, found.stx_ino, found.stx_dev_minor))
+    };
+    matches!((which(one), which(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Takes the first component of a path, without the slashes before it; those behind it stay with the rest.
+fn next(path: &[u8]) -> (&[u8], &[u8]) {
+    let start = path.iter().position(|byte| *byte != b'/');
+    let path = path.get(start.unwrap_or(path.len())..).unwrap_or_default();
+    let end = path.iter().position(|byte| *byte == b'/');
+    path.split_at(end.unwrap_or(path.len()))
+}
+
+/// Splits a path before its last component; slashes at the end stay with it.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let end = path
+        .iter()
+        .rposition(|byte| *byte != b'/')
+        .map_or(0, |at| at + 1);
+    let slash = path.iter().take(end).rposition(|byte| *byte == b'/');
+    match slash {
+        Some(at) => {
+            let (parent, rest) = path.split_at(at);
+            let parent = if parent.is_empty() { b"/" } else { parent };
+            (parent, rest.get(1..).unwrap_or_default())
+        }
+        None if end == 0 => (path, b""),
+        None => (b"", path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_split_before_their_last_component() {
+        for (path, parent, name) in [
+            ("a", "", "a"),
+            ("a/b", "a", "b"),
+            ("/a", "/", "a"),
+            ("/a/b/", "/a", "b/"),
+            ("a//b", "a/", "b"),
+            (".", "", "."),
+            ("//", "//", ""),
+        ] {
+            let expected = (parent.as_bytes(), name.as_bytes());
+            assert_eq!(split(path.as_bytes()), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn components_come_one_after_the_other() {
+        for (path, first, rest) in [
+            ("a", "a", ""),
+            ("//a//b/", "a", "//b/"),
+            ("///", "", ""),
+            ("", "", ""),
+            ("..", "..", ""),
+        ] {
+            let expected = (first.as_bytes(), rest.as_bytes());
+            assert_eq!(next(path.as_bytes()), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Names as the kernel takes them: with slashes and dots at their end, in `/proc`, empty, long, or odd.
+
+use std::fs;
+
+use super::behaviour::same;
+use super::there_and_back;
+use crate::world::{World, said};
+
+/// Writes a program of Python, to be run by name.
+fn python(world: &World, text: &str) -> String {
+    let path = world.scratch("program.py");
+    fs::write(&path, text).unwrap();
+    format!("python3 {}", path.display())
+}
+
+/// Tries each call with each way to write a name, each in a directory of its own.
+const ENDINGS: &str = r"
+import os, itertools
+def fresh(number):
+    os.mkdir(f't{number}'); os.chdir(f't{number}')
+    open('f', 'w').write('f'); open('g', 'w').write('g'); os.mkdir('d'); os.mkdir('e')
+    open('e/x', 'w').write('x'); os.symlink('f', 'lf'); os.symlink('d', 'ld'); os.symlink('no', 'dangling')
+ends = ['', '/', '//', '/.', '/..', '/./']
+names = ['f', 'd', 'e', 'lf', 'ld', 'dangling', 'new']
+one = {
+    'unlink': os.unlink, 'rmdir': os.rmdir, 'mkdir': os.mkdir, 'mkfifo': os.mkfifo,
+    'symlink': lambda n: os.symlink('f', n), 'link to': lambda n: os.link('f', n),
+    'link of': lambda n: os.link(n, 'linked', follow_symlinks=False), 'chmod': lambda n: os.chmod(n, 0o700),
+    'create': lambda n: os.close(os.open(n, os.O_CREAT | os.O_WRONLY)),
+    'exclusive': lambda n: os.close(os.open(n, os.O_CREAT | os.O_EXCL | os.O_WRONLY)),
+    'write': lambda n: os.close(os.open(n, os.O_WRONLY | os.O_TRUNC)), 'truncate': lambda n: os.truncate(n, 0),
+    'utime': lambda n: os.utime(n, (1, 1)), 'lchown': lambda n: os.lchown(n, -1, -1),
+    'from': lambda n: os.rename(n, 'moved'), 'onto f': lambda n: os.rename('f', n), 'onto d': lambda n: os.rename('d', n),
+    'onto lf': lambda n: os.rename('lf', n),
+}
+number = 0
+for what, name, end in itertools.product(one, names, ends):
+    number += 1
+    fresh(number)
+    try:
+        one[what](name + end)
+        said = 'done'
+    except OSError as error:
+        said = os.strerror(error.errno)
+    os.chdir('..')
+    print(what, name + end, said)
+for path in ['/', '.', '..', '']:
+    for what in one:
+        if what in ('chmod', 'utime', 'lchown'): continue
+        number += 1
+        fresh(number)
+        try:
+            one[what](path)
+            said = 'done'
+        except OSError as error:
+            said = os.strerror(error.errno)
+        os.chdir('..')
+        print(what, repr(path), said)
+";
+
+#[test]
+fn slashes_and_dots_at_the_end_are_taken_as_by_the_kernel() {
+    let helper = World::new();
+    same(&python(&helper, ENDINGS), "");
+}
+
+#[test]
+fn proc_is_that_of_the_process() {
+    let prepare = "mkdir sub; echo 1 > f; echo 2 > sub/f; ln -s /proc/self/cwd here; ln -s /proc/self/fd fds; ln -s /proc mine";
+    for line in [
+        "cd sub; rm ../here/f",
+        "cd sub; echo x > ../here/g",
+        "exec 5<> f; echo x > //proc/self/fd/5",
+        "exec 5<> f; cd /proc; echo x > self/fd/5",
+        "exec 5<> f; echo x > fds/5",
+        "exec 5<> f; cd sub; echo x > ../mine/self/fd/5",
+        "exec 5< f; echo more >> /dev/fd/5",
+        "exec 5< sub; rm /proc/self/fd/5/f",
+        "exec 5< sub; mv /proc/thread-self/fd/5/f /proc/self/cwd/moved",
+        "cd sub; chmod 600 /proc/self/root$PWD/f",
+        "cd sub; echo x > ../here/../here/f",
+        "cd sub; sh -c 'rm /proc/$PPID/cwd/f; echo'; true",
+    ] {
+        same(&format!("{prepare}; {line}"), "");
+        let world = World::new();
+        let prepared = world.run(&["run", "--", "bash", "-c", prepare]);
+        assert!(prepared.status.success(), "{}", said(&prepared));
+        there_and_back(&world, line);
+    }
+}
+
+/// Numbers of processes count from another beginning there.
+#[test]
+fn proc_of_another_namespace_of_processes() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = World::new();
+    world.file("f", "1\n");
+    world.file("sub/f", "2\n");
+    there_and_back(
+        &world,
+        "unshare --pid --fork --mount --mount-proc bash -c 'cd sub; rm /proc/self/cwd/f; exec 5<> ../f; echo x > /proc/self/fd/5; true'",
+    );
+    there_and_back(
+        &world,
+        "unshare --pid --fork bash -c 'cd sub; echo x > f; true'",
+    );
+}
+
+const EMPTY: &str = r"
+import os, ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+AT_FDCWD, EMPTY, FOLLOW = -100, 0x1000, 0x400
+def check(result):
+    if result != 0: print(os.strerror(ctypes.get_errno()))
+";
+
+#[test]
+fn no_path_means_the_descriptor() {
+    for line in [
+        "os.chdir('d'); check(libc.fchownat(AT_FDCWD, b'', 1, 1, EMPTY))",
+        "f = os.open('d', os.O_PATH); check(libc.fchownat(f, b'', 1, 1, EMPTY))",
+        "f = os.open('a', os.O_PATH); check(libc.syscall(452, f, b'', 0o600, EMPTY))",
+        "f = os.open('a', os.O_RDONLY); check(libc.futimens(f, None))",
+        "f = os.open('l', os.O_PATH | os.O_NOFOLLOW); check(libc.fchownat(f, b'', 1, 1, EMPTY))",
+        "f = os.open('.', os.O_TMPFILE | os.O_RDWR); os.write(f, b'new'); check(libc.linkat(f, b'', AT_FDCWD, b'n', EMPTY))",
+        "f = os.open('.', os.O_TMPFILE | os.O_RDWR); os.write(f, b'new'); check(libc.linkat(AT_FDCWD, b'/proc/self/fd/%d' % f, AT_FDCWD, b'n', FOLLOW))",
+        "f = os.open('a', os.O_RDONLY); check(libc.linkat(f, b'', AT_FDCWD, b'n', EMPTY)); os.chmod('n', 0o600)",
+        "os.link('a', 'b'); f = os.open('b', os.O_RDONLY); os.fchmod(f, 0o600)",
+        "os.link('a', 'b'); f = os.open('b', os.O_RDWR); os.write(f, b'more'); os.fchmod(f, 0o600); os.unlink('b')",
+        "os.chmod('a', 0o640); os.link('a', 'd/b'); f = os.open('d/b', os.O_RDONLY); os.fchown(f, 1, 1); os.utime(f, (1, 1))",
+    ] {
+        let world = World::new();
+        world.file("a", "a\n");
+        world.file("d/x", "x\n");
+        std::os::unix::fs::symlink("a", world.path("l")).unwrap();
+        let program = python(&world, &format!("{EMPTY}{line}\n"));
+        there_and_back(&world, &program);
+    }
+}
+
+#[test]
+fn directories_that_are_called_deleted() {
+    let world = World::new();
+    world.file("d (deleted)/f", "f\n");
+    world.file("d (deleted)/g (deleted)", "g\n");
+    for line in [
+        "rm 'd (deleted)/f'",
+        "cd 'd (deleted)'; echo x > f; echo new > new; mkdir 'e (deleted)'; touch 'e (deleted)/y'",
+        "exec 5<> 'd (deleted)/g (deleted)'; echo x >&5; chmod 600 /proc/self/fd/5",
+        "python3 -c 'import os; os.fchmod(os.open(\"d (deleted)/g (deleted)\", 0), 0o600)'",
+        "rm -r 'd (deleted)'",
+        "mv 'd (deleted)' d; echo x > d/f",
+    ] {
+        there_and_back(&world, line);
+    }
+    same(
+        "mkdir d; cd d; rmdir ../d; echo x > f; mkdir e; touch ../d; ls -A ..",
+        "",
+    );
+}
+
+#[test]
+fn paths_beyond_what_the_kernel_takes() {
+    let helper = World::new();
+    for line in [
+        "import os; open('f', 'w').close(); os.rename('f', './' * 2046 + 'abc')",
+        "import os; open('f', 'w').close(); os.rename('f', './' * 2046 + 'abcd')",
+        "import os; open('f', 'w').close(); os.rename('f', './' * 2200 + 'abc')",
+        "import os; os.mkdir('x' * 256)",
+        "import os; os.mkdir('x' * 255); os.rename('x' * 255, 'x' * 255 + '/')",
+    ] {
+        let line = line.replace("; ", "\n");
+        let tried = format!(
+            "try:\n {}\nexcept OSError as e: print(e.strerror)\n",
+            line.replace('\n', "\n ")
+        );
+        same(&python(&helper, &tried), "");
+    }
+}
+
+/// So deep that no call takes the whole path: what cannot be kept does not happen, and that is said.
+#[test]
+fn trees_that_are_too_deep_are_not_lost() {
+    let world = World::new();
+    let levels = "import os\nfor level in range(24):\n open('f', 'w').write(str(level)); os.mkdir('x' * 200); os.chdir('x' * 200)\nopen('f', 'w').write('end')\n";
+    let made = std::process::Command::new("python3")
+        .args(["-c", levels])
+        .current_dir(world.path(""))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let count = || {
+        let listed = std::process::Command::new("bash")
+            .args(["-c", "find . -type f -printf x | wc -c"])
+            .current_dir(world.path(""))
+            .output()
+            .unwrap();
+        String::from_utf8(listed.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(count(), "25");
+    let output = world.run(&["run", "--", "rm", "-rf", &"x".repeat(200)]);
+    let told = said(&output);
+    assert!(!output.status.success(), "{told}");
+    assert!(told.contains("more than 4096 bytes"), "{told}");
+    world.ok(&["undo"]);
+    assert_eq!(count(), "25");
+}
