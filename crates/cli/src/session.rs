@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use backout_capture::live::Guest;
 use backout_drivers::file::{FileRequest, Progress};
 use backout_engine::{
     Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock, UndoReport,
@@ -40,12 +41,16 @@ pub(crate) struct Session {
     pub(crate) retention: Retention,
     /// The running command that we are part of.
     within: Option<OperationId>,
+    /// What is known of the caller, if it is inside of a command and this is done for it.
+    pub(crate) asked: Option<Guest>,
     bar: Arc<Bar>,
 }
 
 impl Session {
     /// Begins a run.
-    pub(crate) fn new(global: GlobalArgs) -> Self {
+    pub(crate) fn new(mut global: GlobalArgs, asked: Option<Guest>) -> Self {
+        // A pager takes orders: nobody inside gives any to a program that is not watched.
+        global.no_pager |= asked.is_some();
         let ui = Ui::new(&global);
         let bar = ui.progress();
         let (agent, task) = (global.agent.clone(), global.task.clone());
@@ -60,6 +65,7 @@ impl Session {
             here,
             retention,
             within: None,
+            asked,
             bar,
         }
     }
@@ -96,6 +102,7 @@ impl Session {
             task: self.task.clone(),
             depends_on: references(&self.global.depends_on)?,
             within: self.within,
+            is_inside: self.asked.is_some(),
         };
         settings.retention = self.retention.clone();
         settings.progress = Some(Arc::clone(&self.bar) as Arc<dyn Progress>);

@@ -10,9 +10,13 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr;
 
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType,
+    recvmsg, socketpair,
+};
 use rustix::process::Pid;
 
 use super::filter::{Filter, Wanted};
@@ -20,10 +24,20 @@ use super::filter::{Filter, Wanted};
 /// Wakes the supervisor on the same processor. The library does not know it yet.
 const SYNC_WAKE_UP: u64 = 1;
 
+/// Asks for the process at the other end of a socket. The library does not know it yet.
+const PEER_PROCESS: c_int = 77;
+
 /// Stages of a new process at which it can fail, told to the parent.
 pub(super) const AT_FILTER: u8 = 1;
 pub(super) const AT_SEND: u8 = 2;
 pub(super) const AT_EXEC: u8 = 3;
+
+/// What a new process says of its listener.
+const SENT: u8 = 4;
+const OFFERED: u8 = 5;
+
+/// The bytes of what it says: what it is, and a number.
+const WORD_BYTES: usize = 5;
 
 /// A call that waits for an answer.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +156,24 @@ pub(super) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Res
     // kernel checks it.
     let read =
         unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
-    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+    match usize::try_from(read) {
+        Ok(read) => Ok(read),
+        Err(_) => {
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                // Some sandboxes forbid the call, and not the file.
+                Some(libc::EPERM | libc::ENOSYS) => {
+                    read_memory_file(thread, address, into).map_err(|_| error)
+                }
+                _ => Err(error),
+            }
+        }
+    }
+}
+
+fn read_memory_file(thread: c_int, address: u64, into: &mut [u8]) -> io::Result<usize> {
+    use std::os::unix::fs::FileExt as _;
+    std::fs::File::open(format!("/proc/{thread}/mem"))?.read_at(into, address)
 }
 
 /// Everything a new process needs, made before the fork: after it nothing may be allocated.
@@ -151,11 +182,11 @@ pub(super) struct Launch<'a> {
     pub(super) arguments: &'a [CString],
     pub(super) environment: &'a [CString],
     pub(super) filter: Option<&'a Filter>,
-    pub(super) socket: BorrowedFd<'a>,
+    pub(super) line: &'a NewLine,
     pub(super) needs_no_new_privileges: bool,
 }
 
-/// Starts a process under a filter. It sends its listener over the socket, then becomes the program.
+/// Starts a process under a filter. It hands its listener over, then becomes the program.
 pub(super) fn launch(launch: &Launch<'_>) -> io::Result<Pid> {
     let pointers = |words: &[CString]| {
         let all = words.iter().map(|word| word.as_ptr());
@@ -183,7 +214,6 @@ unsafe fn child(
     arguments: &[*const c_char],
     environment: &[*const c_char],
 ) -> ! {
-    let socket = launch.socket.as_raw_fd();
     // SAFETY: plain system calls on our own descriptors and memory.
     unsafe {
         let mut none: libc::sigset_t = zeroed();
@@ -191,34 +221,39 @@ unsafe fn child(
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         if let Some(program) = program {
-            watch_me(launch, program);
+            watch_me(launch.line, launch.needs_no_new_privileges, program);
         }
         libc::execvpe(
             launch.program.as_ptr(),
             arguments.as_ptr(),
             environment.as_ptr(),
         );
-        give_up(socket, AT_EXEC)
+        give_up(launch.line, AT_EXEC)
     }
 }
 
 /// # Safety
 ///
 /// Only in a child right after `fork`.
-unsafe fn watch_me(launch: &Launch<'_>, program: &libc::sock_fprog) {
-    let socket = launch.socket.as_raw_fd();
-    // SAFETY: plain system calls on our own descriptors and memory.
+unsafe fn watch_me(line: &NewLine, needs_no_new_privileges: bool, program: &libc::sock_fprog) {
+    // SAFETY: plain system calls on our own descriptors and memory; this process never drops the line.
     unsafe {
-        if launch.needs_no_new_privileges && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-        {
-            give_up(socket, AT_FILTER);
+        // Else it would wait for itself if the parent dies.
+        libc::close(line.taken.1.as_raw_fd());
+        if needs_no_new_privileges && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
+            give_up(line, AT_FILTER);
         }
         let listener = install(program);
         if listener < 0 {
-            give_up(socket, AT_FILTER);
+            give_up(line, AT_FILTER);
         }
-        if !send_descriptor(socket, listener) {
-            give_up(socket, AT_SEND);
+        let is_sent = match &line.sockets {
+            Some((_, theirs)) => send_descriptor(theirs.as_raw_fd(), listener) && line.say(SENT, 0),
+            // The other side takes it, and says so.
+            None => line.say(OFFERED, listener) && line.is_taken(),
+        };
+        if !is_sent {
+            give_up(line, AT_SEND);
         }
         libc::close(listener);
     }
@@ -254,22 +289,12 @@ unsafe fn install(program: &libc::sock_fprog) -> RawFd {
 /// # Safety
 ///
 /// Only in a child right after `fork`: it ends the process.
-unsafe fn give_up(socket: RawFd, stage: u8) -> ! {
+unsafe fn give_up(line: &NewLine, stage: u8) -> ! {
     // SAFETY: this thread's own error number.
     let errno = unsafe { *libc::__errno_location() };
-    let mut message = [0_u8; 5];
-    message[0] = stage;
-    message[1..].copy_from_slice(&errno.to_ne_bytes());
-    // SAFETY: a plain write of our own bytes, and the end.
-    unsafe {
-        libc::send(
-            socket,
-            message.as_ptr().cast(),
-            message.len(),
-            libc::MSG_NOSIGNAL,
-        );
-        libc::_exit(127)
-    }
+    line.say(stage, errno);
+    // SAFETY: the end.
+    unsafe { libc::_exit(127) }
 }
 
 /// The room for one descriptor in a control message.
@@ -305,45 +330,132 @@ fn send_descriptor(socket: RawFd, descriptor: RawFd) -> bool {
     }
 }
 
+/// How a new process and its parent talk until it is the program that it is to be.
+pub(super) struct NewLine {
+    /// What the new process says; it ends when the program starts.
+    says: (OwnedFd, OwnedFd),
+    /// Tells the new process that its listener was taken.
+    taken: (OwnedFd, OwnedFd),
+    /// For the listener; none where there are no sockets.
+    sockets: Option<(OwnedFd, OwnedFd)>,
+}
+
+impl NewLine {
+    pub(super) fn new() -> io::Result<Self> {
+        let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
+        let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        Ok(Self {
+            says: pipe()?,
+            taken: pipe()?,
+            sockets: socketpair(family, kind, SocketFlags::CLOEXEC, None).ok(),
+        })
+    }
+
+    /// Says something in the new process. Allocates nothing.
+    fn say(&self, what: u8, number: c_int) -> bool {
+        let [a, b, c, d] = number.to_ne_bytes();
+        rustix::io::write(&self.says.1, &[what, a, b, c, d]) == Ok(WORD_BYTES)
+    }
+
+    /// Waits in the new process until its listener was taken. Allocates nothing.
+    fn is_taken(&self) -> bool {
+        rustix::io::read(&self.taken.0, &mut [0_u8]) == Ok(1)
+    }
+
+    /// Gives the parent's ends, after the fork.
+    pub(super) fn ours(self) -> OurLine {
+        OurLine {
+            hears: self.says.0,
+            taken: self.taken.1,
+            socket: self.sockets.map(|(ours, _)| ours),
+        }
+    }
+}
+
+/// The parent's ends.
+pub(super) struct OurLine {
+    /// Where it is heard what the new process says.
+    pub(super) hears: OwnedFd,
+    taken: OwnedFd,
+    socket: Option<OwnedFd>,
+}
+
+impl OurLine {
+    /// Waits for the listener of a new process.
+    pub(super) fn listener(&self, of: Pid) -> io::Result<First> {
+        Ok(match (first_word(self.hears.as_fd())?, &self.socket) {
+            (First::Sent, Some(socket)) => First::Listener(receive_descriptor(socket.as_fd())?),
+            (First::Offered(number), _) => match take_descriptor(of, number) {
+                Ok(listener) => {
+                    rustix::io::write(&self.taken, b".")?;
+                    First::Listener(listener)
+                }
+                Err(error) => First::Failed {
+                    stage: AT_SEND,
+                    errno: error.raw_os_error().unwrap_or(libc::EPERM),
+                },
+            },
+            (other, _) => other,
+        })
+    }
+}
+
 /// What a new process said first.
 pub(super) enum First {
+    /// This is its listener.
     Listener(OwnedFd),
-    Failed { stage: u8, errno: i32 },
+    /// The listener is on its way.
+    Sent,
+    /// The listener has this number over there.
+    Offered(RawFd),
+    Failed {
+        stage: u8,
+        errno: i32,
+    },
     Silent,
 }
 
 /// Waits for a new process's first word.
-pub(super) fn first_word(socket: BorrowedFd<'_>) -> io::Result<First> {
-    let mut bytes = [0_u8; 5];
-    let mut control = Control { room: [0; 64] };
-    let mut part = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: bytes.len(),
+pub(super) fn first_word(from: BorrowedFd<'_>) -> io::Result<First> {
+    let mut word = [0_u8; WORD_BYTES];
+    let read = loop {
+        match rustix::io::read(from, &mut word) {
+            Err(rustix::io::Errno::INTR) => {}
+            read => break read?,
+        }
     };
-    // SAFETY: as in `send_descriptor`; a descriptor that arrives is ours alone.
-    unsafe {
-        let mut message: libc::msghdr = zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = (&raw mut control).cast();
-        message.msg_controllen = size_of::<Control>();
-        let read = libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
-        if read < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        if !header.is_null() && (*header).cmsg_type == libc::SCM_RIGHTS {
-            let descriptor = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<RawFd>());
-            return Ok(First::Listener(OwnedFd::from_raw_fd(descriptor)));
-        }
-        Ok(match (read, bytes) {
-            (5, [stage, a, b, c, d]) => First::Failed {
-                stage,
-                errno: i32::from_ne_bytes([a, b, c, d]),
-            },
-            _ => First::Silent,
-        })
-    }
+    let [what, a, b, c, d] = word;
+    let number = i32::from_ne_bytes([a, b, c, d]);
+    Ok(match (read, what) {
+        (WORD_BYTES, SENT) => First::Sent,
+        (WORD_BYTES, OFFERED) => First::Offered(number),
+        (WORD_BYTES, stage) => First::Failed {
+            stage,
+            errno: number,
+        },
+        _ => First::Silent,
+    })
+}
+
+/// Takes a descriptor out of another process.
+fn take_descriptor(of: Pid, number: RawFd) -> io::Result<OwnedFd> {
+    let process = rustix::process::pidfd_open(of, rustix::process::PidfdFlags::empty())?;
+    let flags = rustix::process::PidfdGetfdFlags::empty();
+    Ok(rustix::process::pidfd_getfd(process, number, flags)?)
+}
+
+fn receive_descriptor(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let mut byte = [0_u8];
+    let part = io::IoSliceMut::new(&mut byte);
+    recvmsg(socket, &mut [part], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let mut descriptors = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    let descriptor = descriptors.next().and_then(|mut all| all.next());
+    descriptor.ok_or_else(|| io::Error::other("the listener did not arrive"))
 }
 
 /// Forks this process, which must have one thread. None in the new one.
@@ -360,6 +472,55 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
         0 => Ok(None),
         pid => Ok(Pid::from_raw(pid)),
     }
+}
+
+/// Gives the user and the number of the process at the other end of a socket. The number is zero for a process that we
+/// cannot see from our namespace.
+pub(super) fn peer_of(socket: BorrowedFd<'_>) -> Option<(u32, i32)> {
+    // SAFETY: all-zero is a valid value.
+    let mut who: libc::ucred = unsafe { zeroed() };
+    let size = size_of::<libc::ucred>();
+    let mut length = libc::socklen_t::try_from(size).ok()?;
+    // SAFETY: the descriptor is open, and the kernel fills at most as much as is said.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut who).cast(),
+            &raw mut length,
+        )
+    };
+    (result == 0 && usize::try_from(length) == Ok(size)).then_some((who.uid, who.pid))
+}
+
+/// Holds the process at the other end of a socket, so that its number is given to no other. Older kernels cannot.
+pub(super) fn peer_process(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let mut process: RawFd = -1;
+    let size = size_of::<RawFd>();
+    let mut length = libc::socklen_t::try_from(size).ok()?;
+    // SAFETY: the descriptor is open, and the kernel fills at most as much as is said.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            PEER_PROCESS,
+            (&raw mut process).cast(),
+            &raw mut length,
+        )
+    };
+    // SAFETY: a descriptor that the kernel has just made is ours alone.
+    (result == 0 && process >= 0).then(|| unsafe { OwnedFd::from_raw_fd(process) })
+}
+
+/// Takes a descriptor that this process was started with, its three streams aside. To be called before anything is
+/// opened: then it is nobody else's.
+pub(super) fn inherited(number: RawFd) -> Option<OwnedFd> {
+    // SAFETY: a plain call that fails if there is no such descriptor.
+    let is_open = number > libc::STDERR_FILENO
+        && unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == 0;
+    // SAFETY: it is open, and nothing of this program knows of it yet.
+    is_open.then(|| unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// Takes signals out of the usual way and gives a descriptor that tells of them.
@@ -426,21 +587,22 @@ pub fn end_like(signal: c_int) -> ! {
     }
 }
 
-/// Tries whether a listener can be had here, in a process of its own. The error says what failed.
+/// What a process that only tries has in its memory, for the parent to read.
+static TRIED: [u8; 5] = *b"tried";
+
+/// Tries whether commands can be watched here, in a process of its own: a listener can be had and handed over, and memory
+/// can be read. The error says what is missing.
 pub fn probe() -> io::Result<()> {
     let filter = Filter::new(Wanted::default());
     let program = filter.program();
-    // SAFETY: the child makes plain calls and ends.
+    let line = NewLine::new()?;
+    // SAFETY: the child makes plain calls, and ends when the parent has let go of the line.
     let pid = unsafe {
         match libc::fork() {
             0 => {
-                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-                let listener = install(&program);
-                libc::_exit(if listener >= 0 {
-                    0
-                } else {
-                    *libc::__errno_location()
-                })
+                watch_me(&line, true, &program);
+                line.is_taken();
+                libc::_exit(0)
             }
             pid => pid,
         }
@@ -448,10 +610,45 @@ pub fn probe() -> io::Result<()> {
     let Some(pid) = Pid::from_raw(pid) else {
         return Err(io::Error::last_os_error());
     };
-    let status = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())?;
-    match status.and_then(|(_, status)| status.exit_status()) {
-        Some(0) => Ok(()),
-        Some(errno) => Err(io::Error::from_raw_os_error(errno)),
-        None => Err(io::Error::other("the process that tried was ended")),
+    let ours = line.ours();
+    let tried = try_out(&ours, pid);
+    drop(ours);
+    let _status = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())?;
+    tried
+}
+
+fn try_out(ours: &OurLine, pid: Pid) -> io::Result<()> {
+    let missing = |what: &str, error: io::Error| io::Error::other(format!("{what}: {error}"));
+    match ours.listener(pid)? {
+        First::Listener(_) => {}
+        First::Failed { stage, errno } => {
+            return Err(missing(lacks(stage), io::Error::from_raw_os_error(errno)));
+        }
+        First::Sent | First::Offered(_) | First::Silent => {
+            return Err(io::Error::other("the process that tried was ended"));
+        }
+    }
+    let address = (&raw const TRIED).expose_provenance();
+    let mut read = [0; TRIED.len()];
+    let memory = read_memory(
+        pid.as_raw_nonzero().get().cast_unsigned(),
+        u64::try_from(address).unwrap_or(0),
+        &mut read,
+    );
+    match memory {
+        Ok(_) if read == TRIED => Ok(()),
+        Ok(_) => Err(io::Error::other("a command's memory cannot be read")),
+        Err(error) => {
+            let what = "a command's memory cannot be read (process_vm_readv, /proc/PID/mem)";
+            Err(missing(what, error))
+        }
+    }
+}
+
+/// Says what is missing if a new process fails at a stage.
+pub(super) const fn lacks(stage: u8) -> &'static str {
+    match stage {
+        AT_SEND => "the listener cannot be handed over (socketpair, pidfd_getfd)",
+        _ => "the kernel gives no listener (seccomp)",
     }
 }

@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, DOOR, SpawnError, Watching, spawn};
+use backout_capture::live::{Back, DOOR, SpawnError, Variables, Watching, spawn};
 use backout_crashpoint::crash_point;
 use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
@@ -69,6 +69,8 @@ pub struct RunRequest {
     pub roots: Vec<PathBuf>,
     /// Variables that the command gets beside ours, so that what it asks us to do is done in the same connection.
     pub environment: Vec<(OsString, OsString)>,
+    /// The environment that the command starts from; ours if none.
+    pub base: Option<Vec<(OsString, OsString)>>,
     /// The process that the caller waits for, if it is another one.
     pub back: Option<Back>,
 }
@@ -101,6 +103,7 @@ impl RunRequest {
             on_failure: OnFailure::Keep,
             roots: Vec::new(),
             environment: Vec::new(),
+            base: None,
             back: None,
         }
     }
@@ -197,9 +200,17 @@ impl Engine {
         };
         let mut variables = request.environment.clone();
         variables.push((RUN_VARIABLE.into(), armed.id.to_string().into()));
+        if let Some(back) = &request.back {
+            // If the front is gone, nobody asks.
+            let _gone = back.announce(armed.id.bits());
+        }
         let door = request.back.as_ref().and_then(Back::door);
         variables.extend(door.map(|door| (OsString::from(DOOR), door.to_owned())));
-        let spawned = match spawn(&request.words, watching, &variables) {
+        let variables = Variables {
+            base: request.base.as_deref(),
+            set: &variables,
+        };
+        let spawned = match spawn(&request.words, watching, variables) {
             Ok(spawned) => spawned,
             Err(error) => return Err(self.not_started(&armed, &request.words, error)),
         };

@@ -68,7 +68,7 @@ pub(super) fn start_of(
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
         directory,
-        environment: environment(),
+        environment: environment(request.base.clone()),
         mode,
         level: request.level,
         on_failure: request.on_failure,
@@ -76,8 +76,8 @@ pub(super) fn start_of(
 }
 
 /// Gives a digest of the environment: sorted, so that the same one has the same digest.
-fn environment() -> Digest {
-    let mut variables: Vec<_> = std::env::vars_os().collect();
+fn environment(base: Option<Vec<(OsString, OsString)>>) -> Digest {
+    let mut variables = base.unwrap_or_else(|| std::env::vars_os().collect());
     variables.sort();
     let mut bytes = Vec::new();
     for (name, value) in variables {

@@ -2,6 +2,7 @@
 
 mod bad_days;
 mod behaviour;
+mod door;
 mod links;
 mod programs;
 mod scan;
