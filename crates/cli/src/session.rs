@@ -5,7 +5,8 @@ use std::sync::Arc;
 use backout_capture::live::Guest;
 use backout_drivers::file::{FileRequest, Progress};
 use backout_engine::{
-    Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock, UndoReport,
+    Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
+    UndoReport,
 };
 use backout_model::ports::Clock as _;
 use backout_model::{AgentId, OperationId, Retention, TaskId, Timestamp};
@@ -244,7 +245,7 @@ impl Session {
             Err(Failure::Shown(code)) => code,
             // Nobody wants to know how a stream ended that nobody reads.
             Err(Failure::Engine(_)) if self.ui.is_closed() => 0,
-            Err(Failure::Engine(error)) => self.report(&Report::from(error)),
+            Err(Failure::Engine(error)) => self.report(&self.without_door(Report::from(error))),
             Err(Failure::Report(report)) => self.report(&report),
         };
         match self.ui.finish() {
@@ -254,6 +255,19 @@ impl Session {
             }
             None => code,
         }
+    }
+
+    /// Says why the state cannot be used where a command is watched and nobody can be asked to use it.
+    fn without_door(&self, report: Report) -> Report {
+        if self.within.is_none() || self.asked.is_some() || report.code != ErrorCode::StateDirectory
+        {
+            return report;
+        }
+        let mut report = report
+            .because("this is inside of a command that `backout run` watches, and there is no door to ask at")
+            .because("the process in front of the command has ended, or sockets are forbidden here");
+        report.next = vec!["do it outside of the command".to_owned()];
+        report
     }
 
     fn report(&mut self, report: &Report) -> u8 {

@@ -152,10 +152,11 @@ impl Front {
                 Told::Gone if ended.is_none() => return self.back_ended(),
                 Told::Gone | Told::Nothing => {}
             }
+            // Before the door as well: what ends after its signal was taken is seen there, what ends later wakes us again.
+            self.pass_on();
             if let Some(door) = &mut self.door {
                 door.attend(self.back, &variables);
             }
-            self.pass_on();
             if let Some((ending, until)) = ended
                 && (!self.door.as_ref().is_some_and(Door::is_busy) || Instant::now() >= until)
             {

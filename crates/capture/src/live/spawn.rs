@@ -83,11 +83,11 @@ pub fn spawn(
     let found = found.map(|path| to_c(&path)).transpose()?;
     let program = found.as_ref().unwrap_or(program);
     let environment = environment(variables)?;
-    let is_root = rustix::process::geteuid().is_root();
+    let is_free = is_free();
     let filter = (watching != Watching::Nothing).then(|| {
         Filter::new(Wanted {
             reads: watching == Watching::WritesAndReads,
-            execs: !is_root,
+            execs: !is_free,
         })
     });
     let life = if filter.is_none() {
@@ -99,16 +99,16 @@ pub fn spawn(
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(io::Error::from)?;
     let signals = sys::signals(&super::front::HEARD)?;
-    let line = NewLine::new()?;
+    let talk = NewLine::new()?;
     let pid = sys::launch(&Launch {
         program,
         arguments: &arguments,
         environment: &environment,
         filter: filter.as_ref(),
-        line: &line,
-        needs_no_new_privileges: !is_root,
+        line: &talk,
+        needs_no_new_privileges: !is_free,
     })?;
-    let ours = line.ours();
+    let ours = talk.ours();
     if let Some((lives, _life)) = life {
         let child = Child { pid };
         let supervisor = Supervisor::new(pid, lives, signals, ours.hears);
@@ -152,6 +152,14 @@ fn environment(variables: Variables<'_>) -> Result<Vec<CString>, SpawnError> {
         CString::new(whole).map_err(|_| SpawnError::ZeroByte)
     };
     ours.chain(set.iter().cloned()).map(to_c).collect()
+}
+
+/// Tells whether a filter can be had without giving up on new rights: root that has not lost its own.
+fn is_free() -> bool {
+    use rustix::thread::{CapabilitySet, capabilities};
+    let has_it = |set: CapabilitySet| set.contains(CapabilitySet::SYS_ADMIN);
+    rustix::process::geteuid().is_root()
+        && capabilities(None).is_ok_and(|sets| has_it(sets.effective))
 }
 
 /// Finds a program where an environment says that programs are. None if it is named with its place, or is nowhere.

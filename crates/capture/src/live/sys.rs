@@ -156,19 +156,16 @@ pub(super) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Res
     // kernel checks it.
     let read =
         unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
-    match usize::try_from(read) {
-        Ok(read) => Ok(read),
-        Err(_) => {
-            let error = io::Error::last_os_error();
-            match error.raw_os_error() {
-                // Some sandboxes forbid the call, and not the file.
-                Some(libc::EPERM | libc::ENOSYS) => {
-                    read_memory_file(thread, address, into).map_err(|_| error)
-                }
-                _ => Err(error),
+    usize::try_from(read).or_else(|_| {
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // Some sandboxes forbid the call, and not the file.
+            Some(libc::EPERM | libc::ENOSYS) => {
+                read_memory_file(thread, address, into).map_err(|_| error)
             }
+            _ => Err(error),
         }
-    }
+    })
 }
 
 fn read_memory_file(thread: c_int, address: u64, into: &mut [u8]) -> io::Result<usize> {

@@ -164,6 +164,8 @@ struct ArmedCommand {
     mode: CaptureMode,
     recorder: Recorder,
     began: Instant,
+    /// Why it is not watched as well as it could be.
+    lacks: Option<String>,
 }
 
 impl Engine {
@@ -180,14 +182,15 @@ impl Engine {
             over_limit: request.over_limit,
             syncs: request.level == CaptureLevel::Power,
         };
-        let mode = match request.capture {
-            Capture::Live => CaptureMode::Live,
-            Capture::Scan => CaptureMode::Scan,
+        let (mode, lacks) = match request.capture {
+            Capture::Live => (CaptureMode::Live, None),
+            Capture::Scan => (CaptureMode::Scan, None),
             Capture::Auto => best_mode(),
         };
         let roots = roots_of(&request, mode)?;
         let start = start_of(&request, mode)?;
         let mut armed = self.arm_command(summary_of(&request.words), &start, limits)?;
+        armed.lacks = lacks;
         if let Some(ask) = request.ask.take() {
             armed.recorder = armed.recorder.with_ask(ask);
         }
@@ -339,6 +342,7 @@ impl Engine {
             mode,
             recorder,
             began: Instant::now(),
+            lacks: None,
         })
     }
 
@@ -367,6 +371,7 @@ impl Engine {
             settled.counts.changed,
             settled.counts.deleted,
         );
+        notes.extend(armed.lacks);
         notes.extend(background_note(&end));
         notes.extend(drift_note(&end, part));
         let durability = if settled.is_nothing {

@@ -116,11 +116,13 @@ pub(super) fn keep_opened(recorder: &mut Recorder) {
     }
 }
 
-/// Finds out what works here by trying it.
-pub(super) fn best_mode() -> CaptureMode {
-    if live::probe().is_ok() {
-        CaptureMode::Live
-    } else {
-        CaptureMode::Scan
+/// Finds out what works here by trying it. Says what is missing for the best way.
+pub(super) fn best_mode() -> (CaptureMode, Option<String>) {
+    match live::probe() {
+        Ok(()) => (CaptureMode::Live, None),
+        Err(error) => {
+            let why = format!("it could not be watched, so directories were compared: {error}");
+            (CaptureMode::Scan, Some(why))
+        }
     }
 }

@@ -190,17 +190,17 @@ fn listen_to(caller: Caller, pinned: &[(OsString, OsString)], now: Instant) -> O
             tell(&stream, Answer::Refused(Refusal::Late));
             None
         }
-        Ok(Some(request)) => match start(request, streams, pinned) {
-            Ok(program) => Some(Caller::Working {
+        Ok(Some(request)) => {
+            let Ok(program) = start(request, streams, pinned) else {
+                tell(&stream, Answer::Refused(Refusal::NotStarted));
+                return None;
+            };
+            Some(Caller::Working {
                 stream: Some(stream),
                 program,
                 end_at: None,
-            }),
-            Err(_) => {
-                tell(&stream, Answer::Refused(Refusal::NotStarted));
-                None
-            }
-        },
+            })
+        }
         Err(why) => {
             tell(&stream, Answer::Refused(why));
             None

@@ -5,9 +5,11 @@ mod behaviour;
 mod door;
 mod links;
 mod programs;
+mod sandboxes;
 mod scan;
 mod stories;
 mod storm;
+mod witness;
 
 pub(crate) use behaviour::wait_for;
 
