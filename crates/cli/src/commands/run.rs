@@ -179,6 +179,10 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     let on_failure = args.on_failure;
     let engine = session.engine()?;
     let mut request = request(args, back);
+    if session.asked.is_some() {
+        // Whoever asks is watched itself, and so is what it has run.
+        request.capture = Capture::Live;
+    }
     request.environment = environment(session)?;
     request.base = session
         .asked

@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, DOOR, SpawnError, Variables, Watching, spawn};
+use backout_capture::live::{Back, SpawnError, Variables, Watching, spawn};
 use backout_crashpoint::crash_point;
 use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
@@ -31,7 +31,7 @@ use backout_model::{
 use serde::{Deserialize, Serialize};
 
 use crate::{Engine, EngineError, UndoReport};
-use start::{best_mode, keep_opened, roots_of, start_of, summary_of};
+use start::{keep_opened, mode_of, roots_of, start_of, summary_of, variables_of};
 pub use watch::Watch;
 
 /// The variable that tells a command which operation it is: what it asks us to do is part of it.
@@ -182,11 +182,7 @@ impl Engine {
             over_limit: request.over_limit,
             syncs: request.level == CaptureLevel::Power,
         };
-        let (mode, lacks) = match request.capture {
-            Capture::Live => (CaptureMode::Live, None),
-            Capture::Scan => (CaptureMode::Scan, None),
-            Capture::Auto => best_mode(),
-        };
+        let (mode, lacks) = mode_of(request.capture);
         let roots = roots_of(&request, mode)?;
         let start = start_of(&request, mode)?;
         let mut armed = self.arm_command(summary_of(&request.words), &start, limits)?;
@@ -201,14 +197,7 @@ impl Engine {
             (CaptureMode::Live, true) => Watching::WritesAndReads,
             _ => Watching::Nothing,
         };
-        let mut variables = request.environment.clone();
-        variables.push((RUN_VARIABLE.into(), armed.id.to_string().into()));
-        if let Some(back) = &request.back {
-            // If the front is gone, nobody asks.
-            let _gone = back.announce(armed.id.bits());
-        }
-        let door = request.back.as_ref().and_then(Back::door);
-        variables.extend(door.map(|door| (OsString::from(DOOR), door.to_owned())));
+        let variables = variables_of(&request, armed.id, mode);
         let variables = Variables {
             base: request.base.as_deref(),
             set: &variables,

@@ -482,3 +482,29 @@ fn a_front_that_is_gone_is_not_asked_twice() {
         world.read("told")
     );
 }
+
+/// An end that came between looking and listening was never heard of, and its caller waited for ever.
+#[test]
+fn whoever_asks_often_is_answered_every_time() {
+    let world = World::new();
+    let line = format!(
+        "for i in 1 2 3 4; do (for j in $(seq 40); do {PROGRAM} --version; done) & done | wc -l; wait"
+    );
+    let output = world
+        .command(&["run", "--timeout", "60s", "--", "bash", "-c", &line])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let lines = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    assert_eq!(lines, "160", "{}", said(&output));
+}
+
+#[test]
+fn where_nothing_is_watched_there_is_no_door_and_none_is_needed() {
+    let world = World::new();
+    let line = format!("echo \"door $BACKOUT_DOOR\"; {PROGRAM} write made --text x");
+    let output = world.run(&["run", "--capture", "scan", "--", "bash", "-c", &line]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("door \n"), "{}", said(&output));
+    assert_eq!(world.read("made"), "x");
+}

@@ -51,7 +51,7 @@ fn within(world: &World, wrapper: &[&str], arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn forbidding<'a>(calls: &'a str) -> [&'a str; 4] {
+fn forbidding(calls: &str) -> [&str; 4] {
     ["python3", "-c", FORBID, calls]
 }
 
