@@ -301,3 +301,22 @@ fn where_there_is_no_door_nothing_is_done_and_it_is_said() {
     assert!(said(&output).contains("no door"), "{}", said(&output));
     assert!(!world.path("made").exists());
 }
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_filter_inside_of_the_command_is_not_left_by_the_door() {
+    let world = world();
+    let line = format!(
+        "python3 -c \"$FORBID\" 9999 {} --json write made --text x",
+        env!("CARGO_BIN_EXE_backout")
+    );
+    let mut command = world.command(&["run", "--", "bash", "-c", &line]);
+    let output = command.env("FORBID", FORBID).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(
+        said(&output).contains("not-from-inside"),
+        "{}",
+        said(&output)
+    );
+    assert!(!world.path("made").exists());
+}
