@@ -6,6 +6,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use backout_capture::live::Request;
 use backout_drivers::file::FileDriver;
 use backout_model::ports::{
     ContentsError, Depots, Driver as _, OnConflict, ReadContents, WriteContents,
@@ -106,6 +107,21 @@ pub fn merge(data: &[u8]) {
         (Merge::Conflicting(one), Merge::Conflicting(_)) => assert!(!one.is_empty()),
         (Merge::NotText, Merge::NotText) => {}
         _ => panic!("one way {one_way:?}, the other {other_way:?}"),
+    }
+}
+
+/// What is asked at the door: it is a request, or unfinished, or refused. What is a request is said and heard again as the
+/// same, and nothing shorter is one.
+pub fn door(data: &[u8]) {
+    let Ok(Some(request)) = Request::decode(data) else {
+        return;
+    };
+    assert!(request.directory.is_absolute());
+    let said = request.encode();
+    assert_eq!(Request::decode(&said), Ok(Some(request)));
+    for end in [0, 7, 8, said.len() / 2, said.len() - 1] {
+        let part = said.get(..end).unwrap_or_default();
+        assert_eq!(Request::decode(part), Ok(None));
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 11] = [
+const NEEDED: [(&str, &str); 13] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -17,6 +17,8 @@ const NEEDED: [(&str, &str); 11] = [
     ("make", "make"),
     ("python3", "python3"),
     ("script", "bsdutils"),
+    ("bwrap", "bubblewrap"),
+    ("pgrep", "procps"),
 ];
 
 /// Programs that tests run under our watch if they are here. Without one, its test says so.

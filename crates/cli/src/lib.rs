@@ -16,6 +16,7 @@ mod env_vars;
 mod failure;
 mod graph;
 mod input;
+mod inside;
 mod paths;
 mod session;
 mod show;
@@ -38,16 +39,19 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     // Inside of `backout run` nothing may write our state; outside somebody does it for us.
     let words = arguments.get(1..).unwrap_or_default();
-    if let Some(code) = backout_capture::live::ask_outside(words) {
-        return ExitCode::from(u8::try_from(code).unwrap_or(1));
-    }
     let is_json = arguments.iter().any(|argument| argument == "--json");
+    let outside = match inside::ask(words) {
+        inside::Way::Here(asked) => asked,
+        inside::Way::Outside(code) => return ExitCode::from(code),
+        inside::Way::Refused(report) => return ui::show_report(&report, is_json),
+    };
     let cli = match args::parse(arguments) {
         Ok(parsed) => parsed,
         Err(error) => return ui::show_usage(&error, is_json),
     };
-    let mut session = Session::new(cli.global);
+    let mut session = Session::new(cli.global, outside);
     let result = session.read_environment().map_err(Failure::from);
+    let result = result.and_then(|()| inside::permit(&session, &cli.command));
     let result = result.and_then(|()| commands::run(&mut session, cli.command));
     ExitCode::from(session.end(result))
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use backout_capture::live::Guest;
 use backout_drivers::file::{FileRequest, Progress};
 use backout_engine::{
-    Command, Context, Engine, EngineError, Reply, Report, Settings, SystemClock, UndoReport,
+    Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
+    UndoReport,
 };
 use backout_model::ports::Clock as _;
 use backout_model::{AgentId, OperationId, Retention, TaskId, Timestamp};
@@ -40,12 +42,16 @@ pub(crate) struct Session {
     pub(crate) retention: Retention,
     /// The running command that we are part of.
     within: Option<OperationId>,
+    /// What is known of the caller, if it is inside of a command and this is done for it.
+    pub(crate) asked: Option<Guest>,
     bar: Arc<Bar>,
 }
 
 impl Session {
     /// Begins a run.
-    pub(crate) fn new(global: GlobalArgs) -> Self {
+    pub(crate) fn new(mut global: GlobalArgs, asked: Option<Guest>) -> Self {
+        // A pager takes orders: nobody inside gives any to a program that is not watched.
+        global.no_pager |= asked.is_some();
         let ui = Ui::new(&global);
         let bar = ui.progress();
         let (agent, task) = (global.agent.clone(), global.task.clone());
@@ -60,6 +66,7 @@ impl Session {
             here,
             retention,
             within: None,
+            asked,
             bar,
         }
     }
@@ -96,6 +103,7 @@ impl Session {
             task: self.task.clone(),
             depends_on: references(&self.global.depends_on)?,
             within: self.within,
+            is_inside: self.asked.is_some(),
         };
         settings.retention = self.retention.clone();
         settings.progress = Some(Arc::clone(&self.bar) as Arc<dyn Progress>);
@@ -237,7 +245,7 @@ impl Session {
             Err(Failure::Shown(code)) => code,
             // Nobody wants to know how a stream ended that nobody reads.
             Err(Failure::Engine(_)) if self.ui.is_closed() => 0,
-            Err(Failure::Engine(error)) => self.report(&Report::from(error)),
+            Err(Failure::Engine(error)) => self.report(&self.without_door(Report::from(error))),
             Err(Failure::Report(report)) => self.report(&report),
         };
         match self.ui.finish() {
@@ -247,6 +255,19 @@ impl Session {
             }
             None => code,
         }
+    }
+
+    /// Says why the state cannot be used where a command is watched and nobody can be asked to use it.
+    fn without_door(&self, report: Report) -> Report {
+        if self.within.is_none() || self.asked.is_some() || report.code != ErrorCode::StateDirectory
+        {
+            return report;
+        }
+        let mut report = report
+            .because("this is inside of a command that `backout run` watches, and there is no door to ask at")
+            .because("the process in front of the command has ended, or sockets are forbidden here");
+        report.next = vec!["do it outside of the command".to_owned()];
+        report
     }
 
     fn report(&mut self, report: &Report) -> u8 {

@@ -20,6 +20,8 @@ pub struct Context {
     pub depends_on: Vec<OperationRef>,
     /// The running command that asks: what it has done is taken back with it.
     pub within: Option<OperationId>,
+    /// Whether it is asked from inside of a command: then only the work of the same agent and task is taken back.
+    pub is_inside: bool,
 }
 
 /// Something the engine can be asked.

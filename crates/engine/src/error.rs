@@ -6,8 +6,8 @@ use backout_capture::overlay::OverlayError;
 use backout_drivers::file::FileError;
 use backout_model::ports::OnConflict;
 use backout_model::{
-    CheckpointName, OperationId, Owner, PlanError, Status, Target, TargetOutcome, TargetPath,
-    TaskId, Timestamp, Verb,
+    AgentId, CheckpointName, OperationId, Owner, PlanError, Status, Target, TargetOutcome,
+    TargetPath, TaskId, Timestamp, Verb,
 };
 use backout_storage::{RefError, StorageError};
 
@@ -211,6 +211,16 @@ pub enum EngineError {
     NoCheckpoint {
         /// The name.
         name: CheckpointName,
+    },
+    /// It was asked from inside of a command, and is not the work of that command's agent and task.
+    #[error("operation {id} is not for this command to take back")]
+    NotOwn {
+        /// The operation.
+        id: OperationId,
+        /// Whose work it is, if anybody said.
+        agent: Option<AgentId>,
+        /// The task it belongs to.
+        task: Option<TaskId>,
     },
     /// There is no such process.
     #[error("there is no process {pid}")]

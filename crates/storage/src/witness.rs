@@ -1,10 +1,13 @@
-//! The witness: a small file beside the journal that remembers how far the journal had come.
+//! The witness: a small file beside the journal that remembers how far the journal had come, and the same as an attribute
+//! of the directory.
 //!
 //! A write-ahead log that was cut short or deleted is a shorter history to the database, and nothing in it says so. The
 //! witness does: in the same boot no committed record can be missing, after another boot none that was synced.
 //!
 //! - Written after each commit that appended records, without a sync. One that is behind is harmless.
 //! - It carries its own digest. One that cannot be read is no witness.
+//! - The attribute is there for whoever removes the end of the journal and the file with it: it goes only with the directory.
+//!   Where a file system has no attributes there is the file alone.
 
 use std::fs::File;
 use std::io;
@@ -18,6 +21,9 @@ use crate::owner::boot_id;
 
 /// The name of the file.
 pub(crate) const HEAD: &str = "head";
+
+/// The name of the attribute.
+const ATTRIBUTE: &str = "user.backout.head";
 
 /// The file has always this length, so that one write replaces all of it.
 const BYTES: usize = 512;
@@ -37,9 +43,25 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    /// Reads the witness of a state directory.
+    /// Reads the witness of a state directory: the file or the attribute, whichever has seen more.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
-        Self::parse(&std::fs::read(directory.join(HEAD)).ok()?)
+        let file = std::fs::read(directory.join(HEAD)).ok();
+        let file = file.as_deref().and_then(Self::parse);
+        let both = [file, Self::in_attribute(directory)].into_iter().flatten();
+        both.max_by_key(Self::must_have)
+    }
+
+    fn in_attribute(directory: &Path) -> Option<Self> {
+        let mut bytes = [0; BYTES];
+        let length = rustix::fs::getxattr(directory, ATTRIBUTE, &mut bytes).ok()?;
+        Self::parse(bytes.get(..length)?)
+    }
+
+    /// Takes the witness of a state directory away: it speaks of a journal that is no more.
+    pub(crate) fn dismiss(directory: &Path) {
+        // What is not there need not go.
+        let _file = std::fs::remove_file(directory.join(HEAD));
+        let _attribute = rustix::fs::removexattr(directory, ATTRIBUTE);
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
@@ -98,6 +120,8 @@ impl WitnessFile {
         let mut bytes = [0; BYTES];
         let length = file.read_at(&mut bytes, 0)?;
         let before = bytes.get(..length).and_then(Witness::parse);
+        let directory = self.path.parent().unwrap_or(&self.path);
+        let before = before.or_else(|| Witness::in_attribute(directory));
         let before = before.as_ref();
         if before.is_some_and(|before| before.last > last) {
             return Ok(());
@@ -114,6 +138,9 @@ impl WitnessFile {
         };
         let json = serde_json::to_string(&witness)?;
         let mut text = format!("{}{json}", Digest::of(json.as_bytes()));
+        let flags = rustix::fs::XattrFlags::empty();
+        // Not every file system has attributes.
+        let _kept = rustix::fs::setxattr(directory, ATTRIBUTE, text.as_bytes(), flags);
         text.extend(std::iter::repeat_n(' ', BYTES.saturating_sub(text.len())));
         file.write_all_at(text.as_bytes(), 0)
     }
@@ -142,6 +169,24 @@ mod tests {
             ..witness
         };
         assert_eq!(other.must_have(), Lsn(7));
+    }
+
+    #[test]
+    fn the_attribute_speaks_where_the_file_is_gone_or_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        noted(directory.path(), 7, true);
+        let old = std::fs::read(directory.path().join(HEAD)).unwrap();
+        noted(directory.path(), 9, true);
+        for file in [None, Some(old)] {
+            match file {
+                Some(bytes) => std::fs::write(directory.path().join(HEAD), bytes).unwrap(),
+                None => std::fs::remove_file(directory.path().join(HEAD)).unwrap(),
+            }
+            let witness = Witness::read(directory.path()).unwrap();
+            assert_eq!(witness.must_have(), Lsn(9));
+        }
+        Witness::dismiss(directory.path());
+        assert_eq!(Witness::read(directory.path()), None);
     }
 
     #[test]

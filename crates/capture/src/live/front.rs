@@ -10,11 +10,11 @@
 use std::ffi::{OsStr, OsString, c_int};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use rustix::net::{recv, send, socketpair};
-
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read, write};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 
 use super::door::Door;
@@ -33,6 +33,13 @@ pub(super) const HEARD: [c_int; 7] = [
 
 const EXITED: u8 = b'e';
 const SIGNALLED: u8 = b's';
+const ARMED: u8 = b'a';
+
+/// The bytes of a message of the back: what it is about, and a number. A pipe takes so few whole or not at all.
+const MESSAGE_BYTES: usize = 9;
+
+/// How long the front stays for callers at the door whose work is nearly done.
+const STAYING_MAX: Duration = Duration::from_secs(1);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,9 +63,19 @@ pub enum Side {
 #[derive(Debug)]
 pub struct Front {
     back: Pid,
-    socket: OwnedFd,
+    hears: OwnedFd,
+    says: OwnedFd,
     signals: OwnedFd,
     door: Option<Door>,
+}
+
+/// What a program gets in its environment that is run for somebody inside.
+#[derive(Debug, Clone, Default)]
+pub struct Pinned {
+    /// The variables that are known from the start.
+    pub variables: Vec<(OsString, OsString)>,
+    /// The variable that names the command.
+    pub command: OsString,
 }
 
 /// What the front has to end like.
@@ -73,35 +90,44 @@ pub enum Waited {
 /// The process that watches.
 #[derive(Debug)]
 pub struct Back {
-    socket: OwnedFd,
+    hears: OwnedFd,
+    says: OwnedFd,
     door: Option<OsString>,
 }
 
 /// Becomes two processes.
 pub fn split() -> io::Result<Side> {
-    let (front, back) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
+    // Not sockets: in some sandboxes there are none.
+    let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+    let (front_hears, back_says) = pipe_with(flags)?;
+    let (back_hears, front_says) = pipe_with(flags)?;
     // Before the fork, so that no signal falls between.
     let signals = sys::signals(&HEARD)?;
     // Without one the command can be watched as well.
     let door = Door::open().ok();
-    let name = door.as_ref().map(|door| door.name().to_owned());
+    let told = door.as_ref().map(Door::told);
     Ok(match sys::fork()? {
         Some(pid) => Side::Front(Front {
             back: pid,
-            socket: front,
+            hears: front_hears,
+            says: front_says,
             signals,
             door,
         }),
         None => Side::Back(Back {
-            socket: back,
-            door: name,
+            hears: back_hears,
+            says: back_says,
+            door: told,
         }),
     })
+}
+
+/// What the back told.
+enum Told {
+    Armed(u64),
+    Ended(Ending),
+    Gone,
+    Nothing,
 }
 
 impl Front {
@@ -110,39 +136,73 @@ impl Front {
         self.back.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Waits for the command's end, passing signals on.
-    pub fn wait(mut self) -> io::Result<Waited> {
+    /// Waits for the command's end, passing signals on, and answers at the door.
+    pub fn wait(mut self, pinned: &Pinned) -> io::Result<Waited> {
+        let mut variables = pinned.variables.clone();
+        let mut ended = None;
         loop {
-            let mut fds = vec![
-                PollFd::new(&self.socket, PollFlags::IN),
-                PollFd::new(&self.signals, PollFlags::IN),
-            ];
-            fds.extend(
-                self.door
-                    .as_ref()
-                    .map(|door| PollFd::new(door, PollFlags::IN)),
-            );
-            match poll(&mut fds, None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-            if let Some(door) = &mut self.door {
-                door.answer();
-                door.see_off();
-            }
-            while let Some(arrived) = sys::next_signal(self.signals.as_fd()) {
-                // What the terminal sends, it sends to the command as well.
-                if arrived.is_sent && arrived.signal != libc::SIGCHLD {
-                    let number = u8::try_from(arrived.signal).unwrap_or(0);
-                    let _gone = send(&self.socket, &[number], SendFlags::NOSIGNAL);
+            self.sleep(ended.map(|(_, until)| until))?;
+            // Before the door: whoever asks there was started after the command was armed.
+            match self.hear()? {
+                Told::Armed(command) => {
+                    let name = format!("{command:016x}").into();
+                    variables.push((pinned.command.clone(), name));
                 }
+                Told::Ended(ending) => ended = Some((ending, Instant::now() + STAYING_MAX)),
+                Told::Gone if ended.is_none() => return self.back_ended(),
+                Told::Gone | Told::Nothing => {}
             }
-            let mut message = [0_u8; 5];
-            match recv(&self.socket, &mut message, RecvFlags::DONTWAIT) {
-                Ok((_, 5)) => return Ok(Waited::Command(decode(message))),
-                Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) => return self.back_ended(),
-                Ok(_) | Err(rustix::io::Errno::AGAIN) => {}
-                Err(errno) => return Err(errno.into()),
+            // Before the door as well: what ends after its signal was taken is seen there, what ends later wakes us again.
+            self.pass_on();
+            if let Some(door) = &mut self.door {
+                door.attend(self.back, &variables);
+            }
+            if let Some((ending, until)) = ended
+                && (!self.door.as_ref().is_some_and(Door::is_busy) || Instant::now() >= until)
+            {
+                return Ok(Waited::Command(ending));
+            }
+        }
+    }
+
+    /// Sleeps until there is something to do.
+    fn sleep(&self, until: Option<Instant>) -> io::Result<()> {
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        // What was told last is known, and that nobody tells more is always there to be heard.
+        if until.is_none() {
+            fds.push(PollFd::new(&self.hears, PollFlags::IN));
+        }
+        fds.extend(self.door.iter().flat_map(Door::heard));
+        let due = self.door.as_ref().and_then(Door::due);
+        let wait = due.into_iter().chain(until).min().map(|due| {
+            let left = due.saturating_duration_since(Instant::now());
+            Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(left.subsec_nanos()),
+            }
+        });
+        match poll(&mut fds, wait.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn hear(&self) -> io::Result<Told> {
+        let mut message = [0; MESSAGE_BYTES];
+        match read(&self.hears, &mut message) {
+            Ok(MESSAGE_BYTES) => Ok(decode(message)),
+            Ok(0) => Ok(Told::Gone),
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(Told::Nothing),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn pass_on(&self) {
+        while let Some(arrived) = sys::next_signal(self.signals.as_fd()) {
+            // What the terminal sends, it sends to the command as well.
+            if arrived.is_sent && arrived.signal != libc::SIGCHLD {
+                let number = u8::try_from(arrived.signal).unwrap_or(0);
+                let _gone = write(&self.says, &[number]);
             }
         }
     }
@@ -164,15 +224,25 @@ pub(super) fn ending_of(status: WaitStatus) -> Option<Ending> {
 }
 
 impl Back {
+    /// Tells the front which operation the command is.
+    pub fn announce(&self, command: u64) -> io::Result<()> {
+        self.say(ARMED, command)
+    }
+
     /// Lets the front go, as the command ended.
     pub fn report(self, ending: Ending) -> io::Result<()> {
         let (kind, number) = match ending {
             Ending::Exited(code) => (EXITED, code),
             Ending::Signalled(signal) => (SIGNALLED, signal),
         };
-        let mut message = [kind; 5];
-        message[1..].copy_from_slice(&number.to_ne_bytes());
-        send(&self.socket, &message, SendFlags::NOSIGNAL)?;
+        self.say(kind, u64::from(number.cast_unsigned()))
+    }
+
+    fn say(&self, kind: u8, number: u64) -> io::Result<()> {
+        let mut message = [kind; MESSAGE_BYTES];
+        let (_, rest) = message.split_at_mut(1);
+        rest.copy_from_slice(&number.to_ne_bytes());
+        write(&self.says, &message)?;
         Ok(())
     }
 
@@ -184,8 +254,8 @@ impl Back {
     /// Takes a signal that the front was sent, if there is one.
     pub fn passed_on(&self) -> Option<c_int> {
         let mut byte = [0_u8];
-        match recv(&self.socket, &mut byte, RecvFlags::DONTWAIT) {
-            Ok((_, 1)) => Some(c_int::from(byte[0])),
+        match read(&self.hears, &mut byte) {
+            Ok(1) => Some(c_int::from(byte[0])),
             _ => None,
         }
     }
@@ -193,15 +263,17 @@ impl Back {
 
 impl AsFd for Back {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.hears.as_fd()
     }
 }
 
-fn decode([kind, a, b, c, d]: [u8; 5]) -> Ending {
-    let number = i32::from_ne_bytes([a, b, c, d]);
-    if kind == SIGNALLED {
-        Ending::Signalled(number)
-    } else {
-        Ending::Exited(number)
+fn decode([kind, number @ ..]: [u8; MESSAGE_BYTES]) -> Told {
+    let number = u64::from_ne_bytes(number);
+    let small = u32::try_from(number).unwrap_or(u32::MAX).cast_signed();
+    match kind {
+        ARMED => Told::Armed(number),
+        SIGNALLED => Told::Ended(Ending::Signalled(small)),
+        EXITED => Told::Ended(Ending::Exited(small)),
+        _ => Told::Nothing,
     }
 }

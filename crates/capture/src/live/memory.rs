@@ -54,10 +54,7 @@ pub(super) fn read_exactly(thread: u32, address: u64, into: &mut [u8]) -> Result
 fn read(thread: u32, address: u64, into: &mut [u8]) -> Result<usize, Errno> {
     match sys::read_memory(thread, address, into).map_err(|error| errno(&error)) {
         Err(Errno::FAULT) if is_open(thread, address) => {
-            use std::os::unix::fs::FileExt as _;
-            let memory = std::fs::File::open(format!("/proc/{thread}/mem"));
-            let read = memory.and_then(|memory| memory.read_at(into, address));
-            read.map_err(|_| Errno::FAULT)
+            sys::read_memory_file(thread, address, into).map_err(|_| Errno::FAULT)
         }
         other => other,
     }

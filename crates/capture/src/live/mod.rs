@@ -34,10 +34,10 @@ mod task;
 mod walk;
 
 pub use calls::Act;
-pub use door::{DOOR, ask_outside};
-pub use front::{Back, Ending, Front, Side, Waited, split};
+pub use door::{ASKED, DOOR, Guest, Malformed, Outside, Refusal, Request, ask_outside, asked};
+pub use front::{Back, Ending, Front, Pinned, Side, Waited, split};
 pub use place::Place;
-pub use spawn::{Child, SpawnError, Spawned, Watching, spawn};
+pub use spawn::{Child, SpawnError, Spawned, Variables, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
 pub use sys::{end_like, lift_limits, probe};
 pub use task::{Descendant, descendants};

@@ -4,14 +4,20 @@ use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
-use super::door::DOOR;
+use super::door::{ASKED, DOOR};
 use super::filter::{Filter, Wanted};
 use super::supervise::Supervisor;
-use super::sys::{self, AT_EXEC, First, Launch};
+use super::sys::{self, AT_EXEC, First, Launch, NewLine};
+
+/// Where programs are when nobody says.
+const USUAL_PLACES: &str = "/bin:/usr/bin";
+
+/// Where no program can be.
+const NOWHERE: &str = "/proc/nowhere";
 
 /// Why a command could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -54,17 +60,30 @@ pub enum Watching {
     Nothing,
 }
 
+/// What the new process finds in its environment.
+#[derive(Debug, Clone, Copy)]
+pub struct Variables<'v> {
+    /// The environment that it starts from; ours if none.
+    pub base: Option<&'v [(OsString, OsString)]>,
+    /// What is set in it.
+    pub set: &'v [(OsString, OsString)],
+}
+
 /// Starts a command under the filter. Whether the program could be executed comes as an event.
 pub fn spawn(
     words: &[OsString],
     watching: Watching,
-    variables: &[(OsString, OsString)],
+    variables: Variables<'_>,
 ) -> Result<Spawned, SpawnError> {
     let to_c = |word: &OsString| CString::new(word.as_bytes()).map_err(|_| SpawnError::ZeroByte);
     let arguments: Vec<CString> = words.iter().map(to_c).collect::<Result<_, _>>()?;
     let program = arguments.first().ok_or(SpawnError::ZeroByte)?;
+    // The system would look where our own variables say.
+    let found = variables.base.and_then(|base| found(words.first()?, base));
+    let found = found.map(|path| to_c(&path)).transpose()?;
+    let program = found.as_ref().unwrap_or(program);
     let environment = environment(variables)?;
-    let is_root = rustix::process::geteuid().is_root();
+    let is_free = is_free();
     let filter = (watching != Watching::Nothing).then(|| {
         Filter::new(Wanted {
             reads: watching == Watching::WritesAndReads,
@@ -79,39 +98,33 @@ pub fn spawn(
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(io::Error::from)?;
     let signals = sys::signals(&super::front::HEARD)?;
-    let (ours, theirs) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .map_err(io::Error::from)?;
+    let talk = NewLine::new()?;
     let pid = sys::launch(&Launch {
         program,
         arguments: &arguments,
         environment: &environment,
         filter: filter.as_ref(),
-        socket: theirs.as_fd(),
-        ours: ours.as_fd(),
-        needs_no_new_privileges: !is_root,
+        line: &talk,
+        needs_no_new_privileges: !is_free,
     })?;
-    drop(theirs);
+    let ours = talk.ours();
     if let Some((lives, _life)) = life {
         let child = Child { pid };
-        let supervisor = Supervisor::new(pid, lives, signals, ours);
+        let supervisor = Supervisor::new(pid, lives, signals, ours.hears);
         return Ok(Spawned { child, supervisor });
     }
-    let listener = match sys::first_word(ours.as_fd())? {
+    let listener = match ours.listener(pid)? {
         First::Listener(listener) => listener,
         First::Failed { stage, errno } => {
             let error = io::Error::from_raw_os_error(errno);
             return Err(if stage == AT_EXEC {
                 SpawnError::Io(error)
             } else {
-                SpawnError::NoListener(error)
+                let lacks = sys::lacks(stage);
+                SpawnError::NoListener(io::Error::other(format!("{lacks}: {error}")))
             });
         }
-        First::Silent => {
+        First::Sent | First::Offered(_) | First::Silent => {
             let error = io::Error::other("the new process ended before it began");
             return Err(SpawnError::Io(error));
         }
@@ -119,19 +132,53 @@ pub fn spawn(
     sys::wake_up_quickly(listener.as_fd());
     Ok(Spawned {
         child: Child { pid },
-        supervisor: Supervisor::new(pid, listener, signals, ours),
+        supervisor: Supervisor::new(pid, listener, signals, ours.hears),
     })
 }
 
-/// Gives the environment of the command: ours, with some variables set. An outer door is not its own.
-fn environment(set: &[(OsString, OsString)]) -> Result<Vec<CString>, SpawnError> {
-    let is_set = |name: &OsStr| name == DOOR || set.iter().any(|(other, _)| other == name);
-    let ours = std::env::vars_os().filter(|(name, _)| !is_set(name));
+/// Gives the environment of the command: what it starts from, with some variables set. An outer door is not its own.
+fn environment(variables: Variables<'_>) -> Result<Vec<CString>, SpawnError> {
+    let set = variables.set;
+    let is_ours = |name: &OsStr| name == DOOR || name == ASKED;
+    let is_set = |name: &OsStr| is_ours(name) || set.iter().any(|(other, _)| other == name);
+    let base = match variables.base {
+        Some(base) => base.to_vec(),
+        None => std::env::vars_os().collect(),
+    };
+    let ours = base.into_iter().filter(|(name, _)| !is_set(name));
     let to_c = |(name, value): (OsString, OsString)| {
         let whole = [name.as_bytes(), b"=", value.as_bytes()].concat();
         CString::new(whole).map_err(|_| SpawnError::ZeroByte)
     };
     ours.chain(set.iter().cloned()).map(to_c).collect()
+}
+
+/// Tells whether a filter can be had without giving up on new rights: root that has not lost its own.
+fn is_free() -> bool {
+    use rustix::thread::{CapabilitySet, capabilities};
+    let has_it = |set: CapabilitySet| set.contains(CapabilitySet::SYS_ADMIN);
+    rustix::process::geteuid().is_root()
+        && capabilities(None).is_ok_and(|sets| has_it(sets.effective))
+}
+
+/// Finds a program where an environment says that programs are. None if it is named with its place, or is nowhere.
+fn found(program: &OsStr, environment: &[(OsString, OsString)]) -> Option<OsString> {
+    if program.as_bytes().contains(&b'/') {
+        return None;
+    }
+    let places = environment.iter().find(|(name, _)| name == "PATH");
+    let places = places.map_or_else(|| USUAL_PLACES.into(), |(_, value)| value.clone());
+    let mut each = std::env::split_paths(&places).map(|place| place.join(program));
+    let is_program = |path: &PathBuf| {
+        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    };
+    let found = each.find(is_program);
+    let found = found.map(|path| Path::new(".").join(path));
+    Some(
+        found
+            .unwrap_or_else(|| Path::new(NOWHERE).join(program))
+            .into(),
+    )
 }
 
 /// Makes a pipe whose one end everybody holds who is not watched, as long as it lives: the other end tells when all are

@@ -92,7 +92,6 @@ pub(super) struct Scene {
 
 impl Scene {
     /// The usual one.
-    #[cfg(test)]
     pub(super) const USUAL: Self = Self {
         has_our_root: true,
         has_our_mounts: true,

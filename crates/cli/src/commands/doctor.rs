@@ -23,6 +23,13 @@ pub(crate) struct DoctorArgs {
     repair: bool,
 }
 
+impl DoctorArgs {
+    /// Tells whether it only looks.
+    pub(crate) const fn only_looks(&self) -> bool {
+        !self.repair
+    }
+}
+
 /// Checks.
 pub(crate) fn cmd_doctor(session: &mut Session, args: DoctorArgs) -> Result<(), Failure> {
     let command = Command::Doctor {

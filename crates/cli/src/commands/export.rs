@@ -27,6 +27,13 @@ pub(crate) struct ExportArgs {
     from: u64,
 }
 
+impl ExportArgs {
+    /// Tells whether it writes a file by itself, and not to standard output.
+    pub(crate) const fn writes(&self) -> bool {
+        self.output.is_some()
+    }
+}
+
 /// Exports.
 pub(crate) fn cmd_export(session: &mut Session, args: &ExportArgs) -> Result<(), Failure> {
     let engine = session.engine()?;

@@ -53,6 +53,13 @@ enum Preset {
     Article,
 }
 
+impl GcArgs {
+    /// Tells whether it only shows what would go.
+    pub(crate) const fn only_looks(&self) -> bool {
+        self.dry_run
+    }
+}
+
 /// Collects.
 pub(crate) fn cmd_gc(session: &mut Session, args: &GcArgs) -> Result<(), Failure> {
     session.retention = retention(args, session.cap);

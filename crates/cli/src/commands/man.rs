@@ -16,6 +16,13 @@ pub(crate) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
+impl ManArgs {
+    /// Tells whether it writes files by itself, and not to standard output.
+    pub(crate) const fn writes(&self) -> bool {
+        self.dir.is_some()
+    }
+}
+
 /// Prints or writes manual pages.
 pub(crate) fn cmd_man(session: &mut Session, args: &ManArgs) -> Result<(), Failure> {
     let command = crate::command();

@@ -33,6 +33,13 @@ pub(crate) struct RecoverArgs {
     force: bool,
 }
 
+impl RecoverArgs {
+    /// Tells whether somebody decides by hand.
+    pub(crate) const fn decides(&self) -> bool {
+        !self.keep.is_empty() || !self.rollback.is_empty()
+    }
+}
+
 /// Recovers.
 pub(crate) fn cmd_recover(session: &mut Session, args: &RecoverArgs) -> Result<(), Failure> {
     let what = match (references(&args.keep)?, references(&args.rollback)?) {

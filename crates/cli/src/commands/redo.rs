@@ -29,6 +29,13 @@ pub(crate) struct RedoArgs {
     how: HowArgs,
 }
 
+impl RedoArgs {
+    /// Tells whether others' work is to come along.
+    pub(crate) const fn takes_others(&self) -> bool {
+        self.how.takes_others()
+    }
+}
+
 /// Brings back.
 pub(crate) fn cmd_redo(session: &mut Session, args: &RedoArgs) -> Result<(), Failure> {
     let engine = session.engine()?;

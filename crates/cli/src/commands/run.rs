@@ -5,7 +5,9 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use backout_capture::live::{Back, Ending, Front, Side, Waited, end_like, lift_limits, split};
+use backout_capture::live::{
+    Back, Ending, Front, Pinned, Side, Waited, end_like, lift_limits, split,
+};
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
     Capture, Engine, EngineError, OperationRef, Reply, Report, RunReport, RunRequest, UndoOptions,
@@ -116,6 +118,19 @@ enum Over {
     Mark,
 }
 
+impl RunArgs {
+    /// Says what of it cannot be asked from inside of another command, whose own watch is not to be weakened.
+    pub(crate) fn not_from_inside(&self) -> Option<&'static str> {
+        let is_scan = self.capture == How::Scan;
+        let is_mark = self.over_limit == Over::Mark;
+        is_scan
+            .then_some("`--capture scan` would let the command go unwatched")
+            .or_else(|| {
+                is_mark.then_some("`--over-limit mark` would let it lose what was not kept")
+            })
+    }
+}
+
 /// Runs a command.
 pub(crate) fn cmd_run(session: &mut Session, args: RunArgs) -> Result<(), Failure> {
     // They are the command's.
@@ -129,8 +144,12 @@ pub(crate) fn cmd_run(session: &mut Session, args: RunArgs) -> Result<(), Failur
 /// The process that the caller waits for: ends as the command ended.
 fn in_front(session: &mut Session, front: Front) -> Result<(), Failure> {
     let watcher = front.watcher();
+    let pinned = Pinned {
+        variables: environment(session)?,
+        command: env_vars::RUN.into(),
+    };
     let waited = front
-        .wait()
+        .wait(&pinned)
         .map_err(|source| could_not("wait for the command", source))?;
     match waited {
         Waited::Command(Ending::Signalled(signal)) => end_like(signal),
@@ -164,7 +183,15 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     let on_failure = args.on_failure;
     let engine = session.engine()?;
     let mut request = request(args, back);
+    if session.asked.is_some() {
+        // Whoever asks is watched itself, and so is what it has run.
+        request.capture = Capture::Live;
+    }
     request.environment = environment(session)?;
+    request.base = session
+        .asked
+        .as_ref()
+        .map(|asked| asked.environment.clone());
     let ran = engine.run(request);
     session.tell_recovered(&engine);
     let (mut report, watch, back) = match ran {

@@ -46,6 +46,13 @@ enum TaskSubcommand {
     List,
 }
 
+impl TaskArgs {
+    /// Tells whether it only lists tasks.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self.command, TaskSubcommand::List)
+    }
+}
+
 /// Begins, commits, rolls back or lists tasks.
 pub(crate) fn cmd_task(session: &mut Session, args: TaskArgs) -> Result<(), Failure> {
     match args.command {

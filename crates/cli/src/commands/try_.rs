@@ -100,6 +100,13 @@ enum SurvivorsArg {
     Wait,
 }
 
+impl TryArgs {
+    /// Tells whether it only looks at trials.
+    pub(crate) const fn only_looks(&self) -> bool {
+        self.command.is_empty() && !self.apply && !self.discard
+    }
+}
+
 /// Tries a command, or decides about one that was tried.
 pub(crate) fn cmd_try(session: &mut Session, args: TryArgs) -> Result<(), Failure> {
     let here = absolute(&PathBuf::from("."))?;

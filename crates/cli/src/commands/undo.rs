@@ -120,7 +120,19 @@ pub(crate) struct HowArgs {
     others: bool,
 }
 
+impl UndoArgs {
+    /// Tells whether others' work is to go along.
+    pub(crate) const fn takes_others(&self) -> bool {
+        self.how.takes_others()
+    }
+}
+
 impl HowArgs {
+    /// Tells whether others' work is to go along.
+    pub(crate) const fn takes_others(&self) -> bool {
+        self.others && !self.dry_run
+    }
+
     /// Says it to the engine.
     pub(crate) fn options(&self, part: &PartArgs) -> Result<UndoOptions, Report> {
         let on_conflict = match (self.merge, self.force) {

@@ -272,6 +272,19 @@ pub(crate) fn show_usage(error: &clap::Error, is_json: bool) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Prints a report of what was refused before anything began.
+pub(crate) fn show_report(report: &Report, is_json: bool) -> ExitCode {
+    let mut err = AutoStream::new(io::stderr(), ColorChoice::Auto);
+    // If nobody listens there is nobody to tell.
+    let _printed = if is_json {
+        let json = serde_json::to_string(report).unwrap_or_default();
+        writeln!(err, "{json}")
+    } else {
+        err.write_all(report_text(report, &Here::find()).as_bytes())
+    };
+    ExitCode::from(report.exit_code())
+}
+
 /// Says the parser's error in our own shape.
 fn usage_report(error: &clap::Error) -> Report {
     let text = error.render().to_string();

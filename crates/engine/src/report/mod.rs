@@ -14,7 +14,7 @@ mod trial;
 
 use std::error::Error;
 
-use backout_model::{OperationId, TargetOutcome};
+use backout_model::{AgentId, OperationId, TargetOutcome, TaskId};
 use backout_storage::RefError;
 use serde::Serialize;
 
@@ -242,6 +242,7 @@ impl Report {
                 Self::refused(format!("there is no checkpoint `{name}`"))
                     .next("see them with `backout checkpoint --list`")
             }
+            EngineError::NotOwn { id, agent, task } => not_own(id, agent.as_ref(), task.as_ref()),
             EngineError::NoProcess { pid } => Self::refused(format!("there is no process {pid}"))
                 .next("give the number of a living process"),
             EngineError::NotStarted { program, source } => program::not_started(&program, &source),
@@ -256,6 +257,19 @@ impl Report {
             }
         }
     }
+}
+
+fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> Report {
+    let whose = match (agent, task) {
+        (Some(agent), Some(task)) => format!("it is the work of agent `{agent}` in task `{task}`"),
+        (Some(agent), None) => format!("it is the work of agent `{agent}`"),
+        (None, Some(task)) => format!("it belongs to task `{task}`"),
+        (None, None) => "it is the work of no agent and no task".to_owned(),
+    };
+    Report::refused(format!("operation {} was left as it is", id.short()))
+        .because(whose)
+        .because("from inside of a command only the work of its own agent and task is taken back")
+        .next("have it done outside of the command, by whoever started it")
 }
 
 fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {

@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, DOOR, SpawnError, Watching, spawn};
+use backout_capture::live::{Back, SpawnError, Variables, Watching, spawn};
 use backout_crashpoint::crash_point;
 use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
@@ -31,7 +31,7 @@ use backout_model::{
 use serde::{Deserialize, Serialize};
 
 use crate::{Engine, EngineError, UndoReport};
-use start::{best_mode, keep_opened, roots_of, start_of, summary_of};
+use start::{keep_opened, mode_of, roots_of, start_of, summary_of, variables_of};
 pub use watch::Watch;
 
 /// The variable that tells a command which operation it is: what it asks us to do is part of it.
@@ -69,6 +69,8 @@ pub struct RunRequest {
     pub roots: Vec<PathBuf>,
     /// Variables that the command gets beside ours, so that what it asks us to do is done in the same connection.
     pub environment: Vec<(OsString, OsString)>,
+    /// The environment that the command starts from; ours if none.
+    pub base: Option<Vec<(OsString, OsString)>>,
     /// The process that the caller waits for, if it is another one.
     pub back: Option<Back>,
 }
@@ -101,6 +103,7 @@ impl RunRequest {
             on_failure: OnFailure::Keep,
             roots: Vec::new(),
             environment: Vec::new(),
+            base: None,
             back: None,
         }
     }
@@ -161,6 +164,8 @@ struct ArmedCommand {
     mode: CaptureMode,
     recorder: Recorder,
     began: Instant,
+    /// Why it is not watched as well as it could be.
+    lacks: Option<String>,
 }
 
 impl Engine {
@@ -177,14 +182,11 @@ impl Engine {
             over_limit: request.over_limit,
             syncs: request.level == CaptureLevel::Power,
         };
-        let mode = match request.capture {
-            Capture::Live => CaptureMode::Live,
-            Capture::Scan => CaptureMode::Scan,
-            Capture::Auto => best_mode(),
-        };
+        let (mode, lacks) = mode_of(request.capture);
         let roots = roots_of(&request, mode)?;
         let start = start_of(&request, mode)?;
         let mut armed = self.arm_command(summary_of(&request.words), &start, limits)?;
+        armed.lacks = lacks;
         if let Some(ask) = request.ask.take() {
             armed.recorder = armed.recorder.with_ask(ask);
         }
@@ -195,11 +197,12 @@ impl Engine {
             (CaptureMode::Live, true) => Watching::WritesAndReads,
             _ => Watching::Nothing,
         };
-        let mut variables = request.environment.clone();
-        variables.push((RUN_VARIABLE.into(), armed.id.to_string().into()));
-        let door = request.back.as_ref().and_then(Back::door);
-        variables.extend(door.map(|door| (OsString::from(DOOR), door.to_owned())));
-        let spawned = match spawn(&request.words, watching, &variables) {
+        let variables = variables_of(&request, armed.id, mode);
+        let variables = Variables {
+            base: request.base.as_deref(),
+            set: &variables,
+        };
+        let spawned = match spawn(&request.words, watching, variables) {
             Ok(spawned) => spawned,
             Err(error) => return Err(self.not_started(&armed, &request.words, error)),
         };
@@ -334,6 +337,7 @@ impl Engine {
             mode,
             recorder,
             began: Instant::now(),
+            lacks: None,
         })
     }
 
@@ -362,6 +366,7 @@ impl Engine {
             settled.counts.changed,
             settled.counts.deleted,
         );
+        notes.extend(armed.lacks);
         notes.extend(background_note(&end));
         notes.extend(drift_note(&end, part));
         let durability = if settled.is_nothing {

@@ -4,11 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use backout_capture::live;
+use backout_capture::live::{self, DOOR};
 use backout_drivers::command::Recorder;
-use backout_model::{CaptureMode, CommandStart, Digest, TargetPath};
+use backout_model::{CaptureMode, CommandStart, Digest, OperationId, TargetPath};
 
-use super::RunRequest;
+use super::{Capture, RUN_VARIABLE, RunRequest};
 use crate::EngineError;
 
 pub(super) fn summary_of(words: &[OsString]) -> String {
@@ -69,7 +69,7 @@ pub(super) fn start_of(
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
         directory,
-        environment: environment(),
+        environment: environment(request.base.clone()),
         mode,
         level: request.level,
         on_failure: request.on_failure,
@@ -84,8 +84,8 @@ fn where_it_was() -> Option<PathBuf> {
 }
 
 /// Gives a digest of the environment: sorted, so that the same one has the same digest.
-fn environment() -> Digest {
-    let mut variables: Vec<_> = std::env::vars_os().collect();
+fn environment(base: Option<Vec<(OsString, OsString)>>) -> Digest {
+    let mut variables = base.unwrap_or_else(|| std::env::vars_os().collect());
     variables.sort();
     let mut bytes = Vec::new();
     for (name, value) in variables {
@@ -124,11 +124,36 @@ pub(super) fn keep_opened(recorder: &mut Recorder) {
     }
 }
 
-/// Finds out what works here by trying it.
-pub(super) fn best_mode() -> CaptureMode {
-    if live::probe().is_ok() {
-        CaptureMode::Live
-    } else {
-        CaptureMode::Scan
+/// Gives the variables that tell a command where it is, and tells the front which command it is.
+pub(super) fn variables_of(
+    request: &RunRequest,
+    id: OperationId,
+    mode: CaptureMode,
+) -> Vec<(OsString, OsString)> {
+    let mut variables = request.environment.clone();
+    variables.push((RUN_VARIABLE.into(), id.to_string().into()));
+    let Some(back) = &request.back else {
+        return variables;
+    };
+    // If the front is gone, nobody asks.
+    let _gone = back.announce(id.bits());
+    // Where nothing is watched nothing is refused, and nobody needs a door.
+    let door = back.door().filter(|_| mode == CaptureMode::Live);
+    variables.extend(door.map(|door| (OsString::from(DOOR), door.to_owned())));
+    variables
+}
+
+/// Decides how a command is watched. Says what is missing for the best way.
+pub(super) fn mode_of(capture: Capture) -> (CaptureMode, Option<String>) {
+    match capture {
+        Capture::Live => (CaptureMode::Live, None),
+        Capture::Scan => (CaptureMode::Scan, None),
+        Capture::Auto => match live::probe() {
+            Ok(()) => (CaptureMode::Live, None),
+            Err(error) => {
+                let why = format!("it could not be watched, so directories were compared: {error}");
+                (CaptureMode::Scan, Some(why))
+            }
+        },
     }
 }

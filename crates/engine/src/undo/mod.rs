@@ -19,7 +19,7 @@ use backout_drivers::file::FileError;
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, OnConflict};
 use backout_model::{
     Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
-    UndoStep, Verb,
+    UndoPlan, UndoStep, Verb,
 };
 
 use crate::lifecycle::{Head, with_causes};
@@ -78,6 +78,7 @@ impl Engine {
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
         let (history, plan, view) = self.look(planner, options)?;
+        self.check_own(&history, &plan)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));
         }
@@ -109,6 +110,26 @@ impl Engine {
         } else {
             Err(EngineError::Partial(Box::new(report)))
         }
+    }
+
+    /// Makes sure that who asks from inside of a command takes back nobody else's work.
+    fn check_own(&self, history: &History, plan: &UndoPlan) -> Result<(), EngineError> {
+        let context = &self.settings.context;
+        if !context.is_inside {
+            return Ok(());
+        }
+        for operation in plan.steps.iter().filter_map(|step| history.get(step.id)) {
+            for operation in [operation, &self.subject_of(operation)?] {
+                if operation.agent != context.agent || operation.task != context.task {
+                    return Err(EngineError::NotOwn {
+                        id: operation.id,
+                        agent: operation.agent.clone(),
+                        task: operation.task.clone(),
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes one operation back, trying again when the reason may pass.

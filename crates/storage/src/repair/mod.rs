@@ -35,7 +35,7 @@ use self::found::Found;
 use self::pages::Pages;
 use crate::state_dir::{JOURNAL, REPAIRED, sync_directory};
 use crate::store::{configure, make_tables};
-use crate::witness::{HEAD, Witness, WitnessFile};
+use crate::witness::{Witness, WitnessFile};
 use crate::{StateDir, StorageError, Store, owner};
 
 pub use packs::PackSalvage;
@@ -294,7 +294,7 @@ fn swap(directory: &StateDir, (last, hash): (Lsn, Digest)) -> Result<(), Storage
     directory.finish_swap_locked()?;
     crash_point("repair.swapped");
     // The old witness speaks of the old journal.
-    let _gone = fs::remove_file(directory.path().join(HEAD));
+    Witness::dismiss(directory.path());
     WitnessFile::of(directory.path()).note(last, hash, true);
     Ok(())
 }

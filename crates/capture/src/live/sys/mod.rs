@@ -8,8 +8,9 @@
 )]
 
 mod birth;
+mod start;
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
@@ -17,16 +18,15 @@ use std::ptr;
 
 use rustix::process::Pid;
 
-use super::filter::{Filter, Wanted};
 pub use birth::lift_limits;
+pub use start::probe;
+pub(super) use start::{AT_EXEC, First, Launch, NewLine, first_word, lacks, launch};
 
 /// Wakes the supervisor on the same processor. The library does not know it yet.
 const SYNC_WAKE_UP: u64 = 1;
 
-/// Stages of a new process at which it can fail, told to the parent.
-pub(super) const AT_FILTER: u8 = 1;
-pub(super) const AT_SEND: u8 = 2;
-pub(super) const AT_EXEC: u8 = 3;
+/// Asks for the process at the other end of a socket. The library does not know it yet.
+const PEER_PROCESS: c_int = 77;
 
 /// A call that waits for an answer.
 #[derive(Debug, Clone, Copy)]
@@ -140,213 +140,27 @@ pub(super) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Res
         ),
         iov_len: into.len(),
     };
-    let thread = c_int::try_from(thread).unwrap_or(c_int::MAX);
+    let number = c_int::try_from(thread).unwrap_or(c_int::MAX);
     // SAFETY: the local buffer is ours and as long as is said; the remote address is not ours to vouch for, and the
     // kernel checks it.
     let read =
-        unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
-    usize::try_from(read).map_err(|_| io::Error::last_os_error())
-}
-
-/// Everything a new process needs, made before the fork: after it nothing may be allocated.
-pub(super) struct Launch<'a> {
-    pub(super) program: &'a CStr,
-    pub(super) arguments: &'a [CString],
-    pub(super) environment: &'a [CString],
-    pub(super) filter: Option<&'a Filter>,
-    pub(super) socket: BorrowedFd<'a>,
-    /// The other end, which is ours alone: as long as the new process had it too, a listener in it would outlive us.
-    pub(super) ours: BorrowedFd<'a>,
-    pub(super) needs_no_new_privileges: bool,
-}
-
-/// Starts a process under a filter. It sends its listener over the socket, then becomes the program.
-pub(super) fn launch(launch: &Launch<'_>) -> io::Result<Pid> {
-    let pointers = |words: &[CString]| {
-        let all = words.iter().map(|word| word.as_ptr());
-        all.chain([ptr::null()]).collect::<Vec<*const c_char>>()
-    };
-    let (arguments, environment) = (pointers(launch.arguments), pointers(launch.environment));
-    let program = launch.filter.map(Filter::program);
-    // SAFETY: the child only makes calls that are allowed between fork and exec: it allocates nothing, takes no lock,
-    // and ends by exec or `_exit`.
-    let pid = unsafe { libc::fork() };
-    match pid {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: see above; all pointers live in this frame, which the child has a copy of.
-        0 => unsafe { child(launch, program.as_ref(), &arguments, &environment) },
-        pid => Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork gave no process")),
-    }
-}
-
-/// # Safety
-///
-/// Only in a child right after `fork`.
-unsafe fn child(
-    launch: &Launch<'_>,
-    program: Option<&libc::sock_fprog>,
-    arguments: &[*const c_char],
-    environment: &[*const c_char],
-) -> ! {
-    let socket = launch.socket.as_raw_fd();
-    // SAFETY: plain system calls on our own descriptors and memory.
-    unsafe {
-        libc::close(launch.ours.as_raw_fd());
-        birth::as_born();
-        if let Some(program) = program {
-            watch_me(launch, program);
+        unsafe { libc::process_vm_readv(number, &raw const local, 1, &raw const remote, 1, 0) };
+    usize::try_from(read).or_else(|_| {
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // Some sandboxes forbid the call, and not the file.
+            Some(libc::EPERM | libc::ENOSYS) => {
+                read_memory_file(thread, address, into).map_err(|_| error)
+            }
+            _ => Err(error),
         }
-        libc::execvpe(
-            launch.program.as_ptr(),
-            arguments.as_ptr(),
-            environment.as_ptr(),
-        );
-        give_up(socket, AT_EXEC)
-    }
+    })
 }
 
-/// # Safety
-///
-/// Only in a child right after `fork`.
-unsafe fn watch_me(launch: &Launch<'_>, program: &libc::sock_fprog) {
-    let socket = launch.socket.as_raw_fd();
-    // SAFETY: plain system calls on our own descriptors and memory.
-    unsafe {
-        if launch.needs_no_new_privileges && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-        {
-            give_up(socket, AT_FILTER);
-        }
-        let listener = install(program);
-        if listener < 0 {
-            give_up(socket, AT_FILTER);
-        }
-        if !send_descriptor(socket, listener) {
-            give_up(socket, AT_SEND);
-        }
-        libc::close(listener);
-    }
-}
-
-/// # Safety
-///
-/// Only in a child right after `fork`.
-unsafe fn install(program: &libc::sock_fprog) -> RawFd {
-    let newest =
-        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-    let mut listener = -1;
-    for flags in [newest, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER] {
-        // SAFETY: the program lives as long as the call.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_seccomp,
-                libc::SECCOMP_SET_MODE_FILTER,
-                flags,
-                ptr::from_ref(program),
-            )
-        };
-        listener = RawFd::try_from(result).unwrap_or(-1);
-        // SAFETY: this thread's own error number.
-        let is_unknown = listener < 0 && unsafe { *libc::__errno_location() } == libc::EINVAL;
-        if !is_unknown {
-            break;
-        }
-    }
-    listener
-}
-
-/// # Safety
-///
-/// Only in a child right after `fork`: it ends the process.
-unsafe fn give_up(socket: RawFd, stage: u8) -> ! {
-    // SAFETY: this thread's own error number.
-    let errno = unsafe { *libc::__errno_location() };
-    let mut message = [0_u8; 5];
-    message[0] = stage;
-    message[1..].copy_from_slice(&errno.to_ne_bytes());
-    // SAFETY: a plain write of our own bytes, and the end.
-    unsafe {
-        libc::send(
-            socket,
-            message.as_ptr().cast(),
-            message.len(),
-            libc::MSG_NOSIGNAL,
-        );
-        libc::_exit(127)
-    }
-}
-
-/// The room for one descriptor in a control message.
-#[repr(C)]
-union Control {
-    header: libc::cmsghdr,
-    room: [u8; 64],
-}
-
-const DESCRIPTOR_BYTES: u32 = 4;
-
-fn send_descriptor(socket: RawFd, descriptor: RawFd) -> bool {
-    let mut byte = [0_u8];
-    let mut control = Control { room: [0; 64] };
-    let mut part = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: 1,
-    };
-    // SAFETY: a message header of all zeros is an empty one; the pointers set below live until the call is over, and
-    // the control room is larger than one descriptor needs.
-    unsafe {
-        let mut message: libc::msghdr = zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = (&raw mut control).cast();
-        message.msg_controllen = libc::CMSG_SPACE(DESCRIPTOR_BYTES) as usize;
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        (*header).cmsg_level = libc::SOL_SOCKET;
-        (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(DESCRIPTOR_BYTES) as usize;
-        ptr::write_unaligned(libc::CMSG_DATA(header).cast::<RawFd>(), descriptor);
-        libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) == 1
-    }
-}
-
-/// What a new process said first.
-pub(super) enum First {
-    Listener(OwnedFd),
-    Failed { stage: u8, errno: i32 },
-    Silent,
-}
-
-/// Waits for a new process's first word.
-pub(super) fn first_word(socket: BorrowedFd<'_>) -> io::Result<First> {
-    let mut bytes = [0_u8; 5];
-    let mut control = Control { room: [0; 64] };
-    let mut part = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: bytes.len(),
-    };
-    // SAFETY: as in `send_descriptor`; a descriptor that arrives is ours alone.
-    unsafe {
-        let mut message: libc::msghdr = zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = (&raw mut control).cast();
-        message.msg_controllen = size_of::<Control>();
-        let read = libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
-        if read < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        if !header.is_null() && (*header).cmsg_type == libc::SCM_RIGHTS {
-            let descriptor = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<RawFd>());
-            return Ok(First::Listener(OwnedFd::from_raw_fd(descriptor)));
-        }
-        Ok(match (read, bytes) {
-            (5, [stage, a, b, c, d]) => First::Failed {
-                stage,
-                errno: i32::from_ne_bytes([a, b, c, d]),
-            },
-            _ => First::Silent,
-        })
-    }
+/// Reads memory as a file, which reaches what may only be written or executed.
+pub(super) fn read_memory_file(thread: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
+    use std::os::unix::fs::FileExt as _;
+    std::fs::File::open(format!("/proc/{thread}/mem"))?.read_at(into, address)
 }
 
 /// Forks this process, which must have one thread. None in the new one.
@@ -363,6 +177,55 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
         0 => Ok(None),
         pid => Ok(Pid::from_raw(pid)),
     }
+}
+
+/// Gives the user and the number of the process at the other end of a socket. The number is zero for a process that we
+/// cannot see from our namespace.
+pub(super) fn peer_of(socket: BorrowedFd<'_>) -> Option<(u32, i32)> {
+    // SAFETY: all-zero is a valid value.
+    let mut who: libc::ucred = unsafe { zeroed() };
+    let size = size_of::<libc::ucred>();
+    let mut length = libc::socklen_t::try_from(size).ok()?;
+    // SAFETY: the descriptor is open, and the kernel fills at most as much as is said.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut who).cast(),
+            &raw mut length,
+        )
+    };
+    (result == 0 && usize::try_from(length) == Ok(size)).then_some((who.uid, who.pid))
+}
+
+/// Holds the process at the other end of a socket, so that its number is given to no other. Older kernels cannot.
+pub(super) fn peer_process(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let mut process: RawFd = -1;
+    let size = size_of::<RawFd>();
+    let mut length = libc::socklen_t::try_from(size).ok()?;
+    // SAFETY: the descriptor is open, and the kernel fills at most as much as is said.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            PEER_PROCESS,
+            (&raw mut process).cast(),
+            &raw mut length,
+        )
+    };
+    // SAFETY: a descriptor that the kernel has just made is ours alone.
+    (result == 0 && process >= 0).then(|| unsafe { OwnedFd::from_raw_fd(process) })
+}
+
+/// Takes a descriptor that this process was started with, its three streams aside. To be called before anything is
+/// opened: then it is nobody else's.
+pub(super) fn inherited(number: RawFd) -> Option<OwnedFd> {
+    // SAFETY: a plain call that fails if there is no such descriptor.
+    let is_open = number > libc::STDERR_FILENO
+        && unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == 0;
+    // SAFETY: it is open, and nothing of this program knows of it yet.
+    is_open.then(|| unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// Takes signals out of the usual way and gives a descriptor that tells of them.
@@ -426,35 +289,5 @@ pub fn end_like(signal: c_int) -> ! {
         libc::sigprocmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut());
         libc::raise(signal);
         libc::_exit(128 + signal)
-    }
-}
-
-/// Tries whether a listener can be had here, in a process of its own. The error says what failed.
-pub fn probe() -> io::Result<()> {
-    let filter = Filter::new(Wanted::default());
-    let program = filter.program();
-    // SAFETY: the child makes plain calls and ends.
-    let pid = unsafe {
-        match libc::fork() {
-            0 => {
-                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-                let listener = install(&program);
-                libc::_exit(if listener >= 0 {
-                    0
-                } else {
-                    *libc::__errno_location()
-                })
-            }
-            pid => pid,
-        }
-    };
-    let Some(pid) = Pid::from_raw(pid) else {
-        return Err(io::Error::last_os_error());
-    };
-    let status = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())?;
-    match status.and_then(|(_, status)| status.exit_status()) {
-        Some(0) => Ok(()),
-        Some(errno) => Err(io::Error::from_raw_os_error(errno)),
-        None => Err(io::Error::other("the process that tried was ended")),
     }
 }

@@ -3,14 +3,17 @@
 mod bad_days;
 mod behaviour;
 mod confined;
+mod door;
 mod eyes;
 mod links;
 mod names;
 mod programs;
+mod sandboxes;
 mod scan;
 mod signals;
 mod stories;
 mod storm;
+mod witness;
 
 pub(crate) use behaviour::wait_for;
 
