@@ -163,6 +163,13 @@ pub(crate) fn run(
     if let Some(why) = crate::look::unlike(&now, &recovered) {
         return Err(format!("recovering a command changed something: {why}"));
     }
+    if !doubtful.is_empty() {
+        let may = May {
+            overwrite: true,
+            merge: true,
+        };
+        scene.follow((&now, &recovered), may)?;
+    }
     learn(scene, (&start, &now), &before, &theirs, is_killed)
 }
 
