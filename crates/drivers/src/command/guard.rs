@@ -128,7 +128,6 @@ impl Recorder {
             Stop::Log(error) => {
                 let why = format!("the capture log could not be written: {error}");
                 self.note(format!("writing was refused: {why}"));
-                self.failure = Some(why);
                 Answer::Refuse(error.raw_os_error().unwrap_or(EIO))
             }
         }

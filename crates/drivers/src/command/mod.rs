@@ -27,6 +27,7 @@ mod log;
 mod look;
 mod moves;
 mod order;
+mod orphans;
 mod others;
 mod part;
 mod recorder;

@@ -1,6 +1,6 @@
 //! The recorder: is asked before each call, and lets it go on only when what it changes is kept.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -86,8 +86,8 @@ pub struct Recorder {
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
     pub(super) notes: Vec<String>,
     pub(super) notes_left_out: usize,
-    /// What could not be written any more: nothing may go on then.
-    pub(super) failure: Option<String>,
+    /// What is so already and could not be noted yet: until the log has it, nothing goes on that needs another note.
+    pub(super) owed: VecDeque<Note>,
 }
 
 impl std::fmt::Debug for Recorder {
@@ -145,7 +145,7 @@ impl Recorder {
             firsts: HashMap::new(),
             notes: Vec::new(),
             notes_left_out: 0,
-            failure: None,
+            owed: VecDeque::new(),
         })
     }
 
@@ -208,10 +208,11 @@ impl Recorder {
         Ok(())
     }
 
-    /// Says that the command is watched at this moment.
-    pub fn beat(&self) {
+    /// Says that the command is watched at this moment, and has the disk keep what was noted.
+    pub fn beat(&mut self) {
         // Who reads the log then only trusts less of what it finds.
         let _told = self.log.beat();
+        self.log.sync_soon();
     }
 
     /// Takes in what others did since the last look.
@@ -224,10 +225,9 @@ impl Recorder {
                 }
                 Seen::Touched(_) | Seen::Arrived(_) => continue,
             };
-            self.log.add(&note, &[])?;
-            self.ledger.apply(note, Vec::new());
+            self.is_so(note);
         }
-        Ok(())
+        self.pay()
     }
 
     /// Gives what is worth knowing.
@@ -263,9 +263,29 @@ impl Recorder {
         {
             tell(path);
         }
+        self.pay()?;
         self.log.add(&note, &bytes)?;
         crash_point("command.noted");
         self.ledger.apply(note, bytes);
+        Ok(())
+    }
+
+    /// Learns what is so already, whether it can be noted now or not.
+    pub(super) fn is_so(&mut self, note: Note) {
+        self.ledger.apply(note.clone(), Vec::new());
+        self.owed.push_back(note);
+        if let Err(error) = self.pay() {
+            self.note(format!("the capture log could not be written: {error}"));
+        }
+    }
+
+    /// Notes what could not be noted before.
+    pub(super) fn pay(&mut self) -> io::Result<()> {
+        while let Some(note) = self.owed.front() {
+            self.log.add(note, &[])?;
+            crash_point("command.noted");
+            self.owed.pop_front();
+        }
         Ok(())
     }
 
@@ -379,10 +399,7 @@ impl Observer for Recorder {
         } else {
             Note::NotMoved
         };
-        if let Err(stop) = self.learn(note, Vec::new()) {
-            let why = stop.why();
-            self.failure.get_or_insert(why);
-        }
+        self.is_so(note);
     }
 
     fn refused(&mut self, thread: u32, why: &str) {

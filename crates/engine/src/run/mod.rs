@@ -30,6 +30,8 @@ use backout_model::{
 };
 use serde::{Deserialize, Serialize};
 
+use backout_storage::is_from_another_boot;
+
 use crate::{Engine, EngineError, UndoReport};
 use start::{best_mode, keep_opened, roots_of, start_of, summary_of};
 pub use watch::Watch;
@@ -42,6 +44,10 @@ const RECIPE_VERSION: u16 = 1;
 
 /// The largest file that is copied before it is written in place, unless somebody says otherwise.
 pub const COPY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+
+/// What is said of a command that ran when the machine went down.
+const AFTER_RESTART: &str = "the machine went down while it ran; what it did in the last moments before may be missing here \
+     (`--durability power` waits for the disk)";
 
 /// What to run, and how.
 pub struct RunRequest {
@@ -433,7 +439,7 @@ impl Engine {
         &self,
         id: OperationId,
         recipe: &Recipe,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Vec<String>, EngineError> {
         let unreadable = |error: serde_json::Error| EngineError::Io {
             action: "read the recipe",
             source: error.into(),
@@ -451,14 +457,22 @@ impl Engine {
             deleted: settled.counts.deleted,
             ..CommandEnd::default()
         };
-        let note = "its watcher died; what it had done until then is recorded".to_owned();
-        let (captured, contents) = self.captured(id, settled, vec![note], end)?;
+        let doubts = settled.doubts.clone();
+        let mut notes =
+            vec!["its watcher died; what it had done until then is recorded".to_owned()];
+        if is_from_another_boot(&self.store.first_owner(id)?) {
+            notes.push(AFTER_RESTART.to_owned());
+        }
+        notes.extend(doubts.iter().map(|doubt| format!("in doubt: {doubt}")));
+        let (captured, contents) = self.captured(id, settled, notes, end)?;
         let events = vec![captured, Event::Interrupted { id, completion }];
         self.store
             .append(&Entry { events, contents }, Durability::Power)?;
         crash_point("run.recaptured");
-        self.forget_log(id);
-        Ok(())
+        if doubts.is_empty() {
+            self.forget_log(id);
+        }
+        Ok(doubts)
     }
 
     /// Removes the log of a command that is settled.

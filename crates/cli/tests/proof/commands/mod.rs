@@ -2,6 +2,7 @@
 
 mod bad_days;
 mod behaviour;
+mod full_log;
 mod links;
 mod programs;
 mod scan;
