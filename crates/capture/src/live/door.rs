@@ -59,6 +59,11 @@ impl Door {
         &self.name
     }
 
+    /// Names the processes that do something outside.
+    pub(super) fn outside(&self) -> Vec<u32> {
+        self.inside.iter().map(|(child, _)| child.id()).collect()
+    }
+
     /// Lets everybody in who waits. What cannot be done is told at the door.
     pub(super) fn answer(&mut self) {
         while let Ok(caller) = accept_with(&self.socket, SocketFlags::CLOEXEC) {

@@ -13,8 +13,8 @@
 //! - The path is read from the command's memory, so another thread could change it after we looked. It is read again after
 //!   the observer is done, and a call whose path changed meanwhile is looked at again. That is for careless programs;
 //!   against a hostile one only what the supervisor does itself (renames, removals) is beyond doubt.
-//! - If the supervisor dies, every call it was asked about fails with `ENOSYS`: the command does not hang, and writes no
-//!   more.
+//! - If the supervisor dies, every call it was asked about fails with `ENOSYS`: the command does not hang. It could go on
+//!   writing what it has open, so the front ends it.
 
 mod calls;
 mod door;
@@ -25,12 +25,13 @@ mod spawn;
 mod supervise;
 mod sys;
 mod task;
+mod watchdog;
 
 pub use calls::Act;
 pub use door::{DOOR, ask_outside};
-pub use front::{Back, Ending, Front, Side, Waited, split};
+pub use front::{Alone, Back, Ending, Front, Side, Waited, split};
 pub use place::Place;
 pub use spawn::{Child, SpawnError, Spawned, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
 pub use sys::{end_like, probe};
-pub use task::{Descendant, descendants};
+pub use task::{Descendant, descendants, opened_for_writing};

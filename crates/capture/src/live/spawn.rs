@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
+use backout_crashpoint::crash_point;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
@@ -93,8 +94,10 @@ pub fn spawn(
         environment: &environment,
         filter: filter.as_ref(),
         socket: theirs.as_fd(),
+        other_end: ours.as_fd(),
         needs_no_new_privileges: !is_root,
     })?;
+    crash_point("run.launched");
     drop(theirs);
     if let Some((lives, _life)) = life {
         let child = Child { pid };

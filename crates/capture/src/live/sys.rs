@@ -152,6 +152,8 @@ pub(super) struct Launch<'a> {
     pub(super) environment: &'a [CString],
     pub(super) filter: Option<&'a Filter>,
     pub(super) socket: BorrowedFd<'a>,
+    /// The other end of the socket: held by the new process as well, nobody would notice the end of this one.
+    pub(super) other_end: BorrowedFd<'a>,
     pub(super) needs_no_new_privileges: bool,
 }
 
@@ -190,6 +192,7 @@ unsafe fn child(
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::close(launch.other_end.as_raw_fd());
         if let Some(program) = program {
             watch_me(launch, program);
         }

@@ -93,11 +93,12 @@ pub(super) fn slot_in(note: &Note) -> Option<&Slot> {
     }
 }
 
-/// Finds what an operation kept without a note. What its name tells is learnt; the rest is said as doubts.
+/// Finds what an operation kept without a note. What its name tells is learnt; the rest is said as doubts. A copy is made
+/// before its note: if nothing `is_lost`, what it was to keep was never touched.
 pub(super) fn find(
     tools: &Tools,
     id: OperationId,
-    noted: &HashSet<String>,
+    (noted, is_lost): (&HashSet<String>, bool),
     ledger: &mut Ledger,
 ) -> Result<Vec<String>, FileError> {
     let settled = format!("{id}-settled-");
@@ -108,6 +109,9 @@ pub(super) fn find(
         }
         let kept = slot.path();
         let found = path_in(&slot.name);
+        if !is_lost && !matches!(found, Some((_, true))) {
+            continue;
+        }
         if let Some((path, true)) = &found
             && let Some(directories) = learn(slot, path, ledger)?
         {

@@ -171,7 +171,7 @@ impl Recorder {
         self.own_paths.push(dir.to_path_buf());
     }
 
-    /// Keeps a file that the command can write by a descriptor it was born with.
+    /// Keeps a file that the command can write by a descriptor it has already: once for each of them.
     pub fn opened_before(&mut self, path: &std::path::Path) {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return;
@@ -190,12 +190,30 @@ impl Recorder {
         if place.look().is_err() {
             return;
         }
+        let directory = fstat(&place.dir)
+            .ok()
+            .map(|stat| (stat.st_dev, stat.st_ino));
+        if self.is_ours(&place, directory) || self.is_kernels(&place, directory) {
+            return;
+        }
+        self.expect_closing(&place);
         if let Err(stop) = self.written(&place) {
-            let why = stop.why();
-            self.note(format!(
-                "`{}` was open before the command, and {why}",
-                path.display()
-            ));
+            self.not_kept(&place, stop.why());
+        }
+    }
+
+    /// Says of something that can be written all the same that it is not kept.
+    fn not_kept(&mut self, place: &Place, why: String) {
+        self.note(format!(
+            "`{}` was open before, and cannot be brought back: {why}",
+            place.path().display()
+        ));
+        if let Ok(path) = TargetPath::new(place.path()) {
+            self.is_so(Note::Unkept {
+                path: self.ledger.origin(&path).unwrap_or(path),
+                why,
+                identity: node_of(place).map(|node| node.identity),
+            });
         }
     }
 

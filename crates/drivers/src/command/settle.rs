@@ -67,12 +67,13 @@ pub(super) enum Before {
     Rewritten,
 }
 
-/// Settles what a log tells.
+/// Settles what a log tells. If the machine went down since, its end `may_be_cut` off.
 pub(crate) fn settle_log(
     tools: &Tools,
     id: OperationId,
     log: &Path,
     is_recorded: &dyn Fn(OperationId) -> bool,
+    may_be_cut: bool,
 ) -> Result<Settled, FileError> {
     let told = read_log(log).map_err(|source| FileError::Io {
         path: log.display().to_string(),
@@ -88,6 +89,7 @@ pub(crate) fn settle_log(
         ));
     }
     let slots = told.notes.iter().filter_map(|(note, _)| slot_in(note));
+    let is_lost = may_be_cut || told.gaps > 0;
     let noted: HashSet<String> = slots.map(|slot| slot.name.clone()).collect();
     let mut ledger = Ledger::default();
     for (note, bytes) in told.notes {
@@ -97,7 +99,7 @@ pub(crate) fn settle_log(
     for by in cuts.into_iter().filter(|by| !is_recorded(*by)) {
         ledger.uncut(by);
     }
-    doubts.extend(orphans::find(tools, id, &noted, &mut ledger)?);
+    doubts.extend(orphans::find(tools, id, (&noted, is_lost), &mut ledger)?);
     // What was changed later than that may be anybody's.
     let watched_until = std::fs::metadata(log).ok().map(|found| mtime_of(&found));
     let settled = settle_until(tools, id, ledger, watched_until)?;

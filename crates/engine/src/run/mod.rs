@@ -230,6 +230,10 @@ impl Engine {
         };
         let survivors = watch::survivors();
         let end = ended.told(millis(armed.began), survivors.clone());
+        if !survivors.is_empty() {
+            // Before this one is settled: what they write by what they have open belongs to one of the two.
+            watch.next = Some(self.arm_survivors(&watch, &survivors)?);
+        }
         let part = Part::Command {
             is_read_only: request.is_read_only,
         };
@@ -263,10 +267,10 @@ impl Engine {
     /// Watches what a command left running, until it ends. What it does is an operation of its own.
     /// None if it changed nothing: then there is nothing to take back either.
     pub fn watch_on(&self, mut watch: Watch) -> Result<Option<RunReport>, EngineError> {
-        let start = watch.start.clone();
-        let names = watch::survivors().join(", ");
-        let summary = format!("left running by {}: {names}", start.words.join(" "));
-        let mut armed = self.arm_command(summary, &start, watch.limits)?;
+        let mut armed = match watch.next.take() {
+            Some(armed) => armed,
+            None => self.arm_survivors(&watch, &watch::survivors())?,
+        };
         watch.open_desk(&self.store.capture_desk(armed.id));
         let command = (armed.id, armed.summary.clone());
         let mut on_question = |recorder: &mut Recorder, targets: &[Target]| {
@@ -283,6 +287,16 @@ impl Engine {
             ..CommandEnd::default()
         };
         self.finish_command(armed, end, Part::Background)
+    }
+
+    /// Begins the operation of what a command leaves running, with all that it can write without being asked about.
+    fn arm_survivors(&self, watch: &Watch, names: &[String]) -> Result<ArmedCommand, EngineError> {
+        let words = watch.start.words.join(" ");
+        let summary = format!("left running by {words}: {}", names.join(", "));
+        let mut armed = self.arm_command(summary, &watch.start, watch.limits)?;
+        watch::keep_open_files(&mut armed.recorder);
+        crash_point("run.survivors-armed");
+        Ok(armed)
     }
 
     /// Makes the place of the log durable, before anything can happen that it would tell of.
@@ -449,7 +463,8 @@ impl Engine {
         let log = [self.store.capture_log(id), body.log];
         let log = log.iter().find(|path| path.exists()).unwrap_or(&log[0]);
         let is_recorded = |part: OperationId| matches!(self.store.operation(part), Ok(Some(_)));
-        let settled = self.files.settle_log(id, log, &is_recorded)?;
+        let is_restarted = is_from_another_boot(&self.store.first_owner(id)?);
+        let settled = self.files.settle_log(id, log, &is_recorded, is_restarted)?;
         let completion = settled.completion.clone();
         let end = CommandEnd {
             created: settled.counts.created,
@@ -460,7 +475,7 @@ impl Engine {
         let doubts = settled.doubts.clone();
         let mut notes =
             vec!["its watcher died; what it had done until then is recorded".to_owned()];
-        if is_from_another_boot(&self.store.first_owner(id)?) {
+        if is_restarted {
             notes.push(AFTER_RESTART.to_owned());
         }
         notes.extend(doubts.iter().map(|doubt| format!("in doubt: {doubt}")));

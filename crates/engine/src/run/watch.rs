@@ -2,14 +2,17 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, Ending, Event, Spawned, Supervisor, descendants};
+use backout_capture::live::{
+    Back, Ending, Event, Spawned, Supervisor, descendants, opened_for_writing,
+};
 use backout_drivers::command::{Limits, Recorder};
 use backout_model::{CommandEnd, CommandStart, Target};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::ArmedCommand;
 use super::desk::Desk;
 use super::signals::{By, Heard};
 
@@ -59,6 +62,8 @@ pub struct Watch {
     supervisor: Supervisor,
     back: Option<Back>,
     desk: Option<Desk>,
+    /// The operation of what the command left running.
+    pub(super) next: Option<ArmedCommand>,
 }
 
 /// Is told what other operations are about to write, when a command has perhaps touched it.
@@ -78,6 +83,7 @@ impl Watch {
             supervisor: spawned.supervisor,
             back,
             desk: None,
+            next: None,
         }
     }
 
@@ -106,6 +112,9 @@ impl Watch {
                 Event::NotStarted { errno } => not_started = Some(errno),
                 Event::Ended(ending) => {
                     recorder.beat();
+                    if let Some(back) = &self.back {
+                        back.settles();
+                    }
                     let timed_out = stage != Stage::Running;
                     if timed_out {
                         end_the_rest();
@@ -125,6 +134,9 @@ impl Watch {
             let now = Instant::now();
             if now >= beat_at {
                 recorder.beat();
+                if let Some(back) = &self.back {
+                    back.watches();
+                }
                 beat_at = now + BEAT;
             }
             for signal in heard.due(now) {
@@ -241,9 +253,20 @@ fn end_all(signal: Signal) {
     }
 }
 
+/// Keeps what the processes below this one have open for writing, our own streams aside: those are the caller's.
+pub(super) fn keep_open_files(recorder: &mut Recorder) {
+    let own: Vec<PathBuf> = (0..=2)
+        .filter_map(|number| std::fs::read_link(format!("/proc/self/fd/{number}")).ok())
+        .collect();
+    let processes = descendants().into_iter();
+    let files = processes.flat_map(|process| opened_for_writing(process.pid));
+    for file in files.filter(|file| !own.contains(file)) {
+        recorder.opened_before(&file);
+    }
+}
+
 /// Names the processes that are alive below this one.
 pub(super) fn survivors() -> Vec<String> {
     let alive = descendants().into_iter();
-    let named = alive.map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()));
-    named.collect()
+    alive.map(|process| process.to_string()).collect()
 }

@@ -8,6 +8,7 @@ mod programs;
 mod scan;
 mod stories;
 mod storm;
+mod survivors;
 
 pub(crate) use behaviour::wait_for;
 
