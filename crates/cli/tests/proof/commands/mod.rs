@@ -5,6 +5,7 @@ mod behaviour;
 mod full_log;
 mod links;
 mod programs;
+mod rights;
 mod scan;
 mod stories;
 mod storm;
