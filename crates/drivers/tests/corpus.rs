@@ -18,9 +18,10 @@ type Target = fn(&[u8]);
 #[test]
 fn every_kept_input_of_the_fuzzer_holds() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let known: [(&str, Target); 4] = [
+    let known: [(&str, Target); 5] = [
         ("record", targets::record),
         ("recipe", targets::recipe),
+        ("log", targets::log),
         ("patch", targets::patch),
         ("merge", targets::merge),
     ];

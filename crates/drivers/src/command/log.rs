@@ -182,13 +182,7 @@ impl LogWriter {
         serde_json::to_writer(&mut self.buffer, note).map_err(io::Error::other)?;
         let note_length = self.buffer.len() - HEAD_BYTES;
         self.buffer.extend_from_slice(bytes);
-        let (head, body) = self.buffer.split_at_mut(HEAD_BYTES);
-        let check = blake3::hash(body);
-        let lengths =
-            [note_length, bytes.len()].map(|length| u32::try_from(length).unwrap_or(u32::MAX));
-        let parts = lengths.iter().flat_map(|length| length.to_le_bytes());
-        let parts = parts.chain(check.as_bytes().iter().copied());
-        head.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
+        write_head(&mut self.buffer, note_length);
         self.mend()?;
         if let Err(error) = self.append() {
             self.is_torn = true;
@@ -217,6 +211,37 @@ impl LogWriter {
         }
         Ok(())
     }
+}
+
+/// Fills in the head of a frame whose note is so long.
+fn write_head(frame: &mut [u8], note_length: usize) {
+    let (head, body) = frame.split_at_mut(HEAD_BYTES);
+    let check = blake3::hash(body);
+    let lengths = [note_length, body.len().saturating_sub(note_length)];
+    let lengths = lengths.map(|length| u32::try_from(length).unwrap_or(u32::MAX));
+    let parts = lengths.iter().flat_map(|length| length.to_le_bytes());
+    let parts = parts.chain(check.as_bytes().iter().copied());
+    head.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
+}
+
+/// Makes the frame of a note that is written already. For those who try what a reader makes of it.
+#[doc(hidden)]
+pub fn framed(note: &[u8], bytes: &[u8]) -> Vec<u8> {
+    let mut frame = [&[0; HEAD_BYTES][..], note, bytes].concat();
+    write_head(&mut frame, note.len());
+    frame
+}
+
+/// Reads a log, takes all of it in, and tells how many notes and how many gaps it has.
+#[doc(hidden)]
+pub fn weighed(bytes: &[u8]) -> (usize, usize) {
+    let told = read_bytes(bytes);
+    let weight = (told.notes.len(), told.gaps);
+    let mut ledger = super::ledger::Ledger::default();
+    for (note, bytes) in told.notes {
+        ledger.apply(note, bytes);
+    }
+    weight
 }
 
 /// What a log tells.
