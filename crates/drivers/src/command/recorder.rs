@@ -13,6 +13,7 @@ use backout_model::{OperationId, TargetPath};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, openat};
 use rustix::io::Errno;
 
+use super::guard::served_now;
 use super::keep::{KeepError, Shelf};
 use super::ledger::Ledger;
 use super::log::{LogWriter, Note};
@@ -82,6 +83,10 @@ pub struct Recorder {
     pub(super) depot_name: String,
     /// File systems of the kernel itself, by device.
     pub(super) kernel: HashMap<u64, bool>,
+    /// File systems that processes of the command serve, by device.
+    pub(super) served: HashMap<u64, bool>,
+    /// Those that others serve: they were there before.
+    pub(super) served_by_others: HashSet<u64>,
     /// Inodes of several names, by device and number, with the name of before that what they were is noted under.
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
     pub(super) notes: Vec<String>,
@@ -142,6 +147,8 @@ impl Recorder {
             own_paths: Vec::new(),
             depot_name: format!(".backout-{}", rustix::process::geteuid().as_raw()),
             kernel: HashMap::new(),
+            served: HashMap::new(),
+            served_by_others: served_now(),
             firsts: HashMap::new(),
             notes: Vec::new(),
             notes_left_out: 0,
@@ -169,6 +176,14 @@ impl Recorder {
             self.own.insert((stat.st_dev, stat.st_ino));
         }
         self.own_paths.push(dir.to_path_buf());
+    }
+
+    /// Forbids to take away a symbolic link, or to rename what is above it.
+    pub fn forbid_link(&mut self, link: &std::path::Path) {
+        if let Ok(stat) = rustix::fs::lstat(link) {
+            self.own.insert((stat.st_dev, stat.st_ino));
+        }
+        self.own_paths.push(link.to_path_buf());
     }
 
     /// Keeps a file that the command can write by a descriptor it has already: once for each of them.
@@ -351,6 +366,11 @@ impl Observer for Recorder {
                                 path.display()
                             ));
                         }
+                        return Answer::Continue;
+                    }
+                    if self.is_served(place, directory) {
+                        let note = "it wrote to a file system that it serves itself; what its server did is recorded";
+                        self.note(note.to_owned());
                         return Answer::Continue;
                     }
                     if !touch.has_our_mounts && !Self::is_seen(place) {

@@ -336,6 +336,9 @@ impl Engine {
         for directory in self.store.own_directories() {
             recorder.forbid(&directory);
         }
+        for link in self.store.links_to_it() {
+            recorder.forbid_link(link);
+        }
         if let Some(within) = self.settings.context.within {
             let desk = self.store.capture_desk(within);
             recorder = recorder.with_first_touch(Box::new(move |path| {

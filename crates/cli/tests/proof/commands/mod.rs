@@ -7,6 +7,7 @@ mod links;
 mod programs;
 mod rights;
 mod scan;
+mod served;
 mod stories;
 mod storm;
 mod survivors;
