@@ -499,3 +499,21 @@ fn modes_that_nobody_may_read_are_no_obstacle_for_discarding() {
     let mode = world.state().metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
+
+/// Names in `/dev` are real ones: they stay, and devices work.
+#[test]
+fn devices_keep_their_names() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let name = format!("/dev/backout-test-{}", std::process::id());
+    fs::write(&name, "device\n").unwrap();
+    let world = World::new();
+    let script =
+        format!("echo x > /dev/null; echo y >> /dev/null; head -c 4 /dev/urandom > r; rm {name}");
+    let output = world.run(&["try", "--discard", "--", "sh", "-c", &script]);
+    let is_there = fs::read_to_string(&name);
+    let _gone = fs::remove_file(&name);
+    assert_eq!(is_there.unwrap(), "device\n", "{}", said(&output));
+    assert!(said(&output).contains("Read-only"), "{}", said(&output));
+}

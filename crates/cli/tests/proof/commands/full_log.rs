@@ -107,8 +107,8 @@ fn full_for_a_while(room: usize) {
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut word = [0; 6];
-    let begun = child.stdout.as_mut().unwrap().read_exact(&mut word);
+    let mut said_ready = [0; 6];
+    let begun = child.stdout.as_mut().unwrap().read_exact(&mut said_ready);
     state.empty();
     if begun.is_ok() {
         child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
