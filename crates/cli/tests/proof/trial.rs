@@ -517,3 +517,18 @@ fn devices_keep_their_names() {
     assert_eq!(is_there.unwrap(), "device\n", "{}", said(&output));
     assert!(said(&output).contains("Read-only"), "{}", said(&output));
 }
+
+#[test]
+fn a_time_that_was_set_with_a_mode_is_applied_with_it() {
+    let world = World::new().with_project();
+    let before = world.tree();
+    tried(&world, "chmod 600 app.toml; touch -d @1000000000 app.toml");
+    world.ok(&["try", "--apply"]);
+    let found = fs::metadata(world.path("app.toml")).unwrap();
+    assert_eq!(
+        (found.mode() & 0o777, found.mtime()),
+        (0o600, 1_000_000_000)
+    );
+    world.ok(&["undo"]);
+    assert_same(&world.tree(), &before, "undone");
+}

@@ -69,3 +69,26 @@ fn a_link_that_leads_to_our_state_is_not_taken_away() {
     }
     assert!(run("touch ../other; rm ../other").status.success());
 }
+
+#[test]
+fn a_copy_of_our_state_says_where_things_are_kept() {
+    let world = World::new();
+    world.file("a", "kept\n");
+    world.ok(&["run", "--", "rm", "a"]);
+    let copy = tempfile::tempdir_in(crate::world::memory()).unwrap();
+    let copied = Command::new("cp")
+        .arg("-a")
+        .args([world.state(), &copy.path().join("state")])
+        .status();
+    assert!(copied.unwrap().success());
+    fs::rename(world.state(), world.scratch("away")).unwrap();
+    let mut undo = world.command(&["undo"]);
+    undo.env("BACKOUT_STATE_DIR", copy.path().join("state"));
+    let told = said(&undo.output().unwrap());
+    assert!(told.contains("moved or copied"), "{told}");
+    // Where it was kept, it comes back.
+    fs::remove_dir_all(world.state()).ok();
+    fs::rename(world.scratch("away"), world.state()).unwrap();
+    world.ok(&["undo"]);
+    assert_eq!(world.read("a"), "kept\n");
+}
