@@ -7,6 +7,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use backout_capture::live::Request;
+use backout_drivers::command::{framed, weighed};
 use backout_drivers::file::FileDriver;
 use backout_model::ports::{
     ContentsError, Depots, Driver as _, OnConflict, ReadContents, WriteContents,
@@ -123,6 +124,29 @@ pub fn door(data: &[u8]) {
         let part = said.get(..end).unwrap_or_default();
         assert_eq!(Request::decode(part), Ok(None));
     }
+/// Notes of a capture log, and bytes that stand between them: whole notes are read, and what is between is noticed. Nothing
+/// that they tell together is too much for the ledger.
+pub fn log(data: &[u8]) {
+    let _any = weighed(data);
+    let [first, damage, second] = parts(data);
+    let frames = |lines: &[u8]| -> Vec<Vec<u8>> {
+        // As they are written: nothing stands before a note.
+        let notes = lines
+            .split(|byte| *byte == b'\n')
+            .filter(|note| note.starts_with(b"{") || note.starts_with(b"\""));
+        let frames = notes.map(|note| framed(note, b"bytes"));
+        frames.filter(|frame| weighed(frame) == (1, 0)).collect()
+    };
+    let (first, second) = (frames(first), frames(second));
+    let count = first.len() + second.len();
+    let whole = [first.concat(), second.concat()].concat();
+    assert_eq!(weighed(&whole), (count, 0));
+    let cut = whole.get(..whole.len().saturating_sub(1)).unwrap_or(&[]);
+    assert_eq!(weighed(cut), (count.saturating_sub(1), 0));
+    let hurt = [&first.concat(), damage, &second.concat()].concat();
+    let (found, gaps) = weighed(&hurt);
+    assert!(found >= count);
+    assert!(gaps > 0 || damage.is_empty() || second.is_empty() || found > count);
 }
 
 fn parts(data: &[u8]) -> [&[u8]; 3] {

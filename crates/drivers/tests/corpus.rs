@@ -21,6 +21,7 @@ fn every_kept_input_of_the_fuzzer_holds() {
     let known: [(&str, Target); 5] = [
         ("record", targets::record),
         ("recipe", targets::recipe),
+        ("log", targets::log),
         ("patch", targets::patch),
         ("merge", targets::merge),
         ("door", targets::door),

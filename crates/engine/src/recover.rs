@@ -114,8 +114,11 @@ impl Engine {
         let recovered = if effect.recipe.driver == DriverKind::Command {
             // What it wrote is only known now.
             let on_failure = self.store.on_failure(operation.id)?;
-            self.settle_dead_command(operation.id, &effect.recipe)?;
-            self.interrupted(operation, on_failure)?
+            let doubts = self.settle_dead_command(operation.id, &effect.recipe)?;
+            Recovered {
+                doubts,
+                ..self.interrupted(operation, on_failure)?
+            }
         } else if self.is_acknowledged(operation)? && self.files.is_in_place(&effect)? {
             self.keep(operation)?
         } else {
@@ -342,6 +345,7 @@ impl Engine {
             status: operation.status,
             by,
             outcomes,
+            doubts: Vec::new(),
         })
     }
 
@@ -373,13 +377,24 @@ impl Engine {
         }
         let effect = self.store.effect(id)?;
         let is_command = effect.recipe.driver == DriverKind::Command;
-        if is_command {
-            self.settle_dead_command(id, &effect.recipe)?;
-        }
+        let doubts = if is_command {
+            self.settle_dead_command(id, &effect.recipe)?
+        } else {
+            Vec::new()
+        };
         let unknown = backout_model::PlanError::Unknown { id };
         let operation = self.store.operation(id)?.ok_or(unknown)?;
+        let recovered = self.decided(&operation, decide)?;
+        Ok(Recovered {
+            doubts,
+            ..recovered
+        })
+    }
+
+    fn decided(&self, operation: &Operation, decide: Decide) -> Result<Recovered, EngineError> {
+        let id = operation.id;
         match decide {
-            Decide::Keep => self.keep(&operation),
+            Decide::Keep => self.keep(operation),
             // A command that changed nothing has nothing to be taken back.
             Decide::Rollback { .. }
                 if operation.status == Status::Interrupted
@@ -387,13 +402,13 @@ impl Engine {
             {
                 Ok(Recovered {
                     became: RecoveredAs::NothingHappened,
-                    ..self.keep(&operation)?
+                    ..self.keep(operation)?
                 })
             }
             Decide::Rollback { on_conflict } if operation.status == Status::Interrupted => {
                 self.roll_back(id, on_conflict)
             }
-            Decide::Rollback { on_conflict } => self.take_back_unfinished(&operation, on_conflict),
+            Decide::Rollback { on_conflict } => self.take_back_unfinished(operation, on_conflict),
         }
     }
 

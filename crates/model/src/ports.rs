@@ -134,6 +134,11 @@ pub trait Depots: std::fmt::Debug + Send + Sync {
     /// Gives a private directory for staging what cannot be staged beside its target.
     fn staging(&self, by: OperationId) -> std::io::Result<TargetPath>;
 
+    /// Lists what is kept in the name of an operation, wherever that is.
+    fn slots_of(&self, _by: OperationId) -> Vec<crate::Slot> {
+        Vec::new()
+    }
+
     /// Tells whether a path belongs to our own state, which no operation may write.
     fn is_ours(&self, path: &TargetPath) -> bool;
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use backout_model::ports::{Depots, Durability};
-use backout_model::{OperationId, TargetPath};
+use backout_model::{OperationId, Slot, TargetPath};
 
 use crate::state_dir::{DEPOT, STAGING};
 use crate::{StorageError, Store};
@@ -26,9 +26,9 @@ impl Depots for Store {
         if is_private(&depot, device) {
             return Some(path);
         }
-        fs::DirBuilder::new().mode(0o700).create(&depot).ok()?;
-        // A depot that the journal does not know would never be cleaned up.
+        // A depot that the journal does not know would never be cleaned up, nor looked into after a loss of power.
         self.note_depot(&path).ok()?;
+        fs::DirBuilder::new().mode(0o700).create(&depot).ok()?;
         is_private(&depot, device).then_some(path)
     }
 
@@ -39,6 +39,10 @@ impl Depots for Store {
             result => result?,
         }
         TargetPath::new(path).map_err(io::Error::other)
+    }
+
+    fn slots_of(&self, by: OperationId) -> Vec<Slot> {
+        self.slots_named_by(by).unwrap_or_default()
     }
 
     fn is_ours(&self, path: &TargetPath) -> bool {
@@ -53,7 +57,7 @@ impl Depots for Store {
 
 impl Store {
     fn note_depot(&self, path: &TargetPath) -> Result<(), StorageError> {
-        self.write(Durability::Process, |transaction| {
+        self.write(Durability::Power, |transaction| {
             transaction
                 .execute(
                     "INSERT OR IGNORE INTO depot (path) VALUES (?1)",

@@ -20,7 +20,7 @@ use std::io;
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use backout_crashpoint::crash_point;
 
@@ -40,6 +40,8 @@ const LOCK: &str = "lock";
 #[derive(Debug, Clone)]
 pub struct StateDir {
     path: PathBuf,
+    /// The symbolic links that lead to it.
+    links: Vec<PathBuf>,
 }
 
 impl StateDir {
@@ -77,7 +79,15 @@ impl StateDir {
                 sync_directory(parent).map_err(failed("sync"))?;
             }
         }
-        Ok(Self { path: canonical })
+        let mut links = Vec::new();
+        follow(&absolute, &mut links);
+        let path = canonical;
+        Ok(Self { path, links })
+    }
+
+    /// Gives the symbolic links that lead to it: without them nobody finds it by the name that it was given.
+    pub fn links(&self) -> &[PathBuf] {
+        &self.links
     }
 
     /// Gives the directory.
@@ -220,4 +230,25 @@ fn make_private(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         result => result,
     }
+}
+/// Follows a path, collects the symbolic links on it, and gives where it leads.
+fn follow(path: &Path, links: &mut Vec<PathBuf>) -> PathBuf {
+    /// More than the kernel follows.
+    const LINKS_MAX: usize = 40;
+    let mut at = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(at.pop()),
+            Component::CurDir => {}
+            part => at.push(part),
+        }
+        if let Ok(to) = fs::read_link(&at)
+            && links.len() < LINKS_MAX
+        {
+            links.push(at.clone());
+            at.pop();
+            at = follow(&at.join(to), links);
+        }
+    }
+    at
 }

@@ -216,6 +216,11 @@ impl Store {
         std::iter::once(path.to_path_buf()).chain(parts).collect()
     }
 
+    /// Lists the symbolic links that lead to the state, which are nobody's to take away.
+    pub fn links_to_it(&self) -> &[PathBuf] {
+        self.directory.links()
+    }
+
     /// Tells the open transaction's last record, for the witness.
     pub(crate) fn note_appended(&self, last: Lsn, hash: Digest) {
         *held(&self.appended) = Some((last, hash));

@@ -15,10 +15,14 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, write};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, waitpid,
+};
 
 use super::door::Door;
 use super::sys;
+use super::task::{Descendant, children, descendants_of};
+use super::watchdog::{Due, Watchdog};
 
 /// Signals that are meant for the command, and the end of a child.
 pub(super) const HEARD: [c_int; 7] = [
@@ -40,6 +44,23 @@ const MESSAGE_BYTES: usize = 9;
 
 /// How long the front stays for callers at the door whose work is nearly done.
 const STAYING_MAX: Duration = Duration::from_secs(1);
+
+/// What the watcher says while it is at work.
+const WATCHING: u8 = b'w';
+const SETTLING: u8 = b't';
+
+/// How often to look whether the watcher is there.
+const STEP: Duration = Duration::from_millis(500);
+
+/// How often to look whether what was ended is gone.
+const ENDING_STEP: Duration = Duration::from_millis(20);
+const ENDING_STEPS_MAX: usize = 250;
+
+/// Those of them that ask for the end.
+const ENDING: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+
+const SILENT: &str = "the command waits, and its watcher too: a large file is being kept, or a file system does not answer; \
+     Ctrl-C ends the command";
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +88,8 @@ pub struct Front {
     says: OwnedFd,
     signals: OwnedFd,
     door: Option<Door>,
+    /// Children that this process had before.
+    others: Vec<Pid>,
 }
 
 /// What a program gets in its environment that is run for somebody inside.
@@ -79,12 +102,25 @@ pub struct Pinned {
 }
 
 /// What the front has to end like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Waited {
     /// The command, which ended so.
     Command(Ending),
-    /// The watching process, which ended so before it could say anything of the command.
-    Back(Ending),
+    /// The watching process, which ended before it could say anything of the command.
+    Back(Alone),
+}
+
+/// What a dead watcher leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alone {
+    /// How it ended.
+    pub ending: Ending,
+    /// The command's processes that were ended, since nobody watched them any more.
+    pub ended: Vec<String>,
+    /// Those that could not be.
+    pub left: Vec<String>,
+    /// Whether the watcher was ended because it did not answer.
+    pub was_silent: bool,
 }
 
 /// The process that watches.
@@ -103,17 +139,23 @@ pub fn split() -> io::Result<Side> {
     let (back_hears, front_says) = pipe_with(flags)?;
     // Before the fork, so that no signal falls between.
     let signals = sys::signals(&HEARD)?;
+    let others = children();
     // Without one the command can be watched as well.
     let door = Door::open().ok();
     let told = door.as_ref().map(Door::told);
     Ok(match sys::fork()? {
-        Some(pid) => Side::Front(Front {
-            back: pid,
-            hears: front_hears,
-            says: front_says,
-            signals,
-            door,
-        }),
+        Some(pid) => {
+            // What the watcher leaves when it dies comes to us, and can be ended.
+            let _older = set_child_subreaper(Some(getpid()));
+            Side::Front(Front {
+                back: pid,
+                hears: front_hears,
+                says: front_says,
+                signals,
+                door,
+                others,
+            })
+        }
         None => Side::Back(Back {
             hears: back_hears,
             says: back_says,
@@ -125,6 +167,8 @@ pub fn split() -> io::Result<Side> {
 /// What the back told.
 enum Told {
     Armed(u64),
+    /// It is there: it watches, or it settles.
+    There(bool),
     Ended(Ending),
     Gone,
     Nothing,
@@ -136,9 +180,17 @@ impl Front {
         self.back.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Waits for the command's end, passing signals on, and answers at the door.
-    pub fn wait(mut self, pinned: &Pinned) -> io::Result<Waited> {
+    /// Waits for the command's end, passing signals on, and answers at the door. If its watcher hangs and the command is to
+    /// end, or has a timeout, it is ended all the same.
+    pub fn wait(
+        mut self,
+        pinned: &Pinned,
+        timeout: Option<Duration>,
+        tell: &mut dyn FnMut(&str),
+    ) -> io::Result<Waited> {
         let mut variables = pinned.variables.clone();
+        let mut watchdog = Watchdog::new(timeout, Instant::now());
+        let mut was_silent = false;
         let mut ended = None;
         loop {
             self.sleep(ended.map(|(_, until)| until))?;
@@ -149,11 +201,12 @@ impl Front {
                     variables.push((pinned.command.clone(), name));
                 }
                 Told::Ended(ending) => ended = Some((ending, Instant::now() + STAYING_MAX)),
-                Told::Gone if ended.is_none() => return self.back_ended(),
+                Told::There(is_watching) => watchdog.hear(is_watching, Instant::now()),
+                Told::Gone if ended.is_none() => return self.back_ended(was_silent),
                 Told::Gone | Told::Nothing => {}
             }
             // Before the door as well: what ends after its signal was taken is seen there, what ends later wakes us again.
-            self.pass_on();
+            self.pass_on(&mut watchdog);
             if let Some(door) = &mut self.door {
                 door.attend(self.back, &variables);
             }
@@ -162,7 +215,23 @@ impl Front {
             {
                 return Ok(Waited::Command(ending));
             }
+            if ended.is_none() {
+                was_silent |= self.look_after(watchdog.due(Instant::now()), tell);
+            }
         }
+    }
+
+    /// Does what the watchdog says. Gives true if the watcher had to be ended.
+    fn look_after(&self, due: Due, tell: &mut dyn FnMut(&str)) -> bool {
+        match due {
+            Due::Nothing => {}
+            Due::Tell => tell(SILENT),
+            Due::EndCommand => end(&descendants_of(self.back)),
+            Due::EndWatcher => {
+                let _gone = kill_process(self.back, Signal::KILL);
+            }
+        }
+        due == Due::EndWatcher
     }
 
     /// Sleeps until there is something to do.
@@ -174,14 +243,14 @@ impl Front {
         }
         fds.extend(self.door.iter().flat_map(Door::heard));
         let due = self.door.as_ref().and_then(Door::due);
-        let wait = due.into_iter().chain(until).min().map(|due| {
-            let left = due.saturating_duration_since(Instant::now());
-            Timespec {
-                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(left.subsec_nanos()),
-            }
-        });
-        match poll(&mut fds, wait.as_ref()) {
+        let step = Instant::now() + STEP;
+        let due = due.into_iter().chain(until).fold(step, Instant::min);
+        let left = due.saturating_duration_since(Instant::now());
+        let wait = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&wait)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
@@ -197,8 +266,11 @@ impl Front {
         }
     }
 
-    fn pass_on(&self) {
+    fn pass_on(&self, watchdog: &mut Watchdog) {
         while let Some(arrived) = sys::next_signal(self.signals.as_fd()) {
+            if ENDING.contains(&arrived.signal) {
+                watchdog.ask(Instant::now());
+            }
             // What the terminal sends, it sends to the command as well.
             if arrived.is_sent && arrived.signal != libc::SIGCHLD {
                 let number = u8::try_from(arrived.signal).unwrap_or(0);
@@ -209,11 +281,50 @@ impl Front {
 }
 
 impl Front {
-    /// The watching process has nothing more to say: how it ended is all there is.
-    fn back_ended(&self) -> io::Result<Waited> {
+    /// The watching process has nothing more to say: how it ended is all there is. What it watched is ended, too.
+    fn back_ended(&self, was_silent: bool) -> io::Result<Waited> {
         let status = waitpid(Some(self.back), WaitOptions::empty())?;
         let ending = status.and_then(|(_, status)| ending_of(status));
-        Ok(Waited::Back(ending.unwrap_or(Ending::Exited(1))))
+        let alone = self.left_alone();
+        for _ in 0..ENDING_STEPS_MAX {
+            let left = self.left_alone();
+            if left.is_empty() {
+                break;
+            }
+            end(&left);
+            std::thread::sleep(ENDING_STEP);
+        }
+        let left = self.left_alone();
+        let named = |processes: &[Descendant]| processes.iter().map(ToString::to_string).collect();
+        Ok(Waited::Back(Alone {
+            ending: ending.unwrap_or(Ending::Exited(1)),
+            ended: named(&alone),
+            left: named(&left),
+            was_silent,
+        }))
+    }
+
+    /// Finds what is left of the command: all that is below us, but for what we were asked to do and what was there before.
+    fn left_alone(&self) -> Vec<Descendant> {
+        let door = self.door.as_ref().map(Door::outside).unwrap_or_default();
+        let door = door
+            .into_iter()
+            .filter_map(|pid| Pid::from_raw(pid.cast_signed()));
+        let mut not: Vec<Pid> = Vec::new();
+        for process in door.chain(self.others.iter().copied()) {
+            not.extend(descendants_of(process).iter().map(|below| below.pid));
+            not.push(process);
+        }
+        let mut found = descendants_of(getpid());
+        found.retain(|process| !not.contains(&process.pid));
+        found
+    }
+}
+
+/// Ends processes at once.
+fn end(processes: &[Descendant]) {
+    for process in processes {
+        let _gone = kill_process(process.pid, Signal::KILL);
     }
 }
 
@@ -236,6 +347,17 @@ impl Back {
             Ending::Signalled(signal) => (SIGNALLED, signal),
         };
         self.say(kind, u64::from(number.cast_unsigned()))
+    }
+
+    /// Says that the command is watched at this moment.
+    pub fn watches(&self) {
+        // If the front is gone, nobody listens.
+        let _gone = self.say(WATCHING, 0);
+    }
+
+    /// Says that the command has ended, and that what it did is being settled.
+    pub fn settles(&self) {
+        let _gone = self.say(SETTLING, 0);
     }
 
     fn say(&self, kind: u8, number: u64) -> io::Result<()> {
@@ -272,6 +394,8 @@ fn decode([kind, number @ ..]: [u8; MESSAGE_BYTES]) -> Told {
     let small = u32::try_from(number).unwrap_or(u32::MAX).cast_signed();
     match kind {
         ARMED => Told::Armed(number),
+        WATCHING => Told::There(true),
+        SETTLING => Told::There(false),
         SIGNALLED => Told::Ended(Ending::Signalled(small)),
         EXITED => Told::Ended(Ending::Exited(small)),
         _ => Told::Nothing,

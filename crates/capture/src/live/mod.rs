@@ -13,8 +13,8 @@
 //! - The path is read from the command's memory, so another thread could change it after we looked. It is read again after
 //!   the observer is done, and a call whose path changed meanwhile is looked at again. That is for careless programs;
 //!   against a hostile one only what the supervisor does itself (renames, removals) is beyond doubt.
-//! - If the supervisor dies, every call it was asked about fails with `ENOSYS`: the command does not hang, and writes no
-//!   more.
+//! - If the supervisor dies, every call it was asked about fails with `ENOSYS`: the command does not hang. It could go on
+//!   writing what it has open, so the front ends it.
 
 mod calls;
 mod door;
@@ -32,12 +32,13 @@ mod sys;
 mod table;
 mod task;
 mod walk;
+mod watchdog;
 
 pub use calls::Act;
 pub use door::{ASKED, DOOR, Guest, Malformed, Outside, Refusal, Request, ask_outside, asked};
-pub use front::{Back, Ending, Front, Pinned, Side, Waited, split};
+pub use front::{Alone, Back, Ending, Front, Pinned, Side, Waited, split};
 pub use place::Place;
 pub use spawn::{Child, SpawnError, Spawned, Variables, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
 pub use sys::{end_like, lift_limits, probe};
-pub use task::{Descendant, descendants};
+pub use task::{Descendant, descendants, opened_for_writing};

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use backout_crashpoint::crash_point;
 use rustix::process::Pid;
 
 use super::door::{ASKED, DOOR};
@@ -107,6 +108,7 @@ pub fn spawn(
         line: &talk,
         needs_no_new_privileges: !is_free,
     })?;
+    crash_point("run.launched");
     let ours = talk.ours();
     if let Some((lives, _life)) = life {
         let child = Child { pid };

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read as _;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::process::Pid;
@@ -21,9 +22,20 @@ pub struct Descendant {
     pub name: String,
 }
 
+impl std::fmt::Display for Descendant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.name, self.pid.as_raw_nonzero())
+    }
+}
+
 /// Lists the living processes below this one.
 pub fn descendants() -> Vec<Descendant> {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+    descendants_of(rustix::process::getpid())
+}
+
+/// Lists the living processes below one.
+pub(super) fn descendants_of(process: Pid) -> Vec<Descendant> {
+    let own = process.as_raw_nonzero().get();
     let mut parents: HashMap<i32, (i32, String)> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry
@@ -71,6 +83,66 @@ fn stat(pid: i32) -> Option<(String, i32)> {
     let state = rest.next()?;
     let parent = rest.next()?.parse().ok()?;
     (state != "Z" && state != "X").then_some((name, parent))
+}
+
+/// Lists the children of this process, as far as the system tells.
+pub(super) fn children() -> Vec<Pid> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+    let lists = tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let number = |word: &str| Pid::from_raw(word.parse().ok()?);
+    lists
+        .flat_map(|list| {
+            let found: Vec<Pid> = list.split_whitespace().filter_map(number).collect();
+            found
+        })
+        .collect()
+}
+
+/// Lists the files that a process can write without another call that would be asked about: those it has open, and those
+/// that it shares its memory with. Only files that still have the name are told, once for each way to write them.
+pub fn opened_for_writing(process: Pid) -> Vec<PathBuf> {
+    const ACCESS: u32 = 0o3;
+    let process = PathBuf::from(format!("/proc/{}", process.as_raw_nonzero()));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(process.join("fd"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let info = process.join("fdinfo").join(entry.file_name());
+        let info = fs::read_to_string(info).unwrap_or_default();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        if flags.is_some_and(|flags| flags & ACCESS != 0)
+            && let (Ok(path), Ok(opened)) =
+                (fs::read_link(entry.path()), fs::metadata(entry.path()))
+            && opened.is_file()
+            && fs::symlink_metadata(&path).is_ok_and(|found| is_one(&found, &opened))
+        {
+            files.push(path);
+        }
+    }
+    let maps = fs::read(process.join("maps")).unwrap_or_default();
+    files.extend(maps.split(|byte| *byte == b'\n').filter_map(shared_file));
+    files
+}
+
+fn is_one(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Reads a line of `maps`, such as `7f00-7f01 rw-s 00000000 08:01 1234 /a file`: the file, if it is written through memory.
+fn shared_file(line: &[u8]) -> Option<PathBuf> {
+    let line = std::str::from_utf8(line).ok()?;
+    let mut words = line.split_ascii_whitespace();
+    let rights = words.nth(1)?;
+    let number: u64 = words.nth(2)?.parse().ok()?;
+    let path = PathBuf::from(line.get(line.find(" /")? + 1..)?);
+    let is_shared = rights.contains('w') && rights.ends_with('s');
+    let is_there = |found: fs::Metadata| found.is_file() && found.ino() == number;
+    (is_shared && fs::symlink_metadata(&path).is_ok_and(is_there)).then_some(path)
 }
 
 /// What a task's paths and rights are against ours.

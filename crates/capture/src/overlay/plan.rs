@@ -206,7 +206,8 @@ impl Plan {
             return;
         }
         if is_plain {
-            let is_read_only = !mount.is_window();
+            // Devices can be written all the same; their names cannot be taken away.
+            let is_read_only = !mount.is_window() || point == Path::new("/dev");
             self.steps.push(Step::Bind {
                 point,
                 is_read_only,
@@ -294,7 +295,7 @@ mod tests {
             "/ layer",
             "/proc processes",
             "/sys as it is",
-            "/dev as it is",
+            "/dev read-only",
             "/srv read-only",
             "/dev/shm layer",
             "/home/ada/disk layer",
@@ -326,7 +327,7 @@ mod tests {
             "/home/ada/note read-only",
             "/proc processes",
             "/sys as it is",
-            "/dev as it is",
+            "/dev read-only",
             "/srv read-only",
             "/dev/shm layer",
             "/home/ada/disk layer",

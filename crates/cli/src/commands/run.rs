@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use backout_capture::live::{
-    Back, Ending, Front, Pinned, Side, Waited, end_like, lift_limits, split,
+    Alone, Back, Ending, Front, Pinned, Side, Waited, end_like, lift_limits, split,
 };
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
@@ -136,46 +136,72 @@ pub(crate) fn cmd_run(session: &mut Session, args: RunArgs) -> Result<(), Failur
     // They are the command's.
     lift_limits();
     match split().map_err(|source| could_not("become two processes", source))? {
-        Side::Front(front) => in_front(session, front),
+        Side::Front(front) => in_front(session, front, args.timeout),
         Side::Back(back) => behind(session, args, back),
     }
 }
 
 /// The process that the caller waits for: ends as the command ended.
-fn in_front(session: &mut Session, front: Front) -> Result<(), Failure> {
+fn in_front(session: &mut Session, front: Front, timeout: Option<Duration>) -> Result<(), Failure> {
     let watcher = front.watcher();
     let pinned = Pinned {
         variables: environment(session)?,
         command: env_vars::RUN.into(),
     };
     let waited = front
-        .wait(&pinned)
+        .wait(&pinned, timeout, &mut |text| session.ui.note(text))
         .map_err(|source| could_not("wait for the command", source))?;
     match waited {
         Waited::Command(Ending::Signalled(signal)) => end_like(signal),
         Waited::Command(Ending::Exited(0)) => Ok(()),
-        Waited::Command(Ending::Exited(code)) | Waited::Back(Ending::Exited(code)) => {
+        Waited::Command(Ending::Exited(code)) => {
             Err(Failure::Shown(u8::try_from(code).unwrap_or(1)))
         }
-        Waited::Back(Ending::Signalled(signal)) => {
-            let report = Report::refused("the command is no longer watched")
-                .because(format!(
-                    "the process that watched it was ended by signal {signal}"
-                ))
-                .because("what is left of the command can open no file to write any more");
-            let engine = session.engine()?;
-            match engine.recover_watched_by(watcher) {
-                Ok(recovered) => {
-                    show::recover::on_the_way(session, &recovered.operations);
-                    Err(report.into())
-                }
-                Err(error) => Err(report
-                    .because(error)
-                    .next("record what it did with `backout recover`, then keep it or take it back")
-                    .into()),
-            }
-        }
+        // It has said why itself, before the command began.
+        Waited::Back(Alone {
+            ending: Ending::Exited(code),
+            ended,
+            ..
+        }) if ended.is_empty() => Err(Failure::Shown(u8::try_from(code).unwrap_or(1))),
+        Waited::Back(alone) => Err(no_longer_watched(session, watcher, &alone)?),
     }
+}
+
+/// Says what became of a command whose watcher died, and records what it had done.
+fn no_longer_watched(
+    session: &mut Session,
+    watcher: u32,
+    alone: &Alone,
+) -> Result<Failure, Failure> {
+    let how = match alone.ending {
+        _ if alone.was_silent => "did not answer any more, and was ended".to_owned(),
+        Ending::Signalled(signal) => format!("was ended by signal {signal}"),
+        Ending::Exited(code) => format!("gave up with code {code}"),
+    };
+    let mut report = Report::refused("the command is no longer watched")
+        .because(format!("the process that watched it {how}"));
+    if !alone.left.is_empty() {
+        let left = alone.left.join(", ");
+        report = report.because(format!(
+            "it could not be ended: {left}; it can open no file to write any more, but write what it has open"
+        ));
+    } else if alone.ended.is_empty() {
+        report = report.because("nothing of it was running any more");
+    } else {
+        let ended = alone.ended.join(", ");
+        report = report.because(format!("what was left of it was ended: {ended}"));
+    }
+    let engine = session.engine()?;
+    Ok(match engine.recover_watched_by(watcher) {
+        Ok(recovered) => {
+            show::recover::on_the_way(session, &recovered.operations);
+            report.into()
+        }
+        Err(error) => report
+            .because(error)
+            .next("record what it did with `backout recover`, then keep it or take it back")
+            .into(),
+    })
 }
 
 /// The process that watches.

@@ -11,7 +11,7 @@ use crate::ui::{BAD, BOLD, Cell, GOOD, WARN, paint, printable, table};
 
 /// Tells whether somebody has to look at it.
 pub(super) const fn is_stuck(recovered: &Recovered) -> bool {
-    matches!(recovered.status, Status::InDoubt | Status::Failed)
+    matches!(recovered.status, Status::InDoubt | Status::Failed) || !recovered.doubts.is_empty()
 }
 
 /// Tells, in one line each, what was recovered on the way to something else.
@@ -24,6 +24,10 @@ pub(crate) fn on_the_way(session: &mut Session, recovered: &[Recovered]) {
             said(recovered)
         );
         session.ui.note(&text);
+        for doubt in &recovered.doubts {
+            let doubt = session.here.shorten(&printable(doubt));
+            session.ui.note(&format!("in doubt: {doubt}"));
+        }
     }
 }
 
@@ -107,6 +111,10 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
         });
         text.push_str(&table(rows.collect(), None));
         text.push_str(&hidden_line("  ", hidden));
+        for doubt in &recovered.doubts {
+            let doubt = here.shorten(&printable(doubt));
+            text.extend(["  ", &paint(BAD, "in doubt"), ": ", &doubt, "\n"]);
+        }
         text.extend(["  ", &said(recovered), "\n"]);
         session.ui.done(&text);
     }

@@ -499,3 +499,36 @@ fn modes_that_nobody_may_read_are_no_obstacle_for_discarding() {
     let mode = world.state().metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
+
+/// Names in `/dev` are real ones: they stay, and devices work.
+#[test]
+fn devices_keep_their_names() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let name = format!("/dev/backout-test-{}", std::process::id());
+    fs::write(&name, "device\n").unwrap();
+    let world = World::new();
+    let script =
+        format!("echo x > /dev/null; echo y >> /dev/null; head -c 4 /dev/urandom > r; rm {name}");
+    let output = world.run(&["try", "--discard", "--", "sh", "-c", &script]);
+    let is_there = fs::read_to_string(&name);
+    let _gone = fs::remove_file(&name);
+    assert_eq!(is_there.unwrap(), "device\n", "{}", said(&output));
+    assert!(said(&output).contains("Read-only"), "{}", said(&output));
+}
+
+#[test]
+fn a_time_that_was_set_with_a_mode_is_applied_with_it() {
+    let world = World::new().with_project();
+    let before = world.tree();
+    tried(&world, "chmod 600 app.toml; touch -d @1000000000 app.toml");
+    world.ok(&["try", "--apply"]);
+    let found = fs::metadata(world.path("app.toml")).unwrap();
+    assert_eq!(
+        (found.mode() & 0o777, found.mtime()),
+        (0o600, 1_000_000_000)
+    );
+    world.ok(&["undo"]);
+    assert_same(&world.tree(), &before, "undone");
+}

@@ -80,6 +80,7 @@ impl Settling<'_> {
             counts,
             reads: self.ledger.reads.into_iter().collect(),
             is_nothing,
+            doubts: Vec::new(),
         })
     }
 

@@ -70,6 +70,18 @@ impl Recorder {
         }
     }
 
+    /// Notes that something that is open already will be closed.
+    pub(super) fn expect_closing(&mut self, place: &Place) {
+        let (Some(node), Ok(path)) = (node_of(place), TargetPath::new(place.path())) else {
+            return;
+        };
+        self.others.expect(&path, What::Closed);
+        if node.is_shared && node.kind == Kind::File {
+            let number = (node.identity.dev, node.identity.ino);
+            self.others.expect_inode(place, &path, number);
+        }
+    }
+
     fn expect_move(&mut self, from: &TargetPath, to: &TargetPath, is_exchange: bool) {
         self.others.expect(from, What::Leaves);
         self.others.expect(to, What::Arrives);

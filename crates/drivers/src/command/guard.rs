@@ -1,5 +1,6 @@
 //! What may not be written, what cannot be kept, and what is said then.
 
+use std::collections::HashSet;
 use std::os::fd::AsFd as _;
 
 use backout_capture::live::{Answer, Place, Touch};
@@ -26,6 +27,21 @@ const KERNEL_FILE_SYSTEMS: [i64; 12] = [
     0x1980_0202,
     0x6265_6570,
 ];
+
+/// FUSE: a process does what the kernel is asked for.
+const SERVED_FILE_SYSTEM: i64 = 0x6573_5546;
+
+/// Lists the devices of the file systems that processes serve at this moment.
+pub(super) fn served_now() -> HashSet<u64> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let device = |line: &str| {
+        let (place, kind) = line.split_once(" - ")?;
+        let (major, minor) = place.split(' ').nth(2)?.split_once(':')?;
+        let device = rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?);
+        kind.starts_with("fuse").then_some(device)
+    };
+    mounts.lines().filter_map(device).collect()
+}
 
 impl Recorder {
     /// Tells whether a place is in our own state, which nothing may write.
@@ -63,6 +79,20 @@ impl Recorder {
         *self.kernel.entry(device).or_insert_with(|| {
             rustix::fs::fstatfs(place.dir.as_fd())
                 .is_ok_and(|found| KERNEL_FILE_SYSTEMS.contains(&found.f_type))
+        })
+    }
+
+    /// Tells whether a place is in a file system that a process of the command serves: what we changed there it would have to
+    /// do, and would wait for us.
+    pub(super) fn is_served(&mut self, place: &Place, directory: Option<(u64, u64)>) -> bool {
+        let Some((device, _)) = directory else {
+            return false;
+        };
+        let others = &self.served_by_others;
+        *self.served.entry(device).or_insert_with(|| {
+            !others.contains(&device)
+                && rustix::fs::fstatfs(place.dir.as_fd())
+                    .is_ok_and(|found| found.f_type == SERVED_FILE_SYSTEM)
         })
     }
 
@@ -123,7 +153,6 @@ impl Recorder {
             Stop::Log(error) => {
                 let why = format!("the capture log could not be written: {error}");
                 self.note(format!("writing was refused: {why}"));
-                self.failure = Some(why);
                 Answer::Refuse(error.raw_os_error().unwrap_or(EIO))
             }
         }

@@ -20,6 +20,7 @@ use backout_model::{Digest, OperationId, Slot, TargetPath};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, linkat, openat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
+use super::orphans::{as_copy, slot_name};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::keep::INLINE_BYTES_MAX;
 use crate::file::recipe::{Image, Kind, Meta};
@@ -144,8 +145,8 @@ impl Shelf {
             .as_ref()
     }
 
-    fn next_slot(&mut self, depot: &TargetPath) -> Slot {
-        let name = format!("{}-{}", self.id, self.slots);
+    fn next_slot(&mut self, depot: &TargetPath, place: &Place) -> Slot {
+        let name = slot_name(self.id, self.slots, &place.path());
         self.slots += 1;
         Slot {
             depot: depot.clone(),
@@ -166,7 +167,7 @@ impl Shelf {
         };
         let depot = depot.path.clone();
         let own = meta_of(place, node)?;
-        let slot = self.next_slot(&depot);
+        let slot = self.next_slot(&depot, place);
         Ok(Some(Image::Kept {
             slot,
             node: node.kind,
@@ -278,6 +279,7 @@ impl Shelf {
         else {
             return Err(KeepError::NoDepot);
         };
+        let slot = as_copy(slot);
         let depot = self.used().find(|depot| depot.path == slot.depot);
         let dir = depot
             .map(|depot| depot.dir.as_fd())

@@ -1,11 +1,14 @@
 //! The capture log: one frame per thing learnt, written before the call that it is about goes on.
 //!
 //! A frame is two lengths, a check sum, a note in JSON and, for few bytes, the bytes themselves. A frame that was cut off
-//! by a crash ends the log: its call never went on.
+//! by a crash ends the log: its call never went on. A frame that could not be written whole is taken out again at once, so
+//! that what comes later can be read. Whole frames behind a damaged one mean that something is lost: a reader says so.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use backout_model::{OperationId, TargetPath};
 use serde::{Deserialize, Serialize};
@@ -98,10 +101,20 @@ pub(crate) struct Move {
 /// Writes the log.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
-    file: File,
+    file: Arc<File>,
     buffer: Vec<u8>,
     /// Whether a call may only go on when the disk has what was learnt before it.
     syncs: bool,
+    /// Where the last whole frame ends.
+    end: u64,
+    /// Whether a part of a frame may stand behind that end.
+    is_torn: bool,
+    /// Whether something was written since the disk was last told to keep it.
+    is_dirty: bool,
+    /// Whether the disk is being told at this moment.
+    is_syncing: Arc<AtomicBool>,
+    /// The directory of the log, until the disk has its name there.
+    directory: Option<File>,
 }
 
 impl LogWriter {
@@ -114,10 +127,18 @@ impl LogWriter {
             .create_new(true)
             .mode(0o600)
             .open(path)?;
+        let directory = path
+            .parent()
+            .and_then(|directory| File::open(directory).ok());
         Ok(Self {
-            file,
+            file: Arc::new(file),
             buffer: Vec::new(),
             syncs,
+            end: 0,
+            is_torn: false,
+            is_dirty: false,
+            is_syncing: Arc::default(),
+            directory,
         })
     }
 
@@ -131,7 +152,27 @@ impl LogWriter {
             last_access: now,
             last_modification: now,
         };
-        Ok(rustix::fs::futimens(&self.file, &times)?)
+        Ok(rustix::fs::futimens(&*self.file, &times)?)
+    }
+
+    /// Tells the disk to keep what was written, in a thread of its own: nobody waits for it.
+    pub(crate) fn sync_soon(&mut self) {
+        if !self.is_dirty || self.is_syncing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.is_dirty = false;
+        let (file, busy) = (Arc::clone(&self.file), Arc::clone(&self.is_syncing));
+        let directory = self.directory.take();
+        let sync = move || {
+            // If the disk says no, the next note finds out, or the end of the command.
+            let _kept = file.sync_all();
+            let _named = directory.map(|directory| directory.sync_all());
+            busy.store(false, Ordering::Release);
+        };
+        if std::thread::Builder::new().spawn(sync).is_err() {
+            self.is_dirty = true;
+            self.is_syncing.store(false, Ordering::Release);
+        }
     }
 
     /// Adds a note, with the bytes that belong to it.
@@ -141,36 +182,109 @@ impl LogWriter {
         serde_json::to_writer(&mut self.buffer, note).map_err(io::Error::other)?;
         let note_length = self.buffer.len() - HEAD_BYTES;
         self.buffer.extend_from_slice(bytes);
-        let (head, body) = self.buffer.split_at_mut(HEAD_BYTES);
-        let check = blake3::hash(body);
-        let lengths =
-            [note_length, bytes.len()].map(|length| u32::try_from(length).unwrap_or(u32::MAX));
-        let parts = lengths.iter().flat_map(|length| length.to_le_bytes());
-        let parts = parts.chain(check.as_bytes().iter().copied());
-        head.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
-        self.file.write_all(&self.buffer)?;
+        write_head(&mut self.buffer, note_length);
+        self.mend()?;
+        if let Err(error) = self.append() {
+            self.is_torn = true;
+            // If not now, then before the next note.
+            let _mended = self.mend();
+            return Err(error);
+        }
+        self.end += self.buffer.len() as u64;
+        self.is_dirty = true;
+        Ok(())
+    }
+
+    fn append(&self) -> io::Result<()> {
+        (&*self.file).write_all(&self.buffer)?;
         if self.syncs {
             self.file.sync_data()?;
         }
         Ok(())
     }
+
+    /// Takes out what a note left that could not be written whole.
+    fn mend(&mut self) -> io::Result<()> {
+        if self.is_torn {
+            self.file.set_len(self.end)?;
+            self.is_torn = false;
+        }
+        Ok(())
+    }
+}
+
+/// Fills in the head of a frame whose note is so long.
+fn write_head(frame: &mut [u8], note_length: usize) {
+    let (head, body) = frame.split_at_mut(HEAD_BYTES);
+    let check = blake3::hash(body);
+    let lengths = [note_length, body.len().saturating_sub(note_length)];
+    let lengths = lengths.map(|length| u32::try_from(length).unwrap_or(u32::MAX));
+    let parts = lengths.iter().flat_map(|length| length.to_le_bytes());
+    let parts = parts.chain(check.as_bytes().iter().copied());
+    head.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
+}
+
+/// Makes the frame of a note that is written already. For those who try what a reader makes of it.
+#[doc(hidden)]
+pub fn framed(note: &[u8], bytes: &[u8]) -> Vec<u8> {
+    let mut frame = [&[0; HEAD_BYTES][..], note, bytes].concat();
+    write_head(&mut frame, note.len());
+    frame
+}
+
+/// Reads a log, takes all of it in, and tells how many notes and how many gaps it has.
+#[doc(hidden)]
+pub fn weighed(bytes: &[u8]) -> (usize, usize) {
+    let told = read_bytes(bytes);
+    let weight = (told.notes.len(), told.gaps);
+    let mut ledger = super::ledger::Ledger::default();
+    for (note, bytes) in told.notes {
+        ledger.apply(note, bytes);
+    }
+    weight
+}
+
+/// What a log tells.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) notes: Vec<(Note, Vec<u8>)>,
+    /// How many places of it cannot be read, with something behind them that can: what they told is lost.
+    pub(crate) gaps: usize,
 }
 
 /// Reads a log from its beginning to its end, or to where it was cut off.
-pub(crate) fn read_log(path: &Path) -> io::Result<Vec<(Note, Vec<u8>)>> {
+pub(crate) fn read_log(path: &Path) -> io::Result<Told> {
     let mut bytes = Vec::new();
     match File::open(path) {
         Ok(mut file) => drop(file.read_to_end(&mut bytes)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let mut notes = Vec::new();
-    let mut rest = bytes.as_slice();
-    while let Some((note, data, after)) = next(rest) {
-        notes.push((note, data));
-        rest = after;
+    Ok(read_bytes(&bytes))
+}
+
+/// Reads what stands in a log. What is damaged is passed over up to the next whole frame.
+pub(crate) fn read_bytes(bytes: &[u8]) -> Told {
+    let mut told = Told::default();
+    let mut rest = bytes;
+    loop {
+        while let Some((note, data, after)) = next(rest) {
+            told.notes.push((note, data));
+            rest = after;
+        }
+        match (1..rest.len()).find(|at| rest.get(*at..).is_some_and(is_frame)) {
+            Some(at) => {
+                told.gaps += 1;
+                rest = rest.get(at..).unwrap_or_default();
+            }
+            None => return told,
+        }
     }
-    Ok(notes)
+}
+
+/// Tells whether a whole frame begins here. What cannot be a note is not read at all.
+fn is_frame(bytes: &[u8]) -> bool {
+    matches!(bytes.get(HEAD_BYTES), Some(b'{' | b'"')) && next(bytes).is_some()
 }
 
 fn next(bytes: &[u8]) -> Option<(Note, Vec<u8>, &[u8])> {
@@ -212,24 +326,35 @@ mod tests {
         for note in &notes {
             writer.add(note, b"bytes").unwrap();
         }
+        let count = || read_log(&path).unwrap().notes.len();
         let all = read_log(&path).unwrap();
-        assert_eq!(all.len(), 3);
+        assert_eq!((all.notes.len(), all.gaps), (3, 0));
         assert!(
-            all.iter()
+            all.notes
+                .iter()
                 .zip(&notes)
                 .all(|((read, data), note)| read == note && data == b"bytes")
         );
         let whole = std::fs::read(&path).unwrap();
         for length in 0..whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
-            assert!(read_log(&path).unwrap().len() < 3, "{length}");
+            assert!(count() < 3, "{length}");
+            assert_eq!(read_log(&path).unwrap().gaps, 0, "{length}");
         }
         for at in 0..whole.len() {
             let mut hurt = whole.clone();
             hurt[at] ^= 1;
             std::fs::write(&path, &hurt).unwrap();
-            assert!(read_log(&path).unwrap().len() < 3, "{at}");
+            let told = read_log(&path).unwrap();
+            assert_eq!(told.notes.len(), 2, "{at}: the others are found");
+            let is_last = told.notes[1].0 == notes[1];
+            assert_eq!(told.gaps, usize::from(!is_last), "{at}");
         }
-        assert!(read_log(&world.path().join("none")).unwrap().is_empty());
+        assert!(
+            read_log(&world.path().join("none"))
+                .unwrap()
+                .notes
+                .is_empty()
+        );
     }
 }

@@ -27,6 +27,7 @@ mod log;
 mod look;
 mod moves;
 mod order;
+mod orphans;
 mod others;
 mod part;
 mod recorder;
@@ -35,6 +36,8 @@ mod rewrites;
 mod scan;
 mod settle;
 
+#[doc(hidden)]
+pub use log::{framed, weighed};
 pub use recorder::{Ask, FirstTouch, Limits, OverLimit, Recorder, RecorderError};
 pub(crate) use scan::scan;
 pub use settle::{Counts, Settled};

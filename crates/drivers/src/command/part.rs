@@ -75,15 +75,14 @@ impl Recorder {
         let needed = contents.filter(|content| digests.contains(&content.digest));
         part.contents = needed.cloned().collect();
         let note = Note::Cut { by, paths };
+        self.pay()?;
         self.log.add(&note, &[])?;
         self.ledger.apply(note, Vec::new());
         Ok(part)
     }
 
     /// Puts a part back that could not be recorded.
-    pub fn uncut(&mut self, by: OperationId) -> io::Result<()> {
-        self.log.add(&Note::Uncut(by), &[])?;
-        self.ledger.apply(Note::Uncut(by), Vec::new());
-        Ok(())
+    pub fn uncut(&mut self, by: OperationId) {
+        self.is_so(Note::Uncut(by));
     }
 }

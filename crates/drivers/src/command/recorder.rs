@@ -1,6 +1,6 @@
 //! The recorder: is asked before each call, and lets it go on only when what it changes is kept.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use backout_model::{OperationId, TargetPath};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, openat};
 use rustix::io::Errno;
 
+use super::guard::served_now;
 use super::keep::{KeepError, Shelf};
 use super::ledger::Ledger;
 use super::log::{LogWriter, Note};
@@ -82,12 +83,16 @@ pub struct Recorder {
     pub(super) depot_name: String,
     /// File systems of the kernel itself, by device.
     pub(super) kernel: HashMap<u64, bool>,
+    /// File systems that processes of the command serve, by device.
+    pub(super) served: HashMap<u64, bool>,
+    /// Those that others serve: they were there before.
+    pub(super) served_by_others: HashSet<u64>,
     /// Inodes of several names, by device and number, with the name of before that what they were is noted under.
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
     pub(super) notes: Vec<String>,
     pub(super) notes_left_out: usize,
-    /// What could not be written any more: nothing may go on then.
-    pub(super) failure: Option<String>,
+    /// What is so already and could not be noted yet: until the log has it, nothing goes on that needs another note.
+    pub(super) owed: VecDeque<Note>,
 }
 
 impl std::fmt::Debug for Recorder {
@@ -142,10 +147,12 @@ impl Recorder {
             own_paths: Vec::new(),
             depot_name: format!(".backout-{}", rustix::process::geteuid().as_raw()),
             kernel: HashMap::new(),
+            served: HashMap::new(),
+            served_by_others: served_now(),
             firsts: HashMap::new(),
             notes: Vec::new(),
             notes_left_out: 0,
-            failure: None,
+            owed: VecDeque::new(),
         })
     }
 
@@ -171,7 +178,15 @@ impl Recorder {
         self.own_paths.push(dir.to_path_buf());
     }
 
-    /// Keeps a file that the command can write by a descriptor it was born with.
+    /// Forbids to take away a symbolic link, or to rename what is above it.
+    pub fn forbid_link(&mut self, link: &std::path::Path) {
+        if let Ok(stat) = rustix::fs::lstat(link) {
+            self.own.insert((stat.st_dev, stat.st_ino));
+        }
+        self.own_paths.push(link.to_path_buf());
+    }
+
+    /// Keeps a file that the command can write by a descriptor it has already: once for each of them.
     pub fn opened_before(&mut self, path: &std::path::Path) {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return;
@@ -191,12 +206,30 @@ impl Recorder {
         if place.look().is_err() {
             return;
         }
+        let directory = fstat(&place.dir)
+            .ok()
+            .map(|stat| (stat.st_dev, stat.st_ino));
+        if self.is_ours(&place, directory) || self.is_kernels(&place, directory) {
+            return;
+        }
+        self.expect_closing(&place);
         if let Err(stop) = self.written(&place) {
-            let why = stop.why();
-            self.note(format!(
-                "`{}` was open before the command, and {why}",
-                path.display()
-            ));
+            self.not_kept(&place, stop.why());
+        }
+    }
+
+    /// Says of something that can be written all the same that it is not kept.
+    fn not_kept(&mut self, place: &Place, why: String) {
+        self.note(format!(
+            "`{}` was open before, and cannot be brought back: {why}",
+            place.path().display()
+        ));
+        if let Ok(path) = TargetPath::new(place.path()) {
+            self.is_so(Note::Unkept {
+                path: self.ledger.origin(&path).unwrap_or(path),
+                why,
+                identity: node_of(place).map(|node| node.identity),
+            });
         }
     }
 
@@ -209,10 +242,11 @@ impl Recorder {
         Ok(())
     }
 
-    /// Says that the command is watched at this moment.
-    pub fn beat(&self) {
+    /// Says that the command is watched at this moment, and has the disk keep what was noted.
+    pub fn beat(&mut self) {
         // Who reads the log then only trusts less of what it finds.
         let _told = self.log.beat();
+        self.log.sync_soon();
     }
 
     /// Takes in what others did since the last look.
@@ -225,10 +259,9 @@ impl Recorder {
                 }
                 Seen::Touched(_) | Seen::Arrived(_) => continue,
             };
-            self.log.add(&note, &[])?;
-            self.ledger.apply(note, Vec::new());
+            self.is_so(note);
         }
-        Ok(())
+        self.pay()
     }
 
     /// Gives what is worth knowing.
@@ -264,9 +297,29 @@ impl Recorder {
         {
             tell(path);
         }
+        self.pay()?;
         self.log.add(&note, &bytes)?;
         crash_point("command.noted");
         self.ledger.apply(note, bytes);
+        Ok(())
+    }
+
+    /// Learns what is so already, whether it can be noted now or not.
+    pub(super) fn is_so(&mut self, note: Note) {
+        self.ledger.apply(note.clone(), Vec::new());
+        self.owed.push_back(note);
+        if let Err(error) = self.pay() {
+            self.note(format!("the capture log could not be written: {error}"));
+        }
+    }
+
+    /// Notes what could not be noted before.
+    pub(super) fn pay(&mut self) -> io::Result<()> {
+        while let Some(note) = self.owed.front() {
+            self.log.add(note, &[])?;
+            crash_point("command.noted");
+            self.owed.pop_front();
+        }
         Ok(())
     }
 
@@ -320,6 +373,11 @@ impl Observer for Recorder {
                                 path.display()
                             ));
                         }
+                        return Answer::Continue;
+                    }
+                    if self.is_served(place, directory) {
+                        let note = "it wrote to a file system that it serves itself; what its server did is recorded";
+                        self.note(note.to_owned());
                         return Answer::Continue;
                     }
                     if !touch.has_our_mounts && !Self::is_seen(place) {
@@ -389,10 +447,7 @@ impl Observer for Recorder {
         } else {
             Note::NotMoved
         };
-        if let Err(stop) = self.learn(note, Vec::new()) {
-            let why = stop.why();
-            self.failure.get_or_insert(why);
-        }
+        self.is_so(note);
         true
     }
 

@@ -78,7 +78,7 @@ impl Recorder {
             crash_point("command.kept");
             return Ok(true);
         }
-        self.learn(Note::Forget(origin.clone()), Vec::new())?;
+        self.is_so(Note::Forget(origin.clone()));
         if let (Some(Known::Dressed { node, identity, .. }), Some(meta)) = (was, before) {
             let path = origin.clone();
             let again = Note::Dressed {
@@ -87,7 +87,7 @@ impl Recorder {
                 meta,
                 identity,
             };
-            self.learn(again, Vec::new())?;
+            self.is_so(again);
         }
         Ok(false)
     }
@@ -186,11 +186,11 @@ impl Recorder {
         match renameat_with(&from.dir, &from.name, &to.dir, &to.name, flags) {
             Ok(()) => {
                 crash_point("command.moved");
-                self.learn(Note::Moved, Vec::new())?;
+                self.is_so(Note::Moved);
                 Ok(Answer::Done)
             }
             Err(errno) => {
-                self.learn(Note::NotMoved, Vec::new())?;
+                self.is_so(Note::NotMoved);
                 Ok(Answer::Refuse(errno.raw_os_error()))
             }
         }

@@ -4,7 +4,7 @@
 //! removed again, a write of the same bytes at the same time. So the recipe is the net effect, however the command got
 //! there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::ledger::{Known, Ledger, Standing};
 use super::log::read_log;
 use super::order::in_order;
+use super::orphans::{self, slot_in};
 use super::rewrites::Rewriting;
 use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
@@ -50,6 +51,8 @@ pub struct Settled {
     pub reads: Vec<TargetPath>,
     /// Whether nothing changed at all.
     pub is_nothing: bool,
+    /// What a log that is not whole leaves unknown.
+    pub doubts: Vec<String>,
 }
 
 /// What was at a name.
@@ -64,29 +67,43 @@ pub(super) enum Before {
     Rewritten,
 }
 
-/// Settles what a log tells.
+/// Settles what a log tells. If the machine went down since, its end `may_be_cut` off.
 pub(crate) fn settle_log(
     tools: &Tools,
     id: OperationId,
     log: &Path,
     is_recorded: &dyn Fn(OperationId) -> bool,
+    may_be_cut: bool,
 ) -> Result<Settled, FileError> {
-    let notes = read_log(log).map_err(|source| FileError::Io {
+    let told = read_log(log).map_err(|source| FileError::Io {
         path: log.display().to_string(),
         action: "read",
         source,
     })?;
+    let mut doubts = Vec::new();
+    if told.gaps > 0 {
+        let log = log.display();
+        doubts.push(format!(
+            "its log is damaged in the middle (`{log}`, {} times); what was noted there is lost",
+            told.gaps
+        ));
+    }
+    let slots = told.notes.iter().filter_map(|(note, _)| slot_in(note));
+    let is_lost = may_be_cut || told.gaps > 0;
+    let noted: HashSet<String> = slots.map(|slot| slot.name.clone()).collect();
     let mut ledger = Ledger::default();
-    for (note, bytes) in notes {
+    for (note, bytes) in told.notes {
         ledger.apply(note, bytes);
     }
     let cuts: Vec<OperationId> = ledger.cuts.keys().copied().collect();
     for by in cuts.into_iter().filter(|by| !is_recorded(*by)) {
         ledger.uncut(by);
     }
+    doubts.extend(orphans::find(tools, id, (&noted, is_lost), &mut ledger)?);
     // What was changed later than that may be anybody's.
     let watched_until = std::fs::metadata(log).ok().map(|found| mtime_of(&found));
-    settle_until(tools, id, ledger, watched_until)
+    let settled = settle_until(tools, id, ledger, watched_until)?;
+    Ok(Settled { doubts, ..settled })
 }
 
 fn mtime_of(found: &std::fs::Metadata) -> i64 {

@@ -146,22 +146,21 @@ impl FileDriver {
 
     /// Says what a command did that was recorded: the net effect, and how to take it back.
     pub fn settle(&self, id: OperationId, mut recorder: Recorder) -> Result<Settled, FileError> {
-        recorder.look_around().map_err(|source| FileError::Io {
-            path: "the capture log".to_owned(),
-            action: "write",
-            source,
-        })?;
+        // What is seen is known, also when the log has no room for it.
+        let _noted = recorder.look_around();
         command::settle(&self.tools, id, recorder.into_ledger())
     }
 
-    /// Says what a command did, by the log that its dead supervisor left. Parts of it count as told if `is_recorded`.
+    /// Says what a command did, by the log that its dead supervisor left. Parts of it count as told if `is_recorded`. If
+    /// the machine went down since, its end `may_be_cut` off.
     pub fn settle_log(
         &self,
         id: OperationId,
         log: &Path,
         is_recorded: &dyn Fn(OperationId) -> bool,
+        may_be_cut: bool,
     ) -> Result<Settled, FileError> {
-        command::settle_log(&self.tools, id, log, is_recorded)
+        command::settle_log(&self.tools, id, log, is_recorded, may_be_cut)
     }
 
     /// Says what a running command has done to some names so far, as the operation `id`. With those names it begins anew.

@@ -11,6 +11,18 @@ use super::listing::listing;
 use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Node, Place};
 
+/// Says why a slot is empty.
+pub(super) fn why_empty(slot: &Slot) -> String {
+    if slot.depot.as_path().exists() {
+        return "what was kept is not in its depot any more".to_owned();
+    }
+    format!(
+        "it is kept in `{}`, which is not there: the state directory was moved or copied, and kept files only come back \
+         where they were kept",
+        slot.depot
+    )
+}
+
 impl Current {
     /// Says how what is there differs from a kept image; nothing if it does not.
     pub(super) fn differs_from_kept(

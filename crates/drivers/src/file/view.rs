@@ -89,7 +89,7 @@ fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError>
         Image::File { .. } => Some("its bytes were never stored".to_owned()),
         Image::Kept { slot, copy, .. } if Current::at(&slot.path())?.node.is_none() => match copy {
             Some(copy) => is_stored(copy),
-            None => Some("what was kept is not in its depot any more".to_owned()),
+            None => Some(super::kept::why_empty(slot)),
         },
         Image::Kept { .. }
         | Image::Absent

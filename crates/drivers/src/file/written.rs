@@ -65,9 +65,7 @@ impl Written {
         if let Some(slot) = &self.slot {
             let current = Current::at(&slot.path())?;
             let Some(place) = current.place.as_ref().filter(|_| current.node.is_some()) else {
-                return Ok(Some(
-                    "what was kept is not in its depot any more".to_owned(),
-                ));
+                return Ok(Some(super::kept::why_empty(slot)));
             };
             let is_same = self.is_in(place)?;
             return Ok((!is_same).then(|| "what was kept was changed since".to_owned()));

@@ -41,6 +41,9 @@ pub struct Recovered {
     pub by: Option<OperationId>,
     /// What became of each target.
     pub outcomes: Vec<TargetOutcome>,
+    /// What nobody can tell any more of what it did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
 }
 
 /// A task that could not be rolled back.

@@ -30,6 +30,8 @@ use backout_model::{
 };
 use serde::{Deserialize, Serialize};
 
+use backout_storage::is_from_another_boot;
+
 use crate::{Engine, EngineError, UndoReport};
 use start::{keep_opened, mode_of, roots_of, start_of, summary_of, variables_of};
 pub use watch::Watch;
@@ -42,6 +44,10 @@ const RECIPE_VERSION: u16 = 1;
 
 /// The largest file that is copied before it is written in place, unless somebody says otherwise.
 pub const COPY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+
+/// What is said of a command that ran when the machine went down.
+const AFTER_RESTART: &str = "the machine went down while it ran; what it did in the last moments before may be missing here \
+     (`--durability power` waits for the disk)";
 
 /// What to run, and how.
 pub struct RunRequest {
@@ -230,6 +236,10 @@ impl Engine {
             source,
         })?;
         let end = ended.told(millis(armed.began), survivors.clone());
+        if !survivors.is_empty() {
+            // Before this one is settled: what they write by what they have open belongs to one of the two.
+            watch.next = Some(self.arm_survivors(&watch, &survivors)?);
+        }
         let part = Part::Command {
             is_read_only: request.is_read_only,
         };
@@ -263,13 +273,10 @@ impl Engine {
     /// Watches what a command left running, until it ends. What it does is an operation of its own.
     /// None if it changed nothing: then there is nothing to take back either.
     pub fn watch_on(&self, mut watch: Watch) -> Result<Option<RunReport>, EngineError> {
-        let start = watch.start.clone();
-        let summary = format!(
-            "left running by {}: {}",
-            start.words.join(" "),
-            watch.left.join(", ")
-        );
-        let mut armed = self.arm_command(summary, &start, watch.limits)?;
+        // Armed when the command ended, since it left something running.
+        let Some(mut armed) = watch.next.take() else {
+            return Ok(None);
+        };
         watch.open_desk(&self.store.capture_desk(armed.id));
         let command = (armed.id, armed.summary.clone());
         let mut on_question = |recorder: &mut Recorder, targets: &[Target]| {
@@ -286,6 +293,16 @@ impl Engine {
             ..CommandEnd::default()
         };
         self.finish_command(armed, end, Part::Background)
+    }
+
+    /// Begins the operation of what a command leaves running, with all that it can write without being asked about.
+    fn arm_survivors(&self, watch: &Watch, names: &[String]) -> Result<ArmedCommand, EngineError> {
+        let words = watch.start.words.join(" ");
+        let summary = format!("left running by {words}: {}", names.join(", "));
+        let mut armed = self.arm_command(summary, &watch.start, watch.limits)?;
+        watch::keep_open_files(&mut armed.recorder);
+        crash_point("run.survivors-armed");
+        Ok(armed)
     }
 
     /// Makes the place of the log durable, before anything can happen that it would tell of.
@@ -324,6 +341,9 @@ impl Engine {
         let mut recorder = recorder.map_err(|error| self.give_up(id, &error.to_string()))?;
         for directory in self.store.own_directories() {
             recorder.forbid(&directory);
+        }
+        for link in self.store.links_to_it() {
+            recorder.forbid_link(link);
         }
         if let Some(within) = self.settings.context.within {
             let desk = self.store.capture_desk(within);
@@ -444,7 +464,7 @@ impl Engine {
         &self,
         id: OperationId,
         recipe: &Recipe,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Vec<String>, EngineError> {
         let unreadable = |error: serde_json::Error| EngineError::Io {
             action: "read the recipe",
             source: error.into(),
@@ -454,7 +474,8 @@ impl Engine {
         let log = [self.store.capture_log(id), body.log];
         let log = log.iter().find(|path| path.exists()).unwrap_or(&log[0]);
         let is_recorded = |part: OperationId| matches!(self.store.operation(part), Ok(Some(_)));
-        let settled = self.files.settle_log(id, log, &is_recorded)?;
+        let is_restarted = is_from_another_boot(&self.store.first_owner(id)?);
+        let settled = self.files.settle_log(id, log, &is_recorded, is_restarted)?;
         let completion = settled.completion.clone();
         let end = CommandEnd {
             created: settled.counts.created,
@@ -462,14 +483,22 @@ impl Engine {
             deleted: settled.counts.deleted,
             ..CommandEnd::default()
         };
-        let note = "its watcher died; what it had done until then is recorded".to_owned();
-        let (captured, contents) = self.captured(id, settled, vec![note], end)?;
+        let doubts = settled.doubts.clone();
+        let mut notes =
+            vec!["its watcher died; what it had done until then is recorded".to_owned()];
+        if is_restarted {
+            notes.push(AFTER_RESTART.to_owned());
+        }
+        notes.extend(doubts.iter().map(|doubt| format!("in doubt: {doubt}")));
+        let (captured, contents) = self.captured(id, settled, notes, end)?;
         let events = vec![captured, Event::Interrupted { id, completion }];
         self.store
             .append(&Entry { events, contents }, Durability::Power)?;
         crash_point("run.recaptured");
-        self.forget_log(id);
-        Ok(())
+        if doubts.is_empty() {
+            self.forget_log(id);
+        }
+        Ok(doubts)
     }
 
     /// Removes the log of a command that is settled.

@@ -40,7 +40,7 @@ impl Engine {
             .is_err()
         {
             // Then it stays part of the command, and the other write is seen as somebody else's.
-            let _whole_again = recorder.uncut(id);
+            recorder.uncut(id);
         }
     }
 

@@ -2,14 +2,17 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, Ending, Event, Observer as _, Spawned, Supervisor, descendants};
+use backout_capture::live::{
+    Back, Ending, Event, Observer as _, Spawned, Supervisor, descendants, opened_for_writing,
+};
 use backout_drivers::command::{Limits, Recorder};
 use backout_model::{CaptureMode, CommandEnd, CommandStart, Target};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::ArmedCommand;
 use super::desk::Desk;
 use super::signals::{By, Heard};
 
@@ -63,8 +66,8 @@ pub struct Watch {
     supervisor: Supervisor,
     back: Option<Back>,
     desk: Option<Desk>,
-    /// The processes that went on after the command.
-    pub(super) left: Vec<String>,
+    /// The operation of what the command left running.
+    pub(super) next: Option<ArmedCommand>,
 }
 
 /// Is told what other operations are about to write, when a command has perhaps touched it.
@@ -84,7 +87,7 @@ impl Watch {
             supervisor: spawned.supervisor,
             back,
             desk: None,
-            left: Vec::new(),
+            next: None,
         }
     }
 
@@ -117,6 +120,9 @@ impl Watch {
                         recorder
                             .noted("the kernel wrote a core dump of it; that file is not undone");
                     }
+                    if let Some(back) = &self.back {
+                        back.settles();
+                    }
                     let timed_out = stage != Stage::Running;
                     if timed_out {
                         end_the_rest();
@@ -136,6 +142,9 @@ impl Watch {
             let now = Instant::now();
             if now >= beat_at {
                 recorder.beat();
+                if let Some(back) = &self.back {
+                    back.watches();
+                }
                 beat_at = now + BEAT;
             }
             for signal in heard.due(now) {
@@ -196,11 +205,8 @@ impl Watch {
                 return Ok(Vec::new());
             }
             let alive = descendants().into_iter();
-            let named: Vec<String> = alive
-                .map(|process| format!("{} ({})", process.name, process.pid.as_raw_nonzero()))
-                .collect();
+            let named: Vec<String> = alive.map(|process| process.to_string()).collect();
             if !named.is_empty() {
-                self.left.clone_from(&named);
                 return Ok(named);
             }
             if is_quiet {
@@ -208,8 +214,7 @@ impl Watch {
             }
             std::thread::sleep(QUIET_STEP);
         }
-        self.left = vec!["a process that is in no list".to_owned()];
-        Ok(self.left.clone())
+        Ok(vec!["a process that is in no list".to_owned()])
     }
 
     /// Gives the way to the front back.
@@ -274,5 +279,17 @@ fn end_the_rest() {
 fn end_all(signal: Signal) {
     for process in descendants() {
         let _gone = kill_process(process.pid, signal);
+    }
+}
+
+/// Keeps what the processes below this one have open for writing, our own streams aside: those are the caller's.
+pub(super) fn keep_open_files(recorder: &mut Recorder) {
+    let own: Vec<PathBuf> = (0..=2)
+        .filter_map(|number| std::fs::read_link(format!("/proc/self/fd/{number}")).ok())
+        .collect();
+    let processes = descendants().into_iter();
+    let files = processes.flat_map(|process| opened_for_writing(process.pid));
+    for file in files.filter(|file| !own.contains(file)) {
+        recorder.opened_before(&file);
     }
 }

@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use backout_crashpoint::crash_point;
+use backout_model::{OperationId, Slot, TargetPath};
 use rusqlite::Transaction;
 
 use super::remove::{list, open_private, remove};
@@ -111,6 +112,24 @@ impl Store {
         let mut protected = self.unfinished(transaction)?;
         protected.extend(self.live_leases(transaction)?.operations);
         Ok(protected)
+    }
+
+    /// Lists what is kept under the name of an operation.
+    pub(crate) fn slots_named_by(&self, by: OperationId) -> Result<Vec<Slot>, StorageError> {
+        let mut slots = Vec::new();
+        for depot in self.read(|transaction| self.depots(transaction))? {
+            let Ok(path) = TargetPath::new(&depot) else {
+                continue;
+            };
+            let listed = named_by_operation(&depot).into_iter();
+            let own = listed.filter(|(id, _)| *id == id_to_sql(by));
+            slots.extend(own.filter_map(|(_, stray)| {
+                let (depot, name) = (path.clone(), stray.name.into_string().ok()?);
+                Some(Slot { depot, name })
+            }));
+        }
+        slots.sort();
+        Ok(slots)
     }
 
     /// Lists every depot: our own, those made on other file systems, and those that slots lie in.

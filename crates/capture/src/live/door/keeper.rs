@@ -107,6 +107,15 @@ impl Door {
         door.into_iter().chain(callers).collect()
     }
 
+    /// Names the processes that do something outside.
+    pub(crate) fn outside(&self) -> Vec<u32> {
+        let program = |caller: &Caller| match caller {
+            Caller::Speaking { .. } => None,
+            Caller::Working { program, .. } => Some(program.id()),
+        };
+        self.callers.iter().filter_map(program).collect()
+    }
+
     /// Tells when something is due even if nothing is heard.
     pub(crate) fn due(&self) -> Option<Instant> {
         let each = self.callers.iter().filter_map(|caller| match caller {

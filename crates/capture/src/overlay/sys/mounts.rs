@@ -118,7 +118,7 @@ fn one(step: &Ready, means: Means) -> Result<()> {
 fn show(step: &Ready, is_read_only: bool) -> Result<()> {
     let tree = open_clone(&step.from, true)?;
     if is_read_only {
-        make_read_only(&tree, !step.is_root)?;
+        make_read_only(&tree, !step.has_own_below)?;
     }
     attach(&tree, &step.to)
 }

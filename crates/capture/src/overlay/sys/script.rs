@@ -33,6 +33,8 @@ pub(super) struct Ready {
     /// The path below the new root.
     pub(super) to: CString,
     pub(super) is_root: bool,
+    /// Whether what is mounted below it is told by itself.
+    pub(super) has_own_below: bool,
     pub(super) what: What,
 }
 
@@ -65,6 +67,7 @@ impl Script {
                 from: c_path(point)?,
                 to: c_path(&below(&plan.root, point))?,
                 is_root: point == Path::new("/"),
+                has_own_below: ["/", "/dev"].iter().any(|top| point == Path::new(top)),
                 what: what(step)?,
             })
         };

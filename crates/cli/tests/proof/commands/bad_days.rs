@@ -39,7 +39,7 @@ fn a_command_that_is_not_there() {
 }
 
 /// The process that watches: a child of the one that was started.
-fn supervisor_of(front: u32) -> i32 {
+pub(super) fn supervisor_of(front: u32) -> i32 {
     let children = fs::read_to_string(format!("/proc/{front}/task/{front}/children")).unwrap();
     children.split_whitespace().next().unwrap().parse().unwrap()
 }

@@ -5,14 +5,18 @@ mod behaviour;
 mod confined;
 mod door;
 mod eyes;
+mod full_log;
 mod links;
 mod names;
 mod programs;
+mod rights;
 mod sandboxes;
 mod scan;
+mod served;
 mod signals;
 mod stories;
 mod storm;
+mod survivors;
 mod witness;
 
 pub(crate) use behaviour::wait_for;

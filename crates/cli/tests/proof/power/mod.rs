@@ -5,6 +5,7 @@
 //! is whole or not there at all, and everything can be taken back to the very beginning. `cargo xtask crash --images N`
 //! makes more of them. That the judge bites is proved by leaving out one kind of sync at a time.
 
+mod command;
 mod fuse;
 mod log;
 mod story;

@@ -285,10 +285,10 @@ fn noise(length: usize) -> String {
 }
 
 /// A mounted file system that goes away when dropped.
-struct Mounted<'a>(&'a Path);
+pub(crate) struct Mounted<'a>(&'a Path);
 
 impl<'a> Mounted<'a> {
-    fn new(disk: &Path, kind: Kind, at: &'a Path) -> Self {
+    pub(crate) fn new(disk: &Path, kind: Kind, at: &'a Path) -> Self {
         let options = if kind.0 == "xfs" {
             "loop,noatime,nouuid"
         } else {
@@ -301,11 +301,11 @@ impl<'a> Mounted<'a> {
         Self(at)
     }
 
-    fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.0.join("work")
     }
 
-    fn world(&self) -> World {
+    pub(crate) fn world(&self) -> World {
         World::at(&self.work(), Some(&self.0.join("state")))
     }
 }

@@ -15,6 +15,7 @@
 //! - After a crash, [`tidy`] finds the temporary names by the recipe alone.
 
 mod check;
+mod closed;
 mod make;
 mod reverse;
 mod rewrite;
@@ -33,6 +34,8 @@ use super::recipe::{Change, FileCompletion, Image, Numbers, ParentTimes};
 use super::stage::Material;
 use super::sys::Node;
 use super::tools::Tools;
+use closed::Opened;
+pub(crate) use closed::is_closed;
 
 pub(crate) use secure::secure;
 
@@ -137,6 +140,8 @@ struct Run<'a> {
     gaps: Vec<(TargetPath, String)>,
     /// Per step, what the second look found; none if a later step has the last word.
     found: Vec<Option<Node>>,
+    /// Directories that are open only as long as this runs.
+    opened: Opened,
 }
 
 /// Makes the steps happen, or nothing.
@@ -162,6 +167,7 @@ pub(crate) fn run(
         rewritten: Numbers::new(),
         gaps: Vec::new(),
         found: Vec::new(),
+        opened: closed::open(steps, purpose),
     };
     // An undo has told how much there is when it began to judge.
     if purpose != Purpose::Undo {
@@ -169,12 +175,17 @@ pub(crate) fn run(
     }
     let times = settle::times_of(parents);
     let all_times = run.times_of_all();
+    let before = run.opened.clone();
     match run.all(parents, &times) {
         Ok(happened) => Ok(happened),
         Err(cause) if tools.is_abandoned() => Err(cause),
         Err(cause) => {
             let cause = cause.speaking_of(&|path| run.target_of(path));
-            Err(tools.going_back(|| run.reverse(cause, &all_times)))
+            let again = closed::open(steps, purpose);
+            let error = tools.going_back(|| run.reverse(cause, &all_times));
+            closed::close(&again);
+            closed::close(&before);
+            Err(error)
         }
     }
 }
@@ -188,10 +199,14 @@ impl Run<'_> {
         self.make_all()?;
         for index in 0..self.steps.len() {
             self.swap(index)?;
+            self.keep_open(index);
             self.tools.progress.advance(1);
         }
+        closed::close(&self.opened);
         self.check_all()?;
+        let again = closed::open(self.steps, self.purpose);
         self.dispose_all()?;
+        closed::close(&again);
         self.settle_times(parents, times)?;
         self.sync_all()?;
         self.tools.reach("file.applied")?;

@@ -117,7 +117,7 @@ impl Planner<'_> {
             && real.identity.size == size
             && digest_of(&place)?.0 == digest
         {
-            return self.retouch_to(path, &meta);
+            return self.retouch_whole(path, &meta);
         }
         if size <= INLINE_BYTES_MAX && self.open < STAGED_MAX {
             let mut content = Vec::new();
@@ -137,6 +137,11 @@ impl Planner<'_> {
             without: None,
         };
         self.set(path, after, Material::CopyOf(source.path(), node.identity))
+    }
+
+    /// Plans that mode, owner, attributes and times change in place.
+    fn retouch_whole(&mut self, path: &TargetPath, wanted: &Meta) -> Result<(), FileError> {
+        self.retouch(path, false, &|meta: &mut Meta, _| *meta = wanted.clone())
     }
 
     /// Plans that mode, owner and attributes change in place.

@@ -90,9 +90,17 @@ impl Planner<'_> {
             return Ok(());
         }
         let mut before = meta_of(place, node)?;
-        before.times = None;
+        let was = before.times.take();
         let mut after = before.clone();
         change(&mut after, node.kind);
+        let wanted = after.times.take();
+        // Times alone are no change.
+        if before != after
+            && let (Some(was), Some(wanted)) = (was, wanted)
+            && was.mtime != wanted.mtime
+        {
+            (before.times, after.times) = (Some(was), Some(wanted));
+        }
         // By another name of the same inode it is changed already.
         if before == after || (node.is_shared && !self.retouched.insert(node.identity.ino)) {
             return Ok(());

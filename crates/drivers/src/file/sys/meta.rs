@@ -194,6 +194,12 @@ pub(crate) fn write_times(fd: impl AsFd, times: Times, path: &TargetPath) -> Res
         .naming(path, "set the times of")
 }
 
+/// Tells whether times are ours to set: only an owner may, or root.
+pub(crate) fn may_set_times(node: &Node) -> bool {
+    let user = rustix::process::geteuid();
+    user.is_root() || user.as_raw() == node.uid
+}
+
 fn timespec(nanoseconds: i64) -> Timespec {
     Timespec {
         tv_sec: nanoseconds.div_euclid(1_000_000_000),

@@ -5,6 +5,7 @@ use backout_model::TargetPath;
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
+use crate::file::kept::why_empty;
 use crate::file::listing::listing;
 use crate::file::recipe::{Image, Kind, Numbers};
 use crate::file::stage::Material;
@@ -146,10 +147,10 @@ fn obtain_kept(
     }
     let Some(digest) = copy else {
         let why = match node {
-            Some(_) => "what was kept was changed since by a process that had it open",
-            None => "what was kept is not in its depot any more",
+            Some(_) => "what was kept was changed since by a process that had it open".to_owned(),
+            None => why_empty(slot),
         };
-        return Ok(Err(why.to_owned()));
+        return Ok(Err(why));
     };
     let file = Image::File {
         digest: *digest,

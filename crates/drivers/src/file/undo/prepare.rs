@@ -20,7 +20,7 @@ use crate::file::locks::Locks;
 use crate::file::plan::{parents_of, prepared};
 use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers, ParentTimes};
 use crate::file::stage::Staged;
-use crate::file::sys::Dir;
+use crate::file::sys::{Dir, meta};
 use crate::file::tools::Tools;
 
 /// Prepares the operation that takes `effect` back.
@@ -256,10 +256,27 @@ impl Undo<'_> {
         let mut parents = parents_of(self.steps.iter().map(|step| &step.change))?;
         if is_whole && self.how.only.is_none() {
             put_back_times(&mut parents, recipe, completion);
+            self.leave_times_of_others(&mut parents);
         }
         self.tools.reach("file.undo-prepared")?;
         let prepared = prepared(self.tools, self.id, self.keeper, self.steps, parents, true)?;
         Ok(PreparedUndo { prepared, outcomes })
+    }
+}
+
+impl Undo<'_> {
+    /// Leaves the times of directories that only somebody else may set, and says so.
+    fn leave_times_of_others(&mut self, parents: &mut [ParentTimes]) {
+        let node = |path: &TargetPath| Dir::open(path).and_then(|dir| dir.node());
+        for parent in parents.iter_mut().filter(|parent| parent.after.is_some()) {
+            if node(&parent.path).is_ok_and(|node| !meta::may_set_times(&node)) {
+                parent.after = None;
+                let path = &parent.path;
+                self.keeper.notes.push(format!(
+                    "the times of the directory `{path}` stay as they are: only its owner may set them"
+                ));
+            }
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::prepare::Undo;
 use super::put_back_changed;
 use crate::file::compare::Current;
 use crate::file::error::{FileError, Naming as _};
+use crate::file::execute::is_closed;
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::keep::meta_of;
@@ -158,6 +159,10 @@ impl Undo<'_> {
         let Ok(place) = Dir::of(path) else {
             return Ok((image, material, Vec::new()));
         };
+        // So is one that must be opened first.
+        if is_closed(&place.dir.node()?) {
+            return Ok((image, material, Vec::new()));
+        }
         let mut reader = self.tools.contents.open(digest)?;
         let incoming = Incoming::of(&mut reader).naming(path, "read the kept content of")?;
         let waiting = wait(self.tools, self.id, &place.dir, &mut self.open, incoming)?;
