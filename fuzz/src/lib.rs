@@ -124,6 +124,8 @@ pub fn door(data: &[u8]) {
         let part = said.get(..end).unwrap_or_default();
         assert_eq!(Request::decode(part), Ok(None));
     }
+}
+
 /// Notes of a capture log, and bytes that stand between them: whole notes are read, and what is between is noticed. Nothing
 /// that they tell together is too much for the ledger.
 pub fn log(data: &[u8]) {
