@@ -370,6 +370,10 @@ pub(crate) fn death(
     }
     let edited = scene.look();
     scene.recover()?;
+    if matches!(meanwhile, Some(Change::Move { .. })) {
+        // A temporary name that went along with a directory is found by nobody.
+        scene.sweep();
+    }
     let now = scene.look();
     let theirs = differing(&dead, &edited);
     // A name that somebody took away may be one that the dead had no time to put back: then nothing is lost by it.

@@ -521,6 +521,14 @@ impl Scene {
         }
     }
 
+    /// Removes temporary names that a process which died left, as a person would.
+    pub(crate) fn sweep(&self) {
+        let mut find = std::process::Command::new("find");
+        find.arg(&self.root)
+            .args(["-name", &format!("{TEMPORARY}*"), "-delete"]);
+        assert!(find.status().unwrap().success());
+    }
+
     /// The store is whole, and nothing is left lying about.
     pub(crate) fn end(&mut self) -> Result<(), String> {
         let Ok(Reply::Verified(report)) = self.engine(0).execute(Command::Verify) else {
