@@ -177,10 +177,11 @@ fn targets(shown: &Shown, here: &Here, most: usize) -> Vec<Vec<Cell>> {
                 TargetState::AlreadyBefore => (DIM, "  as before this operation".to_owned()),
                 TargetState::Merges => (DIM, "  changed since".to_owned()),
                 TargetState::Conflict { why } | TargetState::Overwritten { why } => {
-                    (BAD, format!("  {}", printable(why)))
+                    (BAD, format!("  {}", here.shorten(&printable(why))))
                 }
                 TargetState::CannotComeBack { why } => {
-                    (BAD, format!("  cannot be brought back: {}", printable(why)))
+                    let why = here.shorten(&printable(why));
+                    (BAD, format!("  cannot be brought back: {why}"))
                 }
             }),
             (None, None) => None,

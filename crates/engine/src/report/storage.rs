@@ -144,8 +144,7 @@ fn room(error: &StorageError) -> Report {
             path.display()
         ))
         .because("a write whose undo cannot be kept does not happen")
-        .next("make room on that disk")
-        .next("let old images go with `backout gc`"),
+        .next("make room on that disk; then `backout gc` can let old images go"),
         StorageError::ReadOnly { path } => Report::refused(format!(
             "the state directory `{}` is read-only",
             path.display()
