@@ -27,6 +27,12 @@ mod json;
 mod messages_asking;
 #[path = "suite/messages_file.rs"]
 mod messages_file;
+#[path = "suite/messages_recover.rs"]
+mod messages_recover;
+#[path = "suite/messages_store.rs"]
+mod messages_store;
+#[path = "suite/messages_trial.rs"]
+mod messages_trial;
 #[path = "suite/messages_undo.rs"]
 mod messages_undo;
 #[path = "suite/output.rs"]

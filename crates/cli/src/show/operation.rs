@@ -75,10 +75,7 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
         status = status.and(PLAIN, format!(", brought back by {}", names(redos)));
     }
     if operation.status.is_in_effect() && !operation.retained {
-        status = status.and(
-            BAD,
-            ", no longer undoable: its images are past their retention",
-        );
+        status = status.and(BAD, ", no longer undoable: its images are no longer kept");
     }
     let when = format!("{} ({})", exactly(operation.at), ago(now, operation.at));
     let mut rows = vec![

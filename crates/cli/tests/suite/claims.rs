@@ -1,12 +1,15 @@
 //! What a message claims, held against the world: all that is there, and what the journal holds for done.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::mount::{MountFlags, UnmountFlags};
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use crate::world::{Ran, World};
@@ -115,7 +118,7 @@ fn describe(path: &Path, name: &str, lines: &mut Vec<String>) {
     let content = if kind.is_symlink() {
         fs::read_link(path).unwrap().display().to_string()
     } else if kind.is_file() {
-        format!("{:?}", String::from_utf8_lossy(&fs::read(path).unwrap()))
+        shown(&fs::read(path).unwrap())
     } else {
         String::new()
     };
@@ -138,6 +141,110 @@ fn describe(path: &Path, name: &str, lines: &mut Vec<String>) {
             describe(&entry.path(), &below, lines);
         }
     }
+}
+
+/// Shows a content: whole, or how it begins with how long it is and a sum of it.
+fn shown(content: &[u8]) -> String {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut sum = DefaultHasher::new();
+    content.hash(&mut sum);
+    let begin: String = String::from_utf8_lossy(content).chars().take(60).collect();
+    format!("{begin:?} {} bytes {:x}", content.len(), sum.finish())
+}
+
+/// The size of a pipe, and so of what may be passed before it is full.
+const PIPE: usize = 65_536;
+
+/// A command that waits for a word: at a step of its own, or because what it runs reads its standard input.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    child: Child,
+    /// Where it writes its steps, if it waits at one.
+    steps: Option<File>,
+}
+
+impl World {
+    /// Starts a command whose program says a line and then waits for one.
+    pub(crate) fn waiting<const N: usize>(&self, arguments: [&str; N]) -> Waiting {
+        let mut command = self.command(&arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = [0; 1];
+        while said != *b"\n" {
+            child
+                .stdout
+                .as_mut()
+                .unwrap()
+                .read_exact(&mut said)
+                .unwrap();
+        }
+        Waiting { child, steps: None }
+    }
+
+    /// Starts a command that stops at the step which comes after these.
+    pub(crate) fn after_steps<const N: usize>(
+        &self,
+        passed: &[&str],
+        arguments: [&str; N],
+    ) -> Waiting {
+        // It writes down each step before it takes it. Once the pipe is full it waits.
+        let path = self.place("steps");
+        let made = Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let options = File::options().read(true).write(true).open(&path);
+        let mut steps = options.unwrap();
+        let room: usize = passed.iter().map(|step| step.len() + 1).sum();
+        steps.write_all(&vec![b'\n'; PIPE - room]).unwrap();
+        let mut command = self.command(&arguments);
+        command.env("BACKOUT_CRASH_LOG", &path).stdin(Stdio::null());
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        while rustix::io::ioctl_fionread(&steps).unwrap() < PIPE as u64 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Waiting {
+            child: child.unwrap(),
+            steps: Some(steps),
+        }
+    }
+
+    /// Lets it go on, and gives what it says until it ends.
+    pub(crate) fn go_on(&self, mut waiting: Waiting) -> Ran {
+        match &mut waiting.steps {
+            // There is room for all the steps that are left.
+            Some(steps) => steps.read_exact(&mut vec![0; PIPE - 4096]).unwrap(),
+            None => drop(waiting.child.stdin.take()),
+        }
+        self.ran(&waiting.child.wait_with_output().unwrap())
+    }
+}
+
+impl Waiting {
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+/// Shows what was said without the numbers of processes.
+pub(crate) fn numberless(ran: &Ran) -> String {
+    let said = ran.to_string();
+    let mut parts = said.split("process ");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let number = if rest.len() < part.len() { "PID" } else { "" };
+        shown.extend(["process ", number, rest]);
+    }
+    shown
 }
 
 /// A small file system in memory that goes away with the test.
@@ -167,7 +274,6 @@ impl Disk {
 
     /// Uses up all the space that is left.
     pub(crate) fn fill(&self) {
-        use std::io::Write as _;
         let mut file = fs::File::create(self.path.join("filler")).unwrap();
         while file.write_all(&[b'x'; 4096]).is_ok() {}
     }

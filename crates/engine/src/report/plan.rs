@@ -42,10 +42,7 @@ pub(super) fn report(error: &PlanError) -> Report {
                 Some(_) => report.because(format!("operation {} was built on it", id.short())),
             };
             report
-                .because(format!(
-                    "the images of {} are past their retention",
-                    id.short()
-                ))
+                .because(format!("the images of {} are no longer kept", id.short()))
                 .next(format!(
                     "see what the journal still knows with `backout show {}`",
                     id.short()

@@ -10,7 +10,7 @@ pub(super) fn report(error: &StorageError) -> Report {
         StorageError::ContentGone { digest } => {
             Report::refused("nothing was written: a kept content is gone")
                 .because(format!(
-                    "the content {} left the store in the meantime",
+                    "the content {} is not in the store, or not any more",
                     digest.short()
                 ))
                 .next("try again; if it stays so, see `backout verify`")
@@ -61,7 +61,7 @@ pub(super) fn report(error: &StorageError) -> Report {
         }
         StorageError::Database(error) => Report::refused("the journal could not be used")
             .because(error)
-            .next("run `backout doctor`"),
+            .next("try again; if it stays so, `backout doctor` checks the store"),
     }
 }
 
