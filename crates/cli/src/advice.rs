@@ -20,7 +20,9 @@ pub(crate) enum Asked {
     Symlink,
     HardLink,
     Attributes,
-    /// Several at once, or a shape without options.
+    /// Several kinds at once: only a batch does that.
+    Mixed,
+    /// A shape without options.
     Other,
 }
 
@@ -46,7 +48,7 @@ impl Asked {
                 if kinds.all(|kind| kind == first) {
                     first
                 } else {
-                    Self::Other
+                    Self::Mixed
                 }
             }
         }
@@ -75,6 +77,7 @@ impl Asked {
                 "check the name, or make missing directories too with `--parents`"
             }
             Self::Remove => "check the name; `--force` does not mind what is not there",
+            Self::Mixed => "check the name; `\"parents\": true` makes missing directories too",
             Self::Content
             | Self::Move
             | Self::Copy
@@ -90,6 +93,7 @@ impl Asked {
             Self::Write(Expect::New) => "leave out `--create` to replace it",
             Self::Move | Self::Copy | Self::Symlink => REPLACE,
             Self::Mkdir => "`--parents` does not mind a directory that is there",
+            Self::Mixed => "choose another name, or replace it with `\"replace\": true`",
             Self::Write(_)
             | Self::Content
             | Self::Remove
@@ -102,6 +106,7 @@ impl Asked {
     const fn on_directory(self) -> &'static str {
         match self {
             Self::Remove | Self::Copy => RECURSIVE,
+            Self::Mixed => "take it with all that is in it with `\"recursive\": true`",
             Self::Write(_) | Self::Content => "name a file in it",
             Self::Move
             | Self::Mkdir

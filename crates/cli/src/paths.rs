@@ -11,8 +11,11 @@ use backout_model::TargetPath;
 
 /// Makes a path absolute. A `..` is resolved where the directories exist, since a link may lie before it.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Report> {
+    // A path that is not empty can only fail for the directory that it begins at.
     let failed = |error: io::Error| {
-        Report::refused(format!("`{}` cannot be found", path.display())).because(error)
+        Report::refused("the current directory cannot be found")
+            .because(error)
+            .next("go to a directory that is there")
     };
     if path.as_os_str().is_empty() {
         return Err(Report::usage("a path is empty").next("give the path of a file"));
@@ -38,7 +41,9 @@ pub(crate) fn real(path: &Path) -> Result<TargetPath, Report> {
     };
     let path = TargetPath::new(real.unwrap_or_else(|_| absolute.clone()));
     path.map_err(|error| {
-        Report::usage(format!("`{}` cannot be looked up", absolute.display())).because(error)
+        Report::usage(format!("`{}` cannot be looked up", absolute.display()))
+            .because(error)
+            .next("give the path without `..`")
     })
 }
 

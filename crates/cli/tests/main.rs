@@ -7,6 +7,8 @@
 
 #[path = "suite/batch.rs"]
 mod batch;
+#[path = "suite/claims.rs"]
+mod claims;
 #[path = "suite/classify.rs"]
 mod classify;
 #[path = "suite/edit.rs"]
@@ -21,6 +23,18 @@ mod help;
 mod history;
 #[path = "suite/json.rs"]
 mod json;
+#[path = "suite/messages_asking.rs"]
+mod messages_asking;
+#[path = "suite/messages_file.rs"]
+mod messages_file;
+#[path = "suite/messages_recover.rs"]
+mod messages_recover;
+#[path = "suite/messages_store.rs"]
+mod messages_store;
+#[path = "suite/messages_trial.rs"]
+mod messages_trial;
+#[path = "suite/messages_undo.rs"]
+mod messages_undo;
 #[path = "suite/output.rs"]
 mod output;
 #[path = "suite/replies.rs"]

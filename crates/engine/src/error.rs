@@ -103,6 +103,8 @@ pub enum EngineError {
     Conflicts {
         /// Which.
         targets: Vec<RefusedTarget>,
+        /// The operations that were asked for.
+        named: Vec<OperationId>,
         /// What was to be done with them.
         tried: OnConflict,
         /// Whether a merge would get past all of them.

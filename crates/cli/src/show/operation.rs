@@ -75,10 +75,7 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
         status = status.and(PLAIN, format!(", brought back by {}", names(redos)));
     }
     if operation.status.is_in_effect() && !operation.retained {
-        status = status.and(
-            BAD,
-            ", no longer undoable: its images are past their retention",
-        );
+        status = status.and(BAD, ", no longer undoable: its images are no longer kept");
     }
     let when = format!("{} ({})", exactly(operation.at), ago(now, operation.at));
     let mut rows = vec![
@@ -177,10 +174,11 @@ fn targets(shown: &Shown, here: &Here, most: usize) -> Vec<Vec<Cell>> {
                 TargetState::AlreadyBefore => (DIM, "  as before this operation".to_owned()),
                 TargetState::Merges => (DIM, "  changed since".to_owned()),
                 TargetState::Conflict { why } | TargetState::Overwritten { why } => {
-                    (BAD, format!("  {}", printable(why)))
+                    (BAD, format!("  {}", here.shorten(&printable(why))))
                 }
                 TargetState::CannotComeBack { why } => {
-                    (BAD, format!("  cannot be brought back: {}", printable(why)))
+                    let why = here.shorten(&printable(why));
+                    (BAD, format!("  cannot be brought back: {why}"))
                 }
             }),
             (None, None) => None,

@@ -14,10 +14,11 @@ use crate::ui::{BAD, BOLD, Cell, DIM, GOOD, WARN, paint, printable, table};
 /// Shows what would happen, and what to type next.
 pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, asked: &Asked) {
     let number = counted_of(&plan.steps, "operation");
-    let order = if plan.steps.len() > 1 {
-        ", newest first"
-    } else {
-        ""
+    let is_undo = |step: &PlannedStep| step.way == TakeBack::Undo;
+    let order = match plan.steps.len() {
+        0 | 1 => "",
+        _ if plan.steps.iter().all(is_undo) => ", newest first",
+        _ => ", in this order",
     };
     let chosen = asked.chosen.as_ref();
     let chosen = chosen.map(|chosen| paint(DIM, &format!("  ({chosen})")));
@@ -102,6 +103,7 @@ fn planned(
 fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usize) -> String {
     let is_fine = |planned: &PlannedTarget| planned.state.hindrance().is_none();
     let (shown, hidden) = abridged(targets, fine_max, is_fine);
+    let shown_why = |why: &str| here.shorten(&printable(why));
     let rows = shown.into_iter().map(|planned| {
         let path = here.show(planned.target.path().as_path());
         let (style, said) = match &planned.state {
@@ -121,11 +123,11 @@ fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usiz
             }
             TargetState::Merges => (GOOD, "merges: only this change is taken out".to_owned()),
             TargetState::Overwritten { why } => {
-                (WARN, format!("will be overwritten: {}", printable(why)))
+                (WARN, format!("will be overwritten: {}", shown_why(why)))
             }
-            TargetState::Conflict { why } => (BAD, format!("conflict: {}", printable(why))),
+            TargetState::Conflict { why } => (BAD, format!("conflict: {}", shown_why(why))),
             TargetState::CannotComeBack { why } => {
-                (BAD, format!("cannot be brought back: {}", printable(why)))
+                (BAD, format!("cannot be brought back: {}", shown_why(why)))
             }
         };
         vec![

@@ -52,8 +52,8 @@ fn said(recovered: &Recovered) -> String {
             typed(&format!("recover --rollback {short}"))
         ),
         RecoveredAs::InDoubt => format!(
-            "its process died, and it cannot be taken back as it stands; nothing was touched. Keep what is there with {}, \
-             or take it back anyway with {}",
+            "it was left half-way and cannot be taken back as it stands; nothing was touched. Keep what is there with {}, or \
+             take it back anyway with {}",
             typed(&format!("recover --keep {short}")),
             typed(&format!("recover --rollback {short} --force"))
         ),

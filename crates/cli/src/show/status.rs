@@ -1,10 +1,10 @@
 //! Where things stand.
 
-use backout_engine::{StatusReport, TrialView};
+use backout_engine::{StatusReport, TrialStanding, TrialView};
 use backout_model::{Operation, Task, Timestamp};
 
 use super::time::{ago, size};
-use super::{counted, counted_of, log, typed};
+use super::{counted, log, typed};
 use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, WARN, paint, printable, table};
@@ -76,7 +76,7 @@ fn trials(trials: &[TrialView], now: Timestamp) -> String {
         vec![
             Cell::plain("  ").and(ACCENT, trial.id.short()),
             Cell::plain(printable(&trial.line())),
-            Cell::plain(counted_of(&trial.changes, "change")),
+            Cell::plain(super::trial::waits_with(trial)),
             Cell::new(DIM, ago(now, trial.made)),
         ]
     });
@@ -149,7 +149,20 @@ fn hints(session: &mut Session, status: &StatusReport) {
             .ui
             .hint(&format!("settle what was left behind with {command}"));
     }
-    if let Some(trial) = status.trials.first() {
+    let is_left = |trial: &&TrialView| {
+        matches!(
+            trial.standing,
+            TrialStanding::Interrupted | TrialStanding::Lost
+        )
+    };
+    if let Some(trial) = status.trials.iter().find(is_left) {
+        let command = typed(&format!("try --discard {}", trial.id.short()));
+        session.ui.hint(&format!(
+            "let the trial go that came to no end with {command}"
+        ));
+    }
+    let is_pending = |trial: &&TrialView| trial.standing == TrialStanding::Pending;
+    if let Some(trial) = status.trials.iter().find(is_pending) {
         let verdict = |what: &str| typed(&format!("try --{what} {}", trial.id.short()));
         session.ui.hint(&format!(
             "apply the trial with {}, look with {}, or let it go with {}",

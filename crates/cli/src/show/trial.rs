@@ -159,10 +159,7 @@ pub(super) fn list(session: &mut Session, trials: &[TrialView], now: Timestamp) 
     }
     for trial in trials {
         let command = printable(&trial.line());
-        let what = match trial.standing {
-            TrialStanding::Pending => counted(trial.changes.len() as u64, "change"),
-            other => standing(other).to_owned(),
-        };
+        let what = waits_with(trial);
         let when = ago(now, trial.made);
         let text = format!(
             "{}  {when}  {command}  {}\n",
@@ -170,6 +167,14 @@ pub(super) fn list(session: &mut Session, trials: &[TrialView], now: Timestamp) 
             paint(DIM, &what)
         );
         session.ui.print(&text);
+    }
+}
+
+/// Says how many changes wait, or why none do.
+pub(super) fn waits_with(trial: &TrialView) -> String {
+    match trial.standing {
+        TrialStanding::Pending => counted(trial.changes.len() as u64, "change"),
+        other => standing(other).to_owned(),
     }
 }
 

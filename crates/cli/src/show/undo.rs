@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use backout_engine::{Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep, advice};
-use backout_model::{LeftAlone, OperationId, OutcomeKind, TargetOutcome};
+use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
 use super::{counted_of, id, typed};
@@ -139,8 +139,13 @@ pub(crate) fn report(error: EngineError, asked: &Asked) -> Report {
     let command = |ids: &[OperationId], flag: &str| {
         format!("`{}`", super::command_line(&asked.command(ids, flag)))
     };
+    let is_nothing_chosen = matches!(&error, EngineError::Plan(PlanError::NothingChosen { .. }));
     let Some(next) = advice(&error, &command) else {
-        return Report::from(error);
+        let mut report = Report::from(error);
+        if is_nothing_chosen {
+            not_done.clone_into(&mut report.what);
+        }
+        return report;
     };
     Report {
         what: not_done.to_owned(),

@@ -267,8 +267,8 @@ fn a_redo_in_conflict_says_what_to_type() {
     insta::assert_snapshot!(world.cli(["redo"]), @"
     error: nothing was redone
       why: `a`: content changed since (1 -> 15 bytes)
-      next: see what would change back, and what others changed, with `backout redo 9e3779b9 --dry-run --diff`
-      next: do it anyway with `backout redo 9e3779b9 --force` (what is there now is kept)
+      next: see what would change back, and what others changed, with `backout redo 3c6ef372 --dry-run --diff`
+      next: do it anyway with `backout redo 3c6ef372 --force` (what is there now is kept)
     [exit code 1]
     ");
 }

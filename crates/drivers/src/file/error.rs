@@ -142,7 +142,7 @@ pub enum FileError {
         paths: Vec<String>,
     },
     /// An entry of a batch builds on another in a way that one step cannot express.
-    #[error("`{path}` was moved earlier in the same batch; do it in two operations")]
+    #[error("`{path}` is touched by an earlier change of the same batch")]
     Entangled {
         /// Where.
         path: String,

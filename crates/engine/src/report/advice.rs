@@ -19,6 +19,7 @@ pub fn advice(
     }
     let EngineError::Conflicts {
         targets,
+        named,
         tried,
         is_mergeable,
         has_rest,
@@ -26,9 +27,7 @@ pub fn advice(
     else {
         return None;
     };
-    let mut ids: Vec<OperationId> = targets.iter().map(|target| target.id).collect();
-    ids.dedup();
-    let command = |flag: &str| command(&ids, flag);
+    let command = |flag: &str| command(named, flag);
     let mut next = Vec::new();
     let is_lost = targets.iter().all(|target| target.is_lost);
     if !is_lost {
@@ -58,7 +57,7 @@ pub fn advice(
             command(flag)
         ));
     }
-    if let (true, Some(id)) = (next.is_empty(), ids.first()) {
+    if let (true, Some(id)) = (next.is_empty(), targets.first().map(|target| target.id)) {
         next.push(format!(
             "see what the journal still knows with `backout show {}`",
             id.short()

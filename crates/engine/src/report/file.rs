@@ -14,10 +14,12 @@ pub(super) fn report(error: &FileError) -> Report {
     if let FileError::BaseChanged { paths } = error {
         return base_changed(paths);
     }
-    if let FileError::Lost { why, .. } = error {
+    if let FileError::Lost { path, why } = error {
         return Report::refused(error.to_string())
             .because(why)
-            .next("see which operations wrote it with `backout log PATH`");
+            .next(format!(
+                "see which operations wrote it with `backout log {path}`"
+            ));
     }
     let (why, next) = advice(error);
     let mut report = Report::refused(error.to_string()).because_of_causes(error);
@@ -90,7 +92,10 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
         ),
         FileError::Patch(_) => ("", "make the patch anew against the files as they are"),
         FileError::Mode(_) => ("", "give a mode such as 0644 or u+x"),
-        FileError::Entangled { .. } => ("", "do it in two operations"),
+        FileError::Entangled { .. } => (
+            "one operation cannot say both of them at once",
+            "do it in two operations",
+        ),
         FileError::BaseChanged { .. } => ("", "run the command again"),
         FileError::Changed { .. } => ("somebody else writes it", "look at it and try again"),
         FileError::HalfDone { .. } => ("", "see the state of each target with `backout status`"),

@@ -14,8 +14,9 @@ mod trial;
 
 use std::error::Error;
 
+use backout_drivers::file::FileError;
 use backout_model::{AgentId, OperationId, TargetOutcome, TaskId};
-use backout_storage::RefError;
+use backout_storage::{RefError, StorageError};
 use serde::Serialize;
 
 use crate::EngineError;
@@ -146,6 +147,9 @@ impl Report {
         match error {
             EngineError::Storage(error) => storage::report(&error),
             EngineError::File(error) => file::report(&error),
+            EngineError::NotArmed(error @ StorageError::ContentGone { .. }) => {
+                storage::report(&error)
+            }
             EngineError::NotArmed(error) => {
                 let mut report = storage::report(&error);
                 report.why.insert(0, report.what.clone());
@@ -273,9 +277,15 @@ fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> R
 }
 
 fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {
+    // Then it has put back all that it did itself, and what is there is somebody else's.
+    let is_theirs = matches!(cause, EngineError::File(FileError::Changed { .. }));
     let inner = Report::from(cause);
-    let mut report =
-        Report::refused(format!("operation {} is half done", id.short())).because(inner.what);
+    let mut report = if is_theirs {
+        Report::refused(format!("operation {} was not carried out", id.short()))
+    } else {
+        Report::refused(format!("operation {} is half done", id.short()))
+    };
+    report = report.because(inner.what);
     report.why.extend(inner.why);
     for outcome in outcomes.iter().filter(|outcome| !outcome.kind.is_settled()) {
         report = report.because(format!("`{}`: {}", outcome.target, outcome.kind));

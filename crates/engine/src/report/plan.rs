@@ -1,6 +1,6 @@
 //! Reports of undos that cannot be planned, or not wholly carried out.
 
-use backout_model::{OperationId, PlanError, TargetPath, Verb};
+use backout_model::{OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Verb};
 
 use super::Report;
 use super::advice::{advice, undo, word_advice};
@@ -42,10 +42,7 @@ pub(super) fn report(error: &PlanError) -> Report {
                 Some(_) => report.because(format!("operation {} was built on it", id.short())),
             };
             report
-                .because(format!(
-                    "the images of {} are past their retention",
-                    id.short()
-                ))
+                .because(format!("the images of {} are no longer kept", id.short()))
                 .next(format!(
                     "see what the journal still knows with `backout show {}`",
                     id.short()
@@ -235,7 +232,12 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let left = || {
         let steps = report.steps.iter();
         steps.flat_map(|step| {
-            let left = step.outcomes.iter().filter(|it| !it.kind.is_complete());
+            // What a step that was not done has left alone is the reason why.
+            let is_left = move |it: &&TargetOutcome| {
+                !it.kind.is_complete()
+                    || step.by.is_none() && matches!(it.kind, OutcomeKind::Left { .. })
+            };
+            let left = step.outcomes.iter().filter(is_left);
             left.map(move |outcome| (step, outcome))
         })
     };
@@ -263,7 +265,8 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     if more > 0 {
         told = told.because(format!("and {more} more"));
     }
-    let id = left().next().map(|(step, _)| step.id.short());
+    let mut stuck = left().filter(|(_, outcome)| !outcome.kind.is_settled());
+    let id = stuck.next().map(|(step, _)| step.id.short());
     let (again, back_again) = verbs(report);
     let told = match id {
         Some(id) => told.next(format!(

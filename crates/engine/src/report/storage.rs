@@ -10,7 +10,7 @@ pub(super) fn report(error: &StorageError) -> Report {
         StorageError::ContentGone { digest } => {
             Report::refused("nothing was written: a kept content is gone")
                 .because(format!(
-                    "the content {} left the store in the meantime",
+                    "the content {} is not in the store, or not any more",
                     digest.short()
                 ))
                 .next("try again; if it stays so, see `backout verify`")
@@ -61,7 +61,7 @@ pub(super) fn report(error: &StorageError) -> Report {
         }
         StorageError::Database(error) => Report::refused("the journal could not be used")
             .because(error)
-            .next("run `backout doctor`"),
+            .next("try again; if it stays so, `backout doctor` checks the store"),
     }
 }
 
@@ -144,8 +144,7 @@ fn room(error: &StorageError) -> Report {
             path.display()
         ))
         .because("a write whose undo cannot be kept does not happen")
-        .next("make room on that disk")
-        .next("let old images go with `backout gc`"),
+        .next("make room on that disk; then `backout gc` can let old images go"),
         StorageError::ReadOnly { path } => Report::refused(format!(
             "the state directory `{}` is read-only",
             path.display()

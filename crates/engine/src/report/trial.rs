@@ -67,7 +67,9 @@ fn lost(id: OperationId) -> Report {
 fn unfinished(id: OperationId, is_running: bool) -> Report {
     let report = Report::refused(format!("the trial {} has not ended", id.short()));
     if is_running {
-        report.because("its command still runs").next("wait for it")
+        report
+            .because("its command still runs")
+            .next("wait for it, or end it")
     } else {
         report
             .because("its process died, and nobody saw the end of the command")

@@ -100,7 +100,7 @@ impl Engine {
                 .map(Reply::Finished),
             TryCommand::Discard { trial } => {
                 let id = self.find_trial(trial.as_deref())?;
-                self.remove_trial(id)?;
+                self.discard_trial(id)?;
                 Ok(Reply::Discarded { id })
             }
             TryCommand::Show { trial, selection } => {
@@ -293,6 +293,18 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Removes a trial that somebody does not want, unless its command still runs in the layers.
+    fn discard_trial(&self, id: OperationId) -> Result<(), EngineError> {
+        if let Ok(manifest) = self.read_manifest(id)
+            && manifest.ended.is_none()
+            && is_alive(&manifest.owner)
+        {
+            let is_running = true;
+            return Err(TrialError::Unfinished { id, is_running }.into());
+        }
+        self.remove_trial(id)
     }
 
     fn remove_trial(&self, id: OperationId) -> Result<(), EngineError> {

@@ -190,6 +190,7 @@ pub(super) fn conflicts(view: &PlanView, tried: OnConflict) -> EngineError {
         has_rest: planned.any(|planned| planned.state.is_work()),
         is_mergeable: view.is_mergeable,
         targets: refused(view),
+        named: view.named.clone(),
         tried,
     }
 }

@@ -85,10 +85,13 @@ impl Planner<'_> {
             }
             Source::Stored(_) | Source::Nowhere(_) => Err(FileError::Lost {
                 path: path.to_string(),
-                why: format!(
-                    "only its name was changed, and the {} is not where it was left",
-                    was.word()
-                ),
+                why: match &was.body {
+                    Body::Lost(why) => why.clone(),
+                    _ => format!(
+                        "only its name was changed, and the {} is not where it was left",
+                        was.word()
+                    ),
+                },
             }),
         }
     }

@@ -1,0 +1,214 @@
+//! What is said of trials that cannot be applied, shown or made. Nothing real was changed then.
+//!
+//! Without a test: "`...` could only be read inside" and "put the state directory on a disk or a tmpfs" (both need file
+//! systems that no layer can be made over), "look at what the command changed" and "remove the layers of the trial" (failing
+//! system calls).
+
+use std::fs;
+use std::process::Command;
+
+use crate::claims::{is_root, numberless};
+use crate::world::{Ran, World};
+
+fn tried() -> World {
+    let world = World::new().file("a", "0");
+    world.did(["try", "--", "sh", "-c", "echo 1 > a"]);
+    world
+}
+
+/// Changes what is noted of the trial.
+fn amend(world: &World, from: &str, to: &str) {
+    let note = world.place("state/trials/9e3779b97f4a7c15/manifest.json");
+    let text = fs::read_to_string(&note).unwrap();
+    assert!(text.contains(from), "{text}");
+    fs::write(note, text.replacen(from, to, 1)).unwrap();
+}
+
+fn status(world: &World) -> String {
+    let status = world.unmoved(["status"]).to_string();
+    let lines = status.lines().take(2).chain(status.lines().last());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_trial_that_still_runs() {
+    let world = World::new().file("a", "0");
+    let waiting = world.waiting(["try", "--", "sh", "-c", "echo 1 > a; echo ready; read x"]);
+    insta::assert_snapshot!(world.unmoved(["try", "--list"]), @"9e3779b9  just now  sh -c 'echo 1 > a; echo ready; read x'  still running");
+    insta::assert_snapshot!(world.unmoved(["try", "--apply"]), @"
+    error: the trial 9e3779b9 has not ended
+      why: its command still runs
+      next: wait for it, or end it
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["try", "--discard"]), @"
+    error: the trial 9e3779b9 has not ended
+      why: its command still runs
+      next: wait for it, or end it
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(status(&world), @"
+    trials that wait for a verdict:
+      9e3779b9  sh -c 'echo 1 > a; echo ready; read x'  still running  just now
+      directory  $WORLD/state
+    ");
+    insta::assert_snapshot!(world.still(|| world.go_on(waiting)), @"
+    sh -c 'echo 1 > a; echo ready; read x' failed with 1: 1 changed
+      ~ a (1 B -> 2 B)
+    hint: nothing was changed; apply it with `backout try --apply 9e3779b9`, look with `backout try --diff 9e3779b9`, or let it go with `backout try --discard 9e3779b9`
+    [exit code 1]
+    ");
+    world.did(["try", "--apply"]);
+    assert_eq!(world.text("a"), "1\n");
+}
+
+#[test]
+fn a_trial_whose_process_died() {
+    let world = World::new().file("a", "0");
+    world.dies("trial.ran", ["try", "--", "sh", "-c", "echo 1 > a"]);
+    insta::assert_snapshot!(world.unmoved(["try", "--apply"]), @"
+    error: the trial 9e3779b9 has not ended
+      why: its process died, and nobody saw the end of the command
+      next: let it go with `backout try --discard 9e3779b9`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(status(&world), @"
+    trials that wait for a verdict:
+      9e3779b9  sh -c 'echo 1 > a'  interrupted  just now
+    hint: let the trial go that came to no end with `backout try --discard 9e3779b9`
+    ");
+    insta::assert_snapshot!(world.unmoved(["try", "--discard", "9e3779b9"]), @"discarded the trial 9e3779b9; nothing was changed");
+    insta::assert_snapshot!(world.unmoved(["try", "--list"]), @"no trial waits for a verdict");
+}
+
+#[test]
+fn a_trial_of_a_machine_that_was_started_anew() {
+    let world = tried();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    amend(&world, boot.trim(), "00000000-0000-0000-0000-000000000000");
+    insta::assert_snapshot!(world.unmoved(["try", "--list"]), @"9e3779b9  just now  sh -c 'echo 1 > a'  lost when the machine was started anew");
+    insta::assert_snapshot!(world.unmoved(["try", "--apply"]), @"
+    error: the trial 9e3779b9 cannot be used any more
+      why: the machine was started anew, and what a trial writes is not synced
+      next: let it go with `backout try --discard 9e3779b9`
+      next: run the command again
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["try", "--discard", "9e3779b9"]), @"discarded the trial 9e3779b9; nothing was changed");
+}
+
+#[test]
+fn a_trial_that_cannot_be_read() {
+    let world = tried();
+    amend(&world, "\"version\":2", "\"version\":9");
+    insta::assert_snapshot!(world.unmoved(["try", "--apply"]), @"
+    error: the trial 9e3779b9 cannot be read
+      why: it was made by a newer program (version 9)
+      next: let it go with `backout try --discard 9e3779b9`
+    [exit code 1]
+    ");
+    fs::remove_file(world.place("state/trials/9e3779b97f4a7c15/manifest.json")).unwrap();
+    insta::assert_snapshot!(world.unmoved(["try", "--apply"]), @"
+    error: the trial 9e3779b9 cannot be read
+      why: it has no manifest
+      next: let it go with `backout try --discard 9e3779b9`
+    [exit code 1]
+    ");
+    world.did(["try", "--discard", "9e3779b9"]);
+}
+
+#[test]
+fn a_name_that_two_trials_have() {
+    let world = tried();
+    world.next_id_is(234);
+    world.did(["try", "--", "sh", "-c", "echo 2 > a"]);
+    insta::assert_snapshot!(world.unmoved(["try", "--apply", "9e"]), @"
+    error: `9e` names more than one trial
+      next: give more digits
+      next: see them with `backout try --list`
+    [exit code 2]
+    ");
+}
+
+#[test]
+fn nothing_to_apply_where_all_is_so_already() {
+    let world = World::new().file("a", "0");
+    let line = "echo 1 > a; cp -p a ../held; cat ../held > /dev/null";
+    let ran = world.cli(["try", "--apply", "--", "sh", "-c", line]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(world.text("a"), "1\n");
+}
+
+#[test]
+fn many_changes_are_not_all_listed() {
+    let world = World::new();
+    let ran = world.unmoved([
+        "try",
+        "--",
+        "sh",
+        "-c",
+        "for n in $(seq 10 52); do : > f$n; done",
+    ]);
+    let said = ran.to_string();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 43, "{said}");
+    insta::assert_snapshot!([lines[0], lines[1], lines[40], lines[41]].join("\n"), @"
+    sh -c 'for n in $(seq 10 52); do : > f$n; done' succeeded: 43 created
+      + f10 (0 B)
+      + f49 (0 B)
+      and 3 more; see all with `backout try --show 9e3779b9`
+    ");
+}
+
+#[test]
+fn what_outlives_a_tried_command_is_named() {
+    let world = World::new();
+    let ran = world.cli([
+        "try",
+        "--",
+        "sh",
+        "-c",
+        "sleep 1000 > /dev/null 2>&1 & echo 1 > a",
+    ]);
+    insta::assert_snapshot!(numberless(&ran), @"
+    sh -c 'sleep 1000 > /dev/null 2>&1 & echo 1 > a' succeeded: 1 created
+    note: process PID outlived the command: sleep 1000
+      + a (2 B)
+    hint: nothing was changed; apply it with `backout try --apply 9e3779b9`, look with `backout try --diff 9e3779b9`, or let it go with `backout try --discard 9e3779b9`
+    ");
+    assert!(!world.has("a"));
+}
+
+/// Runs the command where no user namespace may be made.
+fn without_namespaces(world: &World, arguments: &[&str]) -> Option<Ran> {
+    if !is_root() {
+        return None;
+    }
+    let mut command: Command = world.as_nobody(&[])?;
+    command.args(arguments);
+    let inner: Vec<String> = command
+        .get_args()
+        .map(|word| word.display().to_string())
+        .collect();
+    let line = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+    let mut outer = world.program(
+        "/usr/bin/unshare".as_ref(),
+        &["--user", "--map-root-user", "/bin/sh", "-c", line, "sh"],
+    );
+    outer.arg(command.get_program()).args(inner);
+    outer.env("BACKOUT_STATE_DIR", world.place("home/state"));
+    Some(world.run(&mut outer))
+}
+
+#[test]
+fn where_layers_cannot_be_made() {
+    let world = World::new().file("a", "0");
+    let Some(ran) = without_namespaces(&world, &["try", "--", "sh", "-c", "echo 1 > a"]) else {
+        return;
+    };
+    insta::assert_snapshot!(ran, @"
+    setpriv: setresuid failed: Invalid argument
+    [exit code 127]
+    ");
+    assert_eq!(world.text("a"), "0");
+}

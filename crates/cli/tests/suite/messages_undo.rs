@@ -1,0 +1,467 @@
+//! What is said of undos, redos and rollbacks that cannot be, or only in part, and what previews say of them.
+//!
+//! Without a test: "operation ... is irreversible" (no driver makes one yet), "there is no operation" by its whole id (a
+//! name is looked up first), "another process changed its status at the same moment" (a race of two undos that the
+//! leases win), "... was not undone" as the engine says it (the command line says it in the words of what was asked).
+
+use crate::world::World;
+
+fn two_writes() -> World {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["write", "b", "--text", "2"]);
+    world
+}
+
+/// One operation that wrote three files, two of which somebody changed since.
+fn drifted() -> World {
+    let world = World::new().file("a", "0").file("b", "0").file("c", "0");
+    let changes = br#"{"changes": [{"write": {"path": "a", "text": "1"}}, {"write": {"path": "b", "text": "1"}},
+        {"write": {"path": "c", "text": "1"}}]}"#;
+    assert_eq!(world.piped(changes, ["batch"]).code, 0);
+    world.put("a", "theirs");
+    world.put("b", "theirs");
+    world
+}
+
+#[test]
+fn nothing_to_redo_in_what_is_not_undone() {
+    insta::assert_snapshot!(two_writes().unmoved(["redo", "@"]), @"
+    error: operation 3c6ef372 is not undone
+      why: only what was undone can be redone
+      next: see where it stands with `backout show 3c6ef372`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_path_that_the_operation_did_not_touch() {
+    insta::assert_snapshot!(two_writes().unmoved(["restore", "a", "--from", "@"]), @"
+    error: `a` was not restored
+      why: operation 3c6ef372 did not touch it
+      next: see which operations did with `backout log a`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_path_to_which_nothing_was_done() {
+    let world = two_writes().file("c", "0");
+    insta::assert_snapshot!(world.unmoved(["undo", "c"]), @"
+    error: there is nothing to undo at `c`
+      next: see what was done to it with `backout log c`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["log", "c"]), @"no operations");
+}
+
+#[test]
+fn nothing_below_this_directory_but_elsewhere() {
+    let world = two_writes().file("e/x", "0");
+    let mut command = world.command(&["undo"]);
+    let ran = world.still(|| world.run(command.current_dir(world.path("e"))));
+    insta::assert_snapshot!(ran, @"
+    error: there is nothing to undo below `.`
+      why: the newest operation elsewhere is 3c6ef372: write $WORLD/work/b
+      next: undo it with `backout undo 3c6ef372`
+      next: or undo the newest wherever it is with `backout undo --everywhere`
+    [exit code 1]
+    ");
+    let mut command = world.command(&["undo", "--everywhere"]);
+    insta::assert_snapshot!(world.run(command.current_dir(world.path("e"))), @"
+    undid 3c6ef372  write $WORLD/work/b  (the newest)
+      $WORLD/work/b  gone, as before
+    hint: take this back with `backout redo daa66d2c`
+    ");
+    assert!(!world.has("b"));
+}
+
+#[test]
+fn a_part_that_nothing_matches() {
+    let world = two_writes();
+    insta::assert_snapshot!(world.unmoved(["undo", "--only", "c"]), @"
+    error: nothing was undone
+      why: nothing that operation 3c6ef372 did and that is in effect matches what was chosen
+      next: see what it did with `backout show 3c6ef372`
+    [exit code 1]
+    ");
+    world.did(["undo"]);
+    insta::assert_snapshot!(world.unmoved(["redo", "--only", "c"]), @"
+    error: nothing was redone
+      why: nothing that operation daa66d2c did and that is in effect matches what was chosen
+      next: see what it did with `backout show daa66d2c`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn one_file_of_a_tree_that_went_as_a_whole() {
+    let world = World::new().file("t/f", "1").file("t/g", "2");
+    world.did(["rm", "-r", "t"]);
+    insta::assert_snapshot!(world.unmoved(["undo", "t/f"]), @"
+    error: there is nothing to undo at `t/f`
+      why: operation 9e3779b9 wrote a whole tree that it lies in
+      next: bring back only this with `backout restore t/f --from 9e3779b9`
+      next: or take back the whole tree with `backout undo 9e3779b9`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.cli(["restore", "t/f", "--from", "9e3779b9"]), @"restored t/f to what it was before 9e3779b9  (3c6ef372, undo with `backout undo 3c6ef372`)");
+    assert_eq!((world.text("t/f").as_str(), world.has("t/g")), ("1", false));
+}
+
+#[test]
+fn what_never_happened_and_what_changed_nothing() {
+    let world = World::new();
+    world.dies("engine.armed", ["write", "a", "--text", "1"]);
+    world.did(["recover"]);
+    insta::assert_snapshot!(world.unmoved(["undo", "9e37"]), @"
+    error: there is nothing to undo in operation 9e3779b9
+      why: it was aborted, so it changed nothing
+    [exit code 1]
+    ");
+    world.did(["run", "--", "true"]);
+    insta::assert_snapshot!(world.unmoved(["undo", "3c6e"]), @"
+    error: there is no operation `3c6e`
+      next: see the operations with `backout log`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn an_undo_that_died_is_not_redone() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.dies("file.swapped", ["undo"]);
+    assert_eq!(world.text("a"), "0");
+    insta::assert_snapshot!(world.cli(["recover"]), @"
+    3c6ef372  undo of write a  now undone
+      a  restored
+      its process died half-way, and what it had done was put back; do it again with `backout undo 9e3779b9`
+    ");
+    assert_eq!(world.text("a"), "1");
+    insta::assert_snapshot!(world.unmoved(["redo", "3c6e"]), @"
+    error: operation 3c6ef372 died and was put back
+      why: there is no half of it to bring back
+      next: do it again with `backout undo 9e3779b9`
+    [exit code 1]
+    ");
+    world.did(["undo", "9e3779b9"]);
+    assert_eq!(world.text("a"), "0");
+}
+
+#[test]
+fn what_is_as_before_already() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.put("a", "0");
+    insta::assert_snapshot!(world.unmoved(["undo", "--dry-run"]), @"
+    would undo 1 operation:  (the newest below .)
+      9e3779b9  write a
+                a  is as before already
+    hint: do it with `backout undo 9e3779b9`
+    ");
+    insta::assert_snapshot!(world.unmoved(["show", "@"]), @"
+    9e3779b9  write a
+      id        9e3779b97f4a7c15
+      status    committed
+      when      2027-01-15 08:00:00 UTC (just now)
+      target    a  as before this operation
+      strategy  snapshot  small enough to keep whole (size 1)
+      journal   1 intent, 2 applied, 3 commit
+    hint: see what it changed with `backout diff 9e3779b9`
+    hint: see what an undo would do with `backout undo 9e3779b9 --dry-run`
+    ");
+    insta::assert_snapshot!(world.cli(["undo"]), @"
+    undid 9e3779b9  write a  (the newest below .)
+      a  already as before
+    hint: take this back with `backout redo 3c6ef372`
+    ");
+    assert_eq!(world.text("a"), "0");
+    insta::assert_snapshot!(world.unmoved(["redo", "--dry-run"]), @"
+    would redo 1 operation:  (by the newest undo below .)
+      9e3779b9  write a
+                a  is so already
+    hint: do it with `backout redo 3c6ef372`
+    ");
+    insta::assert_snapshot!(world.unmoved(["redo"]), @"
+    did not redo 9e3779b9  write a  (by the newest undo below .)
+      a  left as it is: it was as before already when it was undone, so nothing was kept
+    error: nothing was brought back
+      why: 9e3779b9 `a`: left as it is: it was as before already when it was undone, so nothing was kept
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_preview_shows_what_would_change_back_and_what_others_changed() {
+    let world = World::new().file("a", "0\n");
+    world.did(["write", "a", "--text", "1\n"]);
+    world.put("a", "theirs\n");
+    insta::assert_snapshot!(world.unmoved(["undo", "--dry-run", "--diff"]), @"
+    would not undo 1 operation:  (the newest below .)
+      9e3779b9  write a
+                a  conflict: content changed since (2 -> 7 bytes)
+
+    would change back:
+    changed a
+    --- a/a
+    +++ b/a
+    @@ -1 +1 @@
+    -theirs
+    +0
+
+    somebody else changed since:
+    changed a
+    --- a/a
+    +++ b/a
+    @@ -1 +1 @@
+    -1
+    +theirs
+    hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+    ");
+    insta::assert_snapshot!(world.unmoved(["undo", "--dry-run", "--force"]), @"
+    would undo 1 operation:  (the newest below .)
+      9e3779b9  write a
+                a  will be overwritten: content changed since (2 -> 7 bytes)
+    hint: do it with `backout undo 9e3779b9 --force`
+    ");
+    world.did(["undo", "--force"]);
+    assert_eq!(world.text("a"), "0\n");
+}
+
+#[test]
+fn an_undo_of_a_part_says_what_was_left() {
+    let world = drifted();
+    insta::assert_snapshot!(world.cli(["undo", "--partial"]), @"
+    undid 9e3779b9  write a and 2 more  (the newest below .)
+      a  conflict: content changed since (1 -> 6 bytes)
+      b  conflict: content changed since (1 -> 6 bytes)
+      c  restored
+    error: 2 of 3 targets were left as they are
+      why: 9e3779b9 `a`: conflict: content changed since (1 -> 6 bytes)
+      why: 9e3779b9 `b`: conflict: content changed since (1 -> 6 bytes)
+      next: put right what stands in the way, then `backout undo 9e3779b9` again
+      next: take back what was done with `backout redo 3c6ef372`
+    [exit code 1]
+    ");
+    assert_eq!(
+        (world.text("a").as_str(), world.text("c").as_str()),
+        ("theirs", "0")
+    );
+    insta::assert_snapshot!(world.unmoved(["log"]), @"
+    ╭◇   3c6ef372  just now  committed  undo of write a and 2 more
+    ╰●   9e3779b9  just now  committed  write a and 2 more  (in part undone)
+    ");
+    insta::assert_snapshot!(world.unmoved(["show", "@"]), @"
+    9e3779b9  write a and 2 more
+      id        9e3779b97f4a7c15
+      status    committed, 1 of 3 targets taken back by 3c6ef372
+      when      2027-01-15 08:00:00 UTC (just now)
+      target    a  content changed since (1 -> 6 bytes)
+      target    b  content changed since (1 -> 6 bytes)
+      target    c  taken back by 3c6ef372
+      strategy  transaction  3 files are all or nothing
+      journal   1 intent, 2 applied, 3 commit, 7 undone
+    hint: see what it changed with `backout diff 9e3779b9`
+    hint: see what an undo would do with `backout undo 9e3779b9 --dry-run`
+    ");
+    insta::assert_snapshot!(world.unmoved(["undo", "--partial"]), @"
+    did not undo 9e3779b9  write a and 2 more  (the newest below .)
+      a  conflict: content changed since (1 -> 6 bytes)
+      b  conflict: content changed since (1 -> 6 bytes)
+    error: nothing was taken back
+      why: 9e3779b9 `a`: conflict: content changed since (1 -> 6 bytes)
+      why: 9e3779b9 `b`: conflict: content changed since (1 -> 6 bytes)
+      next: put right what stands in the way, then `backout undo 9e3779b9` again
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn the_rest_is_done_by_the_command_that_is_named() {
+    let world = two_writes();
+    world.put("b", "theirs");
+    insta::assert_snapshot!(world.unmoved(["undo", "@", "@-1"]), @"
+    error: nothing was undone
+      why: `b`: content changed since (1 -> 6 bytes)
+      next: see what would change back, and what others changed, with `backout undo 3c6ef372 9e3779b9 --dry-run --diff`
+      next: do the rest with `backout undo 3c6ef372 9e3779b9 --partial`
+      next: do it anyway with `backout undo 3c6ef372 9e3779b9 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.cli(["undo", "3c6ef372", "9e3779b9", "--partial"]), @"
+    did not undo 3c6ef372  write b
+      b  conflict: content changed since (1 -> 6 bytes)
+    undid 9e3779b9  write a
+      a  restored
+    error: 1 of 2 targets was left as it is
+      why: 3c6ef372 `b`: conflict: content changed since (1 -> 6 bytes)
+      next: put right what stands in the way, then `backout undo 3c6ef372` again
+      next: take back what was done with `backout redo 53845412`
+    [exit code 1]
+    ");
+    assert_eq!(
+        (world.text("a").as_str(), world.text("b").as_str()),
+        ("0", "theirs")
+    );
+}
+
+#[test]
+fn a_redo_that_cannot_be() {
+    let world = World::new().file("a", "0").file("b", "0");
+    let changes = br#"{"changes": [{"write": {"path": "a", "text": "1"}}, {"write": {"path": "b", "text": "1"}}]}"#;
+    assert_eq!(world.piped(changes, ["batch"]).code, 0);
+    world.did(["undo"]);
+    world.put("a", "theirs");
+    insta::assert_snapshot!(world.unmoved(["redo", "--dry-run"]), @"
+    would not redo 1 operation:  (by the newest undo below .)
+      9e3779b9  write a and 1 more
+                a  conflict: content changed since (1 -> 6 bytes)
+                b  will be changed again
+    hint: do the rest with `backout redo 3c6ef372 --partial`
+    hint: do it anyway, keeping what is there now, with `backout redo 3c6ef372 --force`
+    ");
+    insta::assert_snapshot!(world.cli(["redo", "--partial"]), @"
+    redid 9e3779b9  write a and 1 more  (by the newest undo below .)
+      a  conflict: content changed since (1 -> 6 bytes)
+      b  changed again
+    error: 1 of 2 targets was left as it is
+      why: 9e3779b9 `a`: conflict: content changed since (1 -> 6 bytes)
+      next: put right what stands in the way, then `backout redo 9e3779b9` again
+      next: take back what was done with `backout undo 1715609f`
+    [exit code 1]
+    ");
+    assert_eq!(
+        (world.text("a").as_str(), world.text("b").as_str()),
+        ("theirs", "1")
+    );
+    insta::assert_snapshot!(world.unmoved(["redo", "--partial"]), @"
+    did not redo 9e3779b9  write a and 1 more  (by the newest undo below .)
+      a  conflict: content changed since (1 -> 6 bytes)
+    error: nothing was brought back
+      why: 9e3779b9 `a`: conflict: content changed since (1 -> 6 bytes)
+      next: put right what stands in the way, then `backout redo 9e3779b9` again
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_redo_of_two_goes_the_way_they_were_done() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["write", "a", "--text", "2"]);
+    world.did(["undo", "@-1"]);
+    insta::assert_snapshot!(world.unmoved(["redo", "--dry-run"]), @"
+    would redo 2 operations, in this order:  (by the newest undo below .)
+      9e3779b9  write a
+                a  will be changed again
+      3c6ef372  write a
+                a  will be changed again, after a step above
+    hint: do it with `backout redo 78dde6e5 daa66d2c`
+    ");
+    insta::assert_snapshot!(world.cli(["redo"]), @"
+    redid 9e3779b9  write a  (by the newest undo below .)
+      a  brought back
+    redid 3c6ef372  write a
+      a  changed again
+    hint: take this back with `backout undo 1715609f`
+    ");
+    assert_eq!(world.text("a"), "2");
+    insta::assert_snapshot!(world.unmoved(["show", "@"]), @"
+    3c6ef372  write a
+      id        3c6ef372fe94f82a
+      status    committed, brought back by b54cda58
+      when      2027-01-15 08:00:00 UTC (just now)
+      target    a  as this operation left it
+      built on  9e3779b9  writes the same target
+      strategy  snapshot  small enough to keep whole (size 1)
+      journal   4 intent, 5 applied, 6 commit, 10 undone, 24 redone
+    hint: see what it changed with `backout diff 3c6ef372`
+    hint: see what an undo would do with `backout undo 3c6ef372 --dry-run`
+    ");
+}
+
+#[test]
+fn a_rollback_that_cannot_be_done_whole() {
+    let world = World::new();
+    world.did(["task", "begin", "t"]);
+    world.did(["--task", "t", "write", "x", "--text", "1"]);
+    world.did(["--task", "t", "write", "y", "--text", "1"]);
+    world.put("x", "theirs");
+    insta::assert_snapshot!(world.unmoved(["rollback", "t", "--dry-run"]), @"
+    would not roll back 2 operations, newest first:
+      3c6ef372  write y
+                y  will be as before
+      9e3779b9  write x
+                x  conflict: content changed since (1 -> 6 bytes)
+    hint: do the rest with `backout rollback t --partial`
+    hint: do it anyway, keeping what is there now, with `backout rollback t --force`
+    ");
+    insta::assert_snapshot!(world.unmoved(["rollback", "t"]), @"
+    error: nothing was rolled back
+      why: `x`: content changed since (1 -> 6 bytes)
+      next: see what would change back, and what others changed, with `backout rollback t --dry-run --diff`
+      next: do the rest with `backout rollback t --partial`
+      next: do it anyway with `backout rollback t --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.cli(["rollback", "t", "--partial"]), @"
+    rolled back 3c6ef372  write y
+      y  gone, as before
+    did not roll back 9e3779b9  write x
+      x  conflict: content changed since (1 -> 6 bytes)
+    error: 1 of 2 targets was left as it is
+      why: 9e3779b9 `x`: conflict: content changed since (1 -> 6 bytes)
+      next: put right what stands in the way, then `backout undo 9e3779b9` again
+      next: take back what was done with `backout redo 8ff34785`
+    [exit code 1]
+    ");
+    assert_eq!(
+        (world.text("x").as_str(), world.has("y")),
+        ("theirs", false)
+    );
+}
+
+#[test]
+fn what_needs_two_words_is_asked_for_both() {
+    let world = World::new();
+    world.did(["task", "begin", "t"]);
+    world.did(["--agent", "one", "write", "a", "--text", "1"]);
+    world.did(["--agent", "two", "--task", "t", "write", "a", "--text", "2"]);
+    world.did(["commit", "t"]);
+    insta::assert_snapshot!(world.unmoved(["--agent", "one", "undo", "@-1", "--dry-run"]), @"
+    would not undo 2 operations, newest first:
+      3c6ef372  write a  depends on 9e3779b9: writes the same target  of a committed task: needs --committed  another agent's: needs --others
+                a  will be as before
+      9e3779b9  write a
+                a  will be as before, after a step above
+    hint: take them back as well with `backout undo 9e3779b9 --committed --others`
+    ");
+    insta::assert_snapshot!(world.unmoved(["--agent", "one", "undo", "@-1"]), @"
+    error: nothing was undone
+      why: 1 operation of committed tasks would have to go with it
+      why: 3c6ef372 write a
+      why: 1 operation of other agents would have to go with it
+      why: 3c6ef372 write a
+      next: take them back as well with `backout undo 9e3779b9 --committed --others`
+      next: see the plan with `backout undo 9e3779b9 --dry-run`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["--agent", "one", "undo", "@-1", "--committed"]), @"
+    error: nothing was undone
+      why: 1 operation of other agents would have to go with it
+      why: 3c6ef372 write a
+      next: take them back as well with `backout undo 9e3779b9 --committed --others`
+      next: see the plan with `backout undo 9e3779b9 --committed --dry-run`
+    [exit code 1]
+    ");
+    world.did([
+        "--agent",
+        "one",
+        "undo",
+        "9e3779b9",
+        "--committed",
+        "--others",
+    ]);
+    assert!(!world.has("a"));
+}
