@@ -10,7 +10,7 @@ use super::keep::{KeepError, Kept, meta_of, with_meta};
 use super::ledger::Known;
 use super::log::Note;
 use super::recorder::{ENOTEMPTY, Recorder, Stop, is_filled, node_of, with_times};
-use crate::file::recipe::{Kind, Meta};
+use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::Node;
 
 impl Recorder {
@@ -25,7 +25,7 @@ impl Recorder {
                 _,
             ) => {
                 match node_of(place) {
-                    None if creates => self.made(place)?,
+                    None if creates => drop(self.made(place)?),
                     Some(_) if writes => self.written(place)?,
                     _ => {}
                 }
@@ -34,11 +34,11 @@ impl Recorder {
             (Act::Truncate, Some(place), _) => self.written(place).map(|()| Answer::Continue),
             (Act::Unlink, Some(place), _) => self.unlink(place, touch.has_our_rights),
             (Act::Rmdir, Some(place), _) => self.rmdir(place),
-            (Act::Make, Some(place), _) => self.made(place).map(|()| Answer::Continue),
+            (Act::Make, Some(place), _) => self.made(place).map(|_| Answer::Continue),
             (Act::Attributes | Act::Times, Some(place), _) => {
                 self.dressed(place, touch.act).map(|()| Answer::Continue)
             }
-            (Act::Link, Some(old), Some(new)) => self.link(old, new),
+            (Act::Link, Some(old), Some(new)) => self.link(old, new, touch.has_our_rights),
             (Act::Rename { flags }, Some(from), Some(to)) => {
                 self.rename(from, to, flags, touch.has_our_rights)
             }
@@ -79,17 +79,17 @@ impl Recorder {
         Ok(())
     }
 
-    /// A name comes to be where nothing was.
-    pub(super) fn made(&mut self, place: &Place) -> Result<(), Stop> {
+    /// A name comes to be where nothing was. Gives the name of before, if that was not known.
+    pub(super) fn made(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
         if place.stat.is_some() {
-            return Ok(()); // it will be refused
+            return Ok(None); // it will be refused
         }
-        if let Some(origin) = self.origin(place)?
-            && !self.ledger.known.contains_key(&origin)
-        {
-            self.learn(Note::Absent(origin), Vec::new())?;
-        }
-        Ok(())
+        let origin = self.origin(place)?;
+        let Some(origin) = origin.filter(|origin| !self.ledger.known.contains_key(origin)) else {
+            return Ok(None);
+        };
+        self.learn(Note::Absent(origin.clone()), Vec::new())?;
+        Ok(Some(origin))
     }
 
     /// A file is about to be written in place.
@@ -101,6 +101,13 @@ impl Recorder {
             return Ok(());
         };
         let dressed = match self.ledger.known.get(&origin) {
+            // Its inode is what was kept, and has another name: from now on its bytes are, and the inode beside them.
+            Some(Known::Whole(image)) if is_inode(image, &node) => {
+                let (path, image) = (origin.clone(), image.clone());
+                let meta = image.meta().cloned();
+                self.learn(Note::Shelved { path, image }, Vec::new())?;
+                meta
+            }
             Some(Known::Absent | Known::Whole(_)) => return Ok(()),
             Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
             None if self.ledger.is_in_new_directory(&origin) => return Ok(()),
@@ -121,7 +128,7 @@ impl Recorder {
 
     /// Remembers under which name an inode of several names is noted.
     pub(super) fn note_first(&mut self, node: &Node, origin: &TargetPath) {
-        if node.is_shared && node.kind == Kind::File {
+        if node.is_shared && node.kind != Kind::Directory {
             let key = (node.identity.dev, node.identity.ino);
             self.firsts.insert(key, origin.clone());
         }
@@ -135,24 +142,40 @@ impl Recorder {
         node: &Node,
     ) -> Result<Option<TargetPath>, Stop> {
         let origin = self.origin(place)?;
-        if !node.is_shared || node.kind != Kind::File {
+        if !node.is_shared || node.kind == Kind::Directory {
             return Ok(origin);
         }
-        let (dev, ino) = (node.identity.dev, node.identity.ino);
-        let first = self.firsts.get(&(dev, ino));
-        if let Some(first) = first.filter(|first| self.is_noted(first, ino)) {
-            return Ok(Some(first.clone()));
-        }
-        let path = TargetPath::new(place.path()).ok();
-        let alias = path.and_then(|path| self.ledger.aliases.get(&path).cloned());
-        Ok(alias.or(origin))
+        Ok(self.first_of(node).or(origin))
     }
 
-    pub(super) fn is_noted(&self, first: &TargetPath, ino: u64) -> bool {
+    /// Gives the name of before that an inode of several names is known by.
+    pub(super) fn first_of(&self, node: &Node) -> Option<TargetPath> {
+        let first = self.firsts.get(&(node.identity.dev, node.identity.ino))?;
+        self.is_noted(first, node).then(|| first.clone())
+    }
+
+    fn is_noted(&self, first: &TargetPath, node: &Node) -> bool {
+        let number = node.identity.ino;
         match self.ledger.known.get(first) {
-            Some(Known::Dressed { identity, .. }) => identity.ino == ino,
-            Some(Known::Whole(_)) => self.ledger.written.get(first) == Some(&ino),
-            Some(Known::Absent) | None => false,
+            Some(Known::Dressed { identity, .. }) => identity.ino == number,
+            Some(Known::Whole(image)) => {
+                self.ledger.written.get(first) == Some(&number) || is_inode(image, node)
+            }
+            Some(Known::Absent) => false,
+            // Nothing was done to it but that it got another name.
+            None => {
+                let now = rustix::fs::lstat(self.ledger.now_of(first).as_path());
+                now.is_ok_and(|now| {
+                    (now.st_dev, now.st_ino) == (node.identity.dev, node.identity.ino)
+                })
+            }
+        }
+    }
+
+    /// Forgets an inode that is about to lose its last name: another may get its number.
+    pub(super) fn forget_last(&mut self, node: &Node) {
+        if !node.is_shared {
+            self.firsts.remove(&(node.identity.dev, node.identity.ino));
         }
     }
 
@@ -298,4 +321,10 @@ impl Recorder {
         }
         Ok(Answer::Continue)
     }
+}
+
+/// Tells whether what was kept is this very inode.
+fn is_inode(image: &Image, node: &Node) -> bool {
+    let number = (node.identity.dev, node.identity.ino);
+    matches!(image, Image::Kept { identity, .. } if (identity.dev, identity.ino) == number)
 }

@@ -17,6 +17,7 @@ use super::keep::{KeepError, Shelf};
 use super::ledger::Ledger;
 use super::log::{LogWriter, Note};
 use super::others::{Others, Seen, What};
+use super::renames::Linking;
 use crate::file::recipe::Image;
 use crate::file::sys::Node;
 
@@ -84,6 +85,8 @@ pub struct Recorder {
     pub(super) kernel: HashMap<u64, bool>,
     /// Inodes of several names, by device and number, with the name of before that what they were is noted under.
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
+    /// A file that the kernel is about to give another name.
+    pub(super) linking: Option<Linking>,
     pub(super) notes: Vec<String>,
     pub(super) notes_left_out: usize,
     /// What could not be written any more: nothing may go on then.
@@ -143,6 +146,7 @@ impl Recorder {
             depot_name: format!(".backout-{}", rustix::process::geteuid().as_raw()),
             kernel: HashMap::new(),
             firsts: HashMap::new(),
+            linking: None,
             notes: Vec::new(),
             notes_left_out: 0,
             failure: None,
@@ -366,6 +370,22 @@ impl Observer for Recorder {
     }
 
     fn after(&mut self, touch: &mut Touch) {
+        if let Some(linking) = self.linking.take() {
+            let is_linked = touch.second.as_mut().is_some_and(|new| {
+                let number = |node: Node| (node.identity.dev, node.identity.ino);
+                new.look().is_ok() && node_of(new).map(number) == Some(linking.number)
+            });
+            let done = if is_linked {
+                self.linked(linking)
+            } else {
+                self.not_linked(linking)
+            };
+            if let Err(stop) = done {
+                let why = stop.why();
+                self.failure.get_or_insert(why);
+            }
+            return;
+        }
         let Some(moving) = self.ledger.pending.clone() else {
             return;
         };

@@ -12,10 +12,11 @@ use backout_model::ports::NewContent;
 use backout_model::{Completion, OperationId, Recipe, Target, TargetPath};
 use serde::{Deserialize, Serialize};
 
+use super::inodes::{Number, Rewriting};
+use super::keep::with_meta;
 use super::ledger::{Known, Ledger, Standing};
 use super::log::read_log;
 use super::order::in_order;
-use super::rewrites::Rewriting;
 use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta, Times};
@@ -118,6 +119,8 @@ fn settle_until(
         rewrites: BTreeMap::new(),
         contents: std::mem::take(&mut ledger.contents),
         firsts: HashMap::new(),
+        old: HashMap::new(),
+        in_place: BTreeSet::new(),
         last: None,
         copies: 0,
         shared: foreign(&ledger),
@@ -165,6 +168,10 @@ pub(super) struct Settling<'t> {
     pub(super) contents: Vec<NewContent>,
     /// The first name of each inode that has several.
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
+    /// A name of each inode of before that has several now.
+    pub(super) old: HashMap<Number, TargetPath>,
+    /// Names of before whose inode moved in a circle: it comes back out of a slot.
+    pub(super) in_place: BTreeSet<TargetPath>,
     pub(super) last: Option<Arc<Dir>>,
     pub(super) copies: usize,
     /// Names whose new state is not the command's alone, and why.
@@ -227,9 +234,7 @@ impl Settling<'_> {
             self.moved(&origin, &now, &names)?;
         }
         self.find_unkept()?;
-        self.find_renamed()?;
-        self.find_rewritten()?;
-        self.find_redressed()
+        self.follow()
     }
 
     /// What nobody kept is told, if it changed. If it is gone it was kept when it went, but not as it was before.
@@ -269,6 +274,11 @@ impl Settling<'_> {
             return Ok(());
         };
         let is_directory = node.kind == Kind::Directory;
+        if node.is_shared {
+            let to = Before::MovedTo(now.clone());
+            self.before.insert(origin.clone(), to);
+            return Ok(());
+        }
         let has_its_time = self
             .ledger
             .parents
@@ -279,7 +289,7 @@ impl Settling<'_> {
             && !names.keys().any(|path| path.is_below(now))
             && !self.known.contains_key(origin)
             && has_its_time
-            && (is_directory || node.is_shared || self.node(origin)?.is_none());
+            && (is_directory || self.node(origin)?.is_none());
         if is_simple {
             let to = Before::MovedTo(now.clone());
             self.before.insert(origin.clone(), to);
@@ -315,13 +325,17 @@ impl Settling<'_> {
             if names.contains_key(&here) {
                 continue;
             }
-            let is_directory = self
-                .node(&here)?
-                .is_some_and(|node| node.kind == Kind::Directory);
+            let node = self.node(&here)?;
+            let is_directory = node.is_some_and(|node| node.kind == Kind::Directory);
+            let is_shared = node.is_some_and(|node| node.is_shared);
             let is_taken = self.node(&there)?.is_some();
             match self.known.get(&there) {
                 Some(Known::Absent | Known::Whole(_)) => self.walk_new(&here, names)?,
                 _ if is_directory => self.flatten(&there, &here, names)?,
+                _ if is_shared => {
+                    self.look_at.insert(here.clone());
+                    self.before.insert(there, Before::MovedTo(here));
+                }
                 Some(dressed @ Known::Dressed { .. }) => {
                     let image = self.kept_now(&here, Some(dressed.clone()))?;
                     self.before.insert(there, Before::Image(image));
@@ -379,21 +393,34 @@ impl Settling<'_> {
             for (from, to) in moves {
                 self.keep_in_place(&from, &to)?;
             }
+            self.follow()?;
         }
     }
 
-    /// Keeps the content of something that moved, instead of its move.
+    /// Keeps the content of something that moved, instead of its move. What is in a directory moves by itself then.
     fn keep_in_place(&mut self, from: &TargetPath, to: &TargetPath) -> Result<(), FileError> {
-        let image = match self.rewrites.remove(from) {
-            Some(rewriting) => rewriting.image,
-            None => self.kept_now(to, None)?,
-        };
+        self.look_at.insert(to.clone());
+        let is_shared = self.node(to)?.is_some_and(|node| node.is_shared);
+        if is_shared && let Some(kept) = self.another_slot(Some(to))? {
+            let was = self.rewrites.get(from).and_then(|what| what.image.meta());
+            let kept = with_meta(kept, was.cloned());
+            self.before.insert(from.clone(), Before::Image(kept));
+            self.in_place.insert(from.clone());
+            return Ok(());
+        }
+        let image = self.kept_now(to, self.known.get(from).cloned())?;
         let is_directory = image.is_directory();
         self.before.insert(from.clone(), Before::Image(image));
-        self.look_at.insert(to.clone());
         if is_directory {
             for name in self.names_in(to)? {
-                self.keep_in_place(&from.join(&name), &to.join(&name))?;
+                let (from, to) = (from.join(&name), to.join(&name));
+                let node = self.node(&to)?;
+                if node.is_some_and(|node| node.kind == Kind::Directory) {
+                    self.keep_in_place(&from, &to)?;
+                } else {
+                    self.look_at.insert(to.clone());
+                    self.before.insert(from, Before::MovedTo(to));
+                }
             }
         }
         Ok(())
@@ -420,9 +447,15 @@ impl Settling<'_> {
         let mut look_at = self.look_at.clone();
         look_at.extend(before.keys().cloned());
         let mut parents = self.ledger.parents.clone();
+        let trees = self.arrived_trees()?;
         for path in look_at.into_iter().filter(|path| !arrived.contains(path)) {
             let was = before.get(&path);
-            let found = self.compare(&path, was)?;
+            // What is below a tree that moved there came along with it.
+            let found = if path.ancestors().any(|above| trees.contains(&above)) {
+                self.gone(&path, was)?
+            } else {
+                self.compare(&path, was)?
+            };
             count(found.as_ref(), &mut counts);
             if let Some(times) = was.and_then(times_of)
                 && !matches!(found, Some(Change::Set { .. }))
@@ -432,6 +465,22 @@ impl Settling<'_> {
             changes.extend(found);
         }
         Ok((changes, parents, counts))
+    }
+
+    /// Finds the directories that moved: where they are now.
+    pub(super) fn arrived_trees(&mut self) -> Result<BTreeSet<TargetPath>, FileError> {
+        let moved = self.before.values().filter_map(|before| match before {
+            Before::MovedTo(to) => Some(to.clone()),
+            Before::Image(_) | Before::Dressed(..) | Before::Rewritten => None,
+        });
+        let mut trees = BTreeSet::new();
+        for to in moved.collect::<Vec<_>>() {
+            let node = self.node(&to)?;
+            if node.is_some_and(|node| node.kind == Kind::Directory) {
+                trees.insert(to);
+            }
+        }
+        Ok(trees)
     }
 
     fn move_of(

@@ -98,6 +98,75 @@ fn names_that_move() {
     both_ways("ln a c; rm a; ln c d/e/c; rm c; mv d/e/c c");
 }
 
+/// Does it there and back in a world that a shell line made.
+fn in_a_world_of(setting: &str, line: &str) -> World {
+    let world = World::in_memory();
+    let made = std::process::Command::new("bash")
+        .args(["-ec", setting])
+        .current_dir(world.path(""))
+        .status()
+        .unwrap();
+    assert!(made.success(), "{setting}");
+    there_and_back(&world, line);
+    world
+}
+
+#[test]
+fn a_link_that_fails_leaves_nothing_known() {
+    let setting = "echo B > b; ln b b2; echo PRECIOUS > c";
+    let world = in_a_world_of(setting, "ln c b; echo more >> b");
+    assert_eq!(world.read("c"), "PRECIOUS\n");
+    in_a_world_of(
+        setting,
+        "ln c none/x; ln none x; ln c c; ln b d; echo more >> d",
+    );
+    in_a_world_of(
+        setting,
+        "ln c n; rm n; echo new > n; ln n m; echo more >> n",
+    );
+}
+
+#[test]
+fn what_is_kept_as_an_inode_is_not_written_by_another_name() {
+    let setting =
+        "echo A > a; echo N > n; mkdir s; echo S > s/a; ln s/a s/b; head -c 300000 /dev/zero > big";
+    for line in [
+        "ln a b; rm a; echo junk > b",
+        "ln a b; rm a; echo junk >> b; chmod 600 b",
+        "cp -al s t; rm -rf s; echo x >> t/a",
+        "cp -al s t; rm -rf s; truncate -s 1 t/b; mv t s",
+        "ln a a.bak; mv n a; echo x >> a.bak",
+        "ln a a2; rm a; echo more >> a2; ln a2 a; rm a2",
+        "ln big b; rm big; echo junk >> b; ln b c; rm b; truncate -s 7 c",
+        "ln s/a x; rm -r s; echo 1 > x; mkdir s; ln x s/a; echo 2 > s/b",
+        "ln a b; rm a; ln b c; rm b; mv c a; echo more >> a",
+    ] {
+        let world = in_a_world_of(setting, line);
+        assert_eq!(world.read("a"), "A\n", "{line}");
+    }
+}
+
+#[test]
+fn linked_files_that_move_and_change() {
+    let setting = "echo A > a; ln a c; mkdir d1 d2 b; echo 1 > b/1; ln b/1 b/2; \
+        echo x > d1/x; ln d1/x d2/x; echo y > d2/y; ln d2/y d1/z";
+    for line in [
+        "mv a b/a; chmod 600 b/a",
+        "mv a b/a; chmod 600 c; touch -d 2001-01-01 b/a",
+        "mv d1 t; mv d2 d1; mv t d2",
+        "mv d1 t; mv d2 d1; mv t d2; echo more >> d1/x; chmod 600 d2/z",
+        "mkdir d; ln b/1 d/1; mkdir bk; mv b/1 bk/1",
+        "mv a t; mv b/1 a; mv t b/1",
+        "mv a t; mv b/1 a; mv t b/1; echo more >> c; chmod 640 b/2",
+        "mkdir n; rsync -aHAXS --delete b/ n/; ln n/1 b/3; rsync -aHAXS --delete b/ n/",
+        "rsync -aHAXS --delete d1/ d2/",
+        "ln c n; mv n a; mv c b/1; ln b/1 c",
+        "mv d1 b/d; ln b/d/x n; echo more >> n",
+    ] {
+        in_a_world_of(setting, line);
+    }
+}
+
 #[test]
 fn holes_stay_holes() {
     let world = linked(0);

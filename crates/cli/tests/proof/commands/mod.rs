@@ -2,6 +2,7 @@
 
 mod bad_days;
 mod behaviour;
+mod link_stories;
 mod links;
 mod programs;
 mod scan;

@@ -298,7 +298,7 @@ fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
             path,
             before: Image::Kept { identity, node, .. },
             ..
-        } if *node == Kind::File => Some((identity.ino, path.clone())),
+        } if *node != Kind::Directory => Some((identity.ino, path.clone())),
         Change::Rewrite { path, ino, .. } => Some((*ino, path.clone())),
         Change::Move {
             from,
