@@ -380,14 +380,14 @@ impl Settling<'_> {
     fn finish(mut self) -> Result<Settled, FileError> {
         loop {
             let (changes, parents, counts) = self.changes()?;
-            let (sorted, circular) = in_order(changes);
-            let moves = circular.iter().filter_map(|change| match change {
-                Change::Move { from, to, .. } => Some((from.clone(), to.clone())),
-                Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
-            });
-            let moves: Vec<_> = moves.collect();
+            let ordered = in_order(changes);
+            let mut moves = moves_in(&ordered.circular);
             if moves.is_empty() {
-                let changes = sorted.into_iter().chain(circular).collect();
+                moves = moves_in(&ordered.behind);
+            }
+            if moves.is_empty() {
+                let rest = ordered.circular.into_iter().chain(ordered.behind);
+                let changes = ordered.sorted.into_iter().chain(rest).collect();
                 return self.recipe(changes, &parents, counts);
             }
             for (from, to) in moves {
@@ -521,6 +521,15 @@ pub(super) fn missing(path: &TargetPath) -> FileError {
     FileError::NotFound {
         path: path.to_string(),
     }
+}
+
+/// Lists moves, each by its old and its new name.
+fn moves_in(changes: &[Change]) -> Vec<(TargetPath, TargetPath)> {
+    let moves = changes.iter().filter_map(|change| match change {
+        Change::Move { from, to, .. } => Some((from.clone(), to.clone())),
+        Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
+    });
+    moves.collect()
 }
 
 fn times_of(before: &Before) -> Option<Times> {
