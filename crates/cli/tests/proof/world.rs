@@ -90,6 +90,14 @@ impl Tree {
         self
     }
 
+    /// The same without which names are one file.
+    pub(crate) fn without_links(mut self) -> Self {
+        for entry in self.0.values_mut() {
+            (entry.links, entry.first_name) = (1, None);
+        }
+        self
+    }
+
     /// The same without one name.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.0.remove(name.as_bytes());

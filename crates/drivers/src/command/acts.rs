@@ -4,17 +4,21 @@ use std::sync::Arc;
 
 use backout_capture::live::{Act, Answer, Place, Touch};
 use backout_model::TargetPath;
-use rustix::fs::fstat;
+use rustix::fs::{Mode, OFlags, fstat, openat};
 
-use super::keep::{KeepError, Kept, meta_of, with_meta};
+use super::keep::{KeepError, Kept, has_flags, meta_of, with_meta};
 use super::ledger::Known;
 use super::log::Note;
+use super::others::What;
 use super::recorder::{ENOTEMPTY, Recorder, Stop, is_filled, node_of, with_times};
 use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::Node;
 
 impl Recorder {
     pub(super) fn act(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
+        if let Some(place) = touch.first.as_mut().filter(|_| touch.act != Act::Read) {
+            self.bring_up(place);
+        }
         let (first, second) = (touch.first.as_ref(), touch.second.as_ref());
         match (touch.act, first, second) {
             (
@@ -44,6 +48,32 @@ impl Recorder {
             }
             (Act::Read, Some(place), _) => self.read(place),
             _ => Ok(Answer::Continue),
+        }
+    }
+
+    /// A file with several names in a lower layer of an overlay becomes one of its own when it changes. That happens here
+    /// first, so that it is this one that is kept.
+    fn bring_up(&mut self, place: &mut Place) {
+        let is_shared = |node: Node| node.is_shared && node.kind == Kind::File;
+        if !node_of(place).is_some_and(is_shared) || !is_in_overlay(place) {
+            return;
+        }
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let Ok(opened) = openat(&place.dir, &place.name, flags, Mode::empty()) else {
+            return;
+        };
+        drop(opened);
+        if let Ok(path) = TargetPath::new(place.path()) {
+            // That was ourselves. What cannot be written into the log stops the next call.
+            self.others.expect(&path, What::Closed);
+            let _told = self.look_around();
+        }
+        if place.look().is_ok() && !node_of(place).is_some_and(is_shared) {
+            self.note(format!(
+                "`{}` has other names in a lower layer of its overlay; from now on it is a file of its own, and an undo does \
+                 not join them again",
+                place.path().display()
+            ));
         }
     }
 
@@ -114,8 +144,12 @@ impl Recorder {
             None => None,
         };
         let (image, bytes) = self.content(place, &node, dressed)?;
-        let written = node.is_shared.then_some(node.identity.ino);
-        self.note_first(&node, &origin);
+        // What its other names and its flags are, only the inode itself knows.
+        let is_itself = node.is_shared || has_flags(place);
+        let written = is_itself.then_some(node.identity.ino);
+        if is_itself {
+            self.note_first(&node, &origin);
+        }
         self.learn(
             Note::Whole {
                 path: origin,
@@ -126,9 +160,9 @@ impl Recorder {
         )
     }
 
-    /// Remembers under which name an inode of several names is noted.
+    /// Remembers under which name an inode of several names, or with flags, is noted.
     pub(super) fn note_first(&mut self, node: &Node, origin: &TargetPath) {
-        if node.is_shared && node.kind != Kind::Directory {
+        if node.kind != Kind::Directory {
             let key = (node.identity.dev, node.identity.ino);
             self.firsts.insert(key, origin.clone());
         }
@@ -172,10 +206,13 @@ impl Recorder {
         }
     }
 
-    /// Forgets an inode that is about to lose its last name: another may get its number.
+    /// Forgets an inode that is about to lose its last name and is not kept: another may get its number.
     pub(super) fn forget_last(&mut self, node: &Node) {
-        if !node.is_shared {
-            self.firsts.remove(&(node.identity.dev, node.identity.ino));
+        let number = (node.identity.dev, node.identity.ino);
+        let first = self.firsts.get(&number);
+        let is_written = first.is_some_and(|first| self.ledger.written.contains_key(first));
+        if !node.is_shared && !is_written {
+            self.firsts.remove(&number);
         }
     }
 
@@ -186,7 +223,7 @@ impl Recorder {
             return Ok(());
         };
         let is_written = self.ledger.written.get(&first) == Some(&node.identity.ino);
-        if !node.is_shared || !is_written || self.ledger.shelved.contains_key(&first) {
+        if !is_written || self.ledger.shelved.contains_key(&first) {
             return Ok(());
         }
         let depots = Arc::clone(&self.depots);
@@ -246,7 +283,9 @@ impl Recorder {
             }
         }
         let meta = meta_of(place, &node)?;
-        self.note_first(&node, &origin);
+        if node.is_shared {
+            self.note_first(&node, &origin);
+        }
         let dressed = Note::Dressed {
             path: origin,
             node: node.kind,
@@ -327,4 +366,10 @@ impl Recorder {
 fn is_inode(image: &Image, node: &Node) -> bool {
     let number = (node.identity.dev, node.identity.ino);
     matches!(image, Image::Kept { identity, .. } if (identity.dev, identity.ino) == number)
+}
+
+/// Tells whether a place is in an overlay of several layers.
+fn is_in_overlay(place: &Place) -> bool {
+    const OVERLAY: i64 = 0x794c_7630;
+    rustix::fs::fstatfs(&place.dir).is_ok_and(|found| found.f_type == OVERLAY)
 }

@@ -20,7 +20,7 @@ use super::order::in_order;
 use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta, Times};
-use crate::file::sys::Dir;
+use crate::file::sys::{Dir, nanoseconds};
 use crate::file::tools::Tools;
 
 /// How many names changed, and how.
@@ -90,12 +90,9 @@ pub(crate) fn settle_log(
     settle_until(tools, id, ledger, watched_until)
 }
 
-fn mtime_of(found: &std::fs::Metadata) -> i64 {
+fn mtime_of(found: &std::fs::Metadata) -> i128 {
     use std::os::unix::fs::MetadataExt as _;
-    found
-        .mtime()
-        .saturating_mul(1_000_000_000)
-        .saturating_add(found.mtime_nsec())
+    nanoseconds(found.mtime(), found.mtime_nsec())
 }
 
 /// Settles what is known.
@@ -108,7 +105,7 @@ fn settle_until(
     tools: &Tools,
     id: OperationId,
     mut ledger: Ledger,
-    watched_until: Option<i64>,
+    watched_until: Option<i128>,
 ) -> Result<Settled, FileError> {
     decide_pending(&mut ledger)?;
     let mut settling = Settling {
@@ -177,7 +174,7 @@ pub(super) struct Settling<'t> {
     /// Names whose new state is not the command's alone, and why.
     pub(super) shared: BTreeMap<TargetPath, String>,
     /// The last moment that somebody watched, in nanoseconds; none if that is now.
-    pub(super) watched_until: Option<i64>,
+    pub(super) watched_until: Option<i128>,
 }
 
 impl Settling<'_> {

@@ -3,7 +3,8 @@
 use std::os::unix::fs::MetadataExt as _;
 
 use super::there_and_back;
-use crate::world::World;
+use crate::disk::Disk;
+use crate::world::{World, said};
 
 /// Two names of one file in different directories, with some bytes in it.
 fn linked(bytes: usize) -> World {
@@ -101,14 +102,18 @@ fn names_that_move() {
 /// Does it there and back in a world that a shell line made.
 fn in_a_world_of(setting: &str, line: &str) -> World {
     let world = World::in_memory();
-    let made = std::process::Command::new("bash")
-        .args(["-ec", setting])
+    shell(&world, setting);
+    there_and_back(&world, line);
+    world
+}
+
+fn shell(world: &World, line: &str) {
+    let done = std::process::Command::new("bash")
+        .args(["-ec", line])
         .current_dir(world.path(""))
         .status()
         .unwrap();
-    assert!(made.success(), "{setting}");
-    there_and_back(&world, line);
-    world
+    assert!(done.success(), "{line}");
 }
 
 #[test]
@@ -164,6 +169,75 @@ fn linked_files_that_move_and_change() {
         "mv d1 b/d; ln b/d/x n; echo more >> n",
     ] {
         in_a_world_of(setting, line);
+    }
+}
+
+#[test]
+fn names_that_an_overlay_takes_apart() {
+    let setting = "echo 0 > h1; ln h1 h2; ln h1 h3; chmod 640 h1";
+    for line in [
+        "echo 1 >> h1; echo 2 >> h2",
+        "chmod 600 h1; touch h2",
+        "rm h1; echo 2 > h2",
+        "mv h1 h4; echo 2 >> h4; ln h2 h5; echo 5 >> h5",
+        "ln h1 n; rm h1; echo more >> n",
+    ] {
+        let disk = Disk::overlay(setting);
+        let world = World::at(&disk.path(), None);
+        let before = world.tree().without_links();
+        let output = world.run(&["run", "--", "bash", "-c", line]);
+        assert!(output.status.success(), "{line}: {}", said(&output));
+        assert!(
+            said(&output).contains("a file of its own"),
+            "{line}: {}",
+            said(&output)
+        );
+        for _ in 0..2 {
+            world.ok(&["undo"]);
+            let now = world.tree().without_links();
+            assert!(now == before, "{line}: {}", now.difference(&before));
+            world.ok(&["redo"]);
+        }
+        world.check_store();
+    }
+}
+
+#[test]
+fn inode_flags_stay() {
+    for line in [
+        "echo more >> a",
+        "truncate -s 1 a; chmod 600 a",
+        "echo more >> a; mv a b",
+        "echo more >> a; rm a",
+        "sed -i s/A/B/ a",
+        "echo more >> a; mv b a",
+    ] {
+        let disk = Disk::of_kind("ext4", 64);
+        let world = World::at(&disk.path(), None);
+        world.file("a", "A\n");
+        world.file("b", "B\n");
+        shell(&world, "chattr +dAS a");
+        there_and_back(&world, line);
+    }
+}
+
+#[test]
+fn times_far_ahead_come_back() {
+    let disk = Disk::of_kind("ext4", 64);
+    let world = World::at(&disk.path(), None);
+    world.file("a", "A\n");
+    world.file("d/b", "B\n");
+    shell(
+        &world,
+        "touch -d '2400-01-02 03:04:05.678' a d/b d; touch -d '1905-01-02 03:04:05.678' d/b",
+    );
+    for line in [
+        "echo more >> a",
+        "rm -r d",
+        "touch a d/b",
+        "mv d e; echo more >> e/b",
+    ] {
+        there_and_back(&world, line);
     }
 }
 
