@@ -34,6 +34,32 @@ impl Disk {
         Self { directory }
     }
 
+    /// An overlay whose lower layer a shell line makes.
+    pub(crate) fn overlay(setting: &str) -> Self {
+        let below = Self::memory(16 * 1024);
+        let at = |name: &str| below.root().join(name);
+        for name in ["lower/work", "upper", "index"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        run(Command::new("bash")
+            .args(["-ec", setting])
+            .current_dir(at("lower/work")));
+        let directory = tempfile::tempdir().unwrap();
+        let part = |name: &str| at(name).display().to_string();
+        let options = format!(
+            "index=off,lowerdir={},upperdir={},workdir={}",
+            part("lower"),
+            part("upper"),
+            part("index")
+        );
+        run(Command::new("mount")
+            .args(["-t", "overlay", "-o", &options, "overlay"])
+            .arg(directory.path()));
+        // What is mounted holds what is below it.
+        drop(below);
+        Self { directory }
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().join("work")
     }

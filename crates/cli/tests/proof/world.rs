@@ -23,6 +23,8 @@ pub(crate) struct Entry {
     xattrs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The flags that `chattr` sets.
     flags: u32,
+    /// Of a file with several names, the first of them in the tree.
+    first_name: Option<Vec<u8>>,
 }
 
 impl std::fmt::Debug for Entry {
@@ -38,6 +40,9 @@ impl std::fmt::Debug for Entry {
             String::from_utf8_lossy(start)
         )?;
         write!(f, " data {:?} flags {:x}", self.data, self.flags)?;
+        if let Some(first) = &self.first_name {
+            write!(f, " is {:?}", String::from_utf8_lossy(first))?;
+        }
         for (name, value) in &self.xattrs {
             write!(f, " {}={value:x?}", String::from_utf8_lossy(name))?;
         }
@@ -53,7 +58,16 @@ impl Tree {
     pub(crate) fn of(root: &Path) -> Self {
         let mut entries = BTreeMap::new();
         collect(root, root, &mut entries);
-        Self(entries)
+        let mut firsts = BTreeMap::new();
+        let mut tree = BTreeMap::new();
+        for (name, (number, mut entry)) in entries {
+            if entry.links > 1 {
+                let first = firsts.entry(number).or_insert_with(|| name.clone());
+                entry.first_name = Some(first.clone());
+            }
+            tree.insert(name, entry);
+        }
+        Self(tree)
     }
 
     /// The same without times, to compare two runs.
@@ -72,6 +86,14 @@ impl Tree {
             .filter(|entry| entry.kind == "directory")
         {
             entry.mtime = (0, 0);
+        }
+        self
+    }
+
+    /// The same without which names are one file.
+    pub(crate) fn without_links(mut self) -> Self {
+        for entry in self.0.values_mut() {
+            (entry.links, entry.first_name) = (1, None);
         }
         self
     }
@@ -125,7 +147,10 @@ impl Tree {
     }
 }
 
-fn collect(root: &Path, path: &Path, entries: &mut BTreeMap<Vec<u8>, Entry>) {
+/// Things by their names, each with the numbers of its device and inode.
+type Numbered = BTreeMap<Vec<u8>, ((u64, u64), Entry)>;
+
+fn collect(root: &Path, path: &Path, entries: &mut Numbered) {
     let found = fs::symlink_metadata(path).unwrap();
     let kind = found.file_type();
     let (kind, content) = if kind.is_symlink() {
@@ -148,24 +173,23 @@ fn collect(root: &Path, path: &Path, entries: &mut BTreeMap<Vec<u8>, Entry>) {
         .as_os_str()
         .as_bytes()
         .to_vec();
-    entries.insert(
-        name,
-        Entry {
-            kind,
-            mode: found.mode() & 0o7777,
-            owner: (found.uid(), found.gid()),
-            mtime: (found.mtime(), found.mtime_nsec()),
-            links: if kind == "directory" {
-                0
-            } else {
-                found.nlink()
-            },
-            content,
-            data: data(path, kind),
-            xattrs: xattrs(path),
-            flags: flags(path, kind),
+    let entry = Entry {
+        kind,
+        mode: found.mode() & 0o7777,
+        owner: (found.uid(), found.gid()),
+        mtime: (found.mtime(), found.mtime_nsec()),
+        links: if kind == "directory" {
+            0
+        } else {
+            found.nlink()
         },
-    );
+        content,
+        data: data(path, kind),
+        xattrs: xattrs(path),
+        flags: flags(path, kind),
+        first_name: None,
+    };
+    entries.insert(name, ((found.dev(), found.ino()), entry));
     if kind == "directory" {
         for entry in fs::read_dir(path).unwrap() {
             collect(root, &entry.unwrap().path(), entries);
@@ -247,6 +271,11 @@ impl World {
             state,
             user: None,
         }
+    }
+
+    /// A world on a mounted file system, beside others that are there.
+    pub(crate) fn on(disk: &crate::disk::Disk) -> Self {
+        Self::below(disk.root())
     }
 
     /// A world whose work happens elsewhere, on a file system of its own.

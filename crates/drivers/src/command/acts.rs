@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use backout_capture::live::{Act, Answer, Place, Touch};
 use backout_model::TargetPath;
-use rustix::fs::fstat;
+use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
-use super::keep::{KeepError, Kept, meta_of, with_meta};
+use super::keep::{KeepError, Kept, has_flags, meta_of, with_meta};
 use super::ledger::Known;
 use super::log::Note;
+use super::others::What;
 use super::recorder::{
     ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times,
 };
-use crate::file::recipe::{Kind, Meta};
+use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::Node;
 
 /// How often a name that vanishes while it is looked at is looked at again.
@@ -41,6 +42,9 @@ impl Recorder {
     }
 
     pub(super) fn act(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
+        if let Some(place) = touch.first.as_mut().filter(|_| touch.act != Act::Read) {
+            self.bring_up(place);
+        }
         let (first, second) = (touch.first.as_ref(), touch.second.as_ref());
         match (touch.act, first, second) {
             (
@@ -51,7 +55,7 @@ impl Recorder {
                 _,
             ) => {
                 match node_of(place) {
-                    None if creates => self.made(place)?,
+                    None if creates => drop(self.made(place)?),
                     Some(node) if writes && node.kind == Kind::BlockDevice => {
                         self.note(format!(
                             "it opened the device `{}` for writing; what it wrote to it is not undone",
@@ -66,19 +70,45 @@ impl Recorder {
             (Act::Truncate, Some(place), _) => self.written(place).map(|()| Answer::Continue),
             (Act::Unlink, Some(place), _) => self.unlink(place, touch.has_our_rights),
             (Act::Rmdir, Some(place), _) => self.rmdir(place, touch.has_our_rights),
-            (Act::Make, Some(place), _) => self.made(place).map(|()| Answer::Continue),
+            (Act::Make, Some(place), _) => self.made(place).map(|_| Answer::Continue),
             (Act::Attributes | Act::Times, Some(place), _) => {
                 self.dressed(place, touch.act).map(|()| Answer::Continue)
             }
             (Act::Flags, Some(place), _) => self.flags(place),
-            (Act::Link, Some(old), Some(new)) => self.link(old, new),
+            (Act::Link, Some(old), Some(new)) => self.link(old, new, touch.has_our_rights),
             // A file without a name gets one.
-            (Act::Link, None, Some(new)) => self.made(new).map(|()| Answer::Continue),
+            (Act::Link, None, Some(new)) => self.made(new).map(|_| Answer::Continue),
             (Act::Rename { flags }, Some(from), Some(to)) => {
                 self.rename(from, to, flags, touch.has_our_rights)
             }
             (Act::Read, Some(place), _) => self.read(place),
             _ => Ok(Answer::Continue),
+        }
+    }
+
+    /// A file with several names in a lower layer of an overlay becomes one of its own when it changes. That happens here
+    /// first, so that it is this one that is kept.
+    fn bring_up(&mut self, place: &mut Place) {
+        let is_shared = |node: Node| node.is_shared && node.kind == Kind::File;
+        if !node_of(place).is_some_and(is_shared) || !is_in_overlay(place) {
+            return;
+        }
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let Ok(opened) = openat(&place.dir, &place.name, flags, Mode::empty()) else {
+            return;
+        };
+        drop(opened);
+        if let Ok(path) = TargetPath::new(place.path()) {
+            // That was ourselves. What cannot be written into the log stops the next call.
+            self.others.expect(&path, What::Closed);
+            let _told = self.look_around();
+        }
+        if place.look().is_ok() && !node_of(place).is_some_and(is_shared) {
+            self.note(format!(
+                "`{}` has other names in a lower layer of its overlay; from now on it is a file of its own, and an undo does \
+                 not join them again",
+                place.path().display()
+            ));
         }
     }
 
@@ -113,17 +143,17 @@ impl Recorder {
         Ok(())
     }
 
-    /// A name comes to be where nothing was.
-    pub(super) fn made(&mut self, place: &Place) -> Result<(), Stop> {
+    /// A name comes to be where nothing was. Gives the name of before, if that was not known.
+    pub(super) fn made(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
         if place.stat.is_some() {
-            return Ok(()); // it will be refused
+            return Ok(None); // it will be refused
         }
-        if let Some(origin) = self.origin(place)?
-            && !self.ledger.known.contains_key(&origin)
-        {
-            self.learn(Note::Absent(origin), Vec::new())?;
-        }
-        Ok(())
+        let origin = self.origin(place)?;
+        let Some(origin) = origin.filter(|origin| !self.ledger.known.contains_key(origin)) else {
+            return Ok(None);
+        };
+        self.learn(Note::Absent(origin.clone()), Vec::new())?;
+        Ok(Some(origin))
     }
 
     /// A file is about to be written in place.
@@ -135,14 +165,25 @@ impl Recorder {
             return Ok(());
         };
         let dressed = match self.ledger.known.get(&origin) {
+            // Its inode is what was kept, and has another name: from now on its bytes are, and the inode beside them.
+            Some(Known::Whole(image)) if is_inode(image, &node) => {
+                let (path, image) = (origin.clone(), image.clone());
+                let meta = image.meta().cloned();
+                self.learn(Note::Shelved { path, image }, Vec::new())?;
+                meta
+            }
             Some(Known::Absent | Known::Whole(_)) => return Ok(()),
             Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
             None if self.ledger.is_in_new_directory(&origin) => return Ok(()),
             None => None,
         };
         let (image, bytes) = self.content(place, &node, dressed)?;
-        let written = node.is_shared.then_some(node.identity.ino);
-        self.note_first(&node, &origin);
+        // What its other names and its flags are, only the inode itself knows.
+        let is_itself = node.is_shared || has_flags(place);
+        let written = is_itself.then_some(node.identity.ino);
+        if is_itself {
+            self.note_first(&node, &origin);
+        }
         self.learn(
             Note::Whole {
                 path: origin,
@@ -153,9 +194,9 @@ impl Recorder {
         )
     }
 
-    /// Remembers under which name an inode of several names is noted.
+    /// Remembers under which name an inode of several names, or with flags, is noted.
     pub(super) fn note_first(&mut self, node: &Node, origin: &TargetPath) {
-        if node.is_shared && node.kind == Kind::File {
+        if node.kind != Kind::Directory {
             let key = (node.identity.dev, node.identity.ino);
             self.firsts.insert(key, origin.clone());
         }
@@ -169,24 +210,43 @@ impl Recorder {
         node: &Node,
     ) -> Result<Option<TargetPath>, Stop> {
         let origin = self.origin(place)?;
-        if !node.is_shared || node.kind != Kind::File {
+        if !node.is_shared || node.kind == Kind::Directory {
             return Ok(origin);
         }
-        let (dev, ino) = (node.identity.dev, node.identity.ino);
-        let first = self.firsts.get(&(dev, ino));
-        if let Some(first) = first.filter(|first| self.is_noted(first, ino)) {
-            return Ok(Some(first.clone()));
-        }
-        let path = TargetPath::new(place.path()).ok();
-        let alias = path.and_then(|path| self.ledger.aliases.get(&path).cloned());
-        Ok(alias.or(origin))
+        Ok(self.first_of(node).or(origin))
     }
 
-    pub(super) fn is_noted(&self, first: &TargetPath, ino: u64) -> bool {
+    /// Gives the name of before that an inode of several names is known by.
+    pub(super) fn first_of(&self, node: &Node) -> Option<TargetPath> {
+        let first = self.firsts.get(&(node.identity.dev, node.identity.ino))?;
+        self.is_noted(first, node).then(|| first.clone())
+    }
+
+    fn is_noted(&self, first: &TargetPath, node: &Node) -> bool {
+        let number = node.identity.ino;
         match self.ledger.known.get(first) {
-            Some(Known::Dressed { identity, .. }) => identity.ino == ino,
-            Some(Known::Whole(_)) => self.ledger.written.get(first) == Some(&ino),
-            Some(Known::Absent) | None => false,
+            Some(Known::Dressed { identity, .. }) => identity.ino == number,
+            Some(Known::Whole(image)) => {
+                self.ledger.written.get(first) == Some(&number) || is_inode(image, node)
+            }
+            Some(Known::Absent) => false,
+            // Nothing was done to it but that it got another name.
+            None => {
+                let now = rustix::fs::lstat(self.ledger.now_of(first).as_path());
+                now.is_ok_and(|now| {
+                    (now.st_dev, now.st_ino) == (node.identity.dev, node.identity.ino)
+                })
+            }
+        }
+    }
+
+    /// Forgets an inode that is about to lose its last name and is not kept: another may get its number.
+    pub(super) fn forget_last(&mut self, node: &Node) {
+        let number = (node.identity.dev, node.identity.ino);
+        let first = self.firsts.get(&number);
+        let is_written = first.is_some_and(|first| self.ledger.written.contains_key(first));
+        if !node.is_shared && !is_written {
+            self.firsts.remove(&number);
         }
     }
 
@@ -197,7 +257,7 @@ impl Recorder {
             return Ok(());
         };
         let is_written = self.ledger.written.get(&first) == Some(&node.identity.ino);
-        if !node.is_shared || !is_written || self.ledger.shelved.contains_key(&first) {
+        if !is_written || self.ledger.shelved.contains_key(&first) {
             return Ok(());
         }
         let depots = Arc::clone(&self.depots);
@@ -257,7 +317,9 @@ impl Recorder {
             }
         }
         let meta = meta_of(place, &node)?;
-        self.note_first(&node, &origin);
+        if node.is_shared {
+            self.note_first(&node, &origin);
+        }
         let dressed = Note::Dressed {
             path: origin,
             node: node.kind,
@@ -373,4 +435,16 @@ fn is_subvolume(place: &Place) -> bool {
     const FIRST: u64 = 256;
     let has_number = place.stat.as_ref().is_some_and(|stat| stat.st_ino == FIRST);
     has_number && rustix::fs::fstatfs(&place.dir).is_ok_and(|found| found.f_type == BTRFS)
+}
+
+/// Tells whether what was kept is this very inode.
+fn is_inode(image: &Image, node: &Node) -> bool {
+    let number = (node.identity.dev, node.identity.ino);
+    matches!(image, Image::Kept { identity, .. } if (identity.dev, identity.ino) == number)
+}
+
+/// Tells whether a place is in an overlay of several layers.
+fn is_in_overlay(place: &Place) -> bool {
+    const OVERLAY: i64 = 0x794c_7630;
+    rustix::fs::fstatfs(&place.dir).is_ok_and(|found| found.f_type == OVERLAY)
 }

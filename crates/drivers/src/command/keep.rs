@@ -24,7 +24,7 @@ use super::orphans::{as_copy, slot_name};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::keep::INLINE_BYTES_MAX;
 use crate::file::recipe::{Image, Kind, Meta};
-use crate::file::sys::{Node, bytes, meta};
+use crate::file::sys::{Node, bytes, flags, meta};
 
 /// All bytes in the log together: more are kept in the depot, where they cost less to bring back.
 const LOGGED_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -378,6 +378,11 @@ fn open(place: &Place) -> Result<File, Errno> {
         other => other,
     };
     opened.map(File::from)
+}
+
+/// Tells whether a file has flags that one made of its bytes would not have.
+pub(crate) fn has_flags(place: &Place) -> bool {
+    open(place).is_ok_and(|file| !flags::read(file).is_empty())
 }
 
 /// Reads everything but the content.

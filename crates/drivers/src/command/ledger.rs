@@ -161,13 +161,16 @@ impl Ledger {
         let moved = self
             .names
             .iter()
-            .find_map(|(now, standing)| match standing {
+            .filter_map(|(now, standing)| match standing {
                 Standing::From(from) if from == origin || origin.is_below(from) => {
-                    origin.rebase(from, now)
+                    let now = origin.rebase(from, now)?;
+                    Some((from.as_path().components().count(), now))
                 }
                 Standing::From(_) | Standing::Born => None,
             });
-        moved.unwrap_or_else(|| origin.clone())
+        // What was taken out of a directory did not move on with it.
+        let nearest = moved.max_by_key(|(depth, _)| *depth);
+        nearest.map_or_else(|| origin.clone(), |(_, now)| now)
     }
 
     /// Learns what a name was. What others did to it before the command touched it is part of that.

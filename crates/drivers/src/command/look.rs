@@ -5,6 +5,7 @@ use std::sync::Arc;
 use backout_model::{Slot, TargetPath};
 use rustix::fs::{Mode, OFlags, openat};
 
+use super::inodes::key_of;
 use super::keep::with_meta;
 use super::ledger::Known;
 use super::settle::{Before, Settling, missing, redressed};
@@ -132,6 +133,25 @@ impl Settling<'_> {
         }))
     }
 
+    /// Says how a name changed whose directory went away whole and was replaced by another.
+    pub(super) fn gone(
+        &mut self,
+        path: &TargetPath,
+        was: Option<&Before>,
+    ) -> Result<Option<Change>, FileError> {
+        let Some(Before::Image(image)) = was else {
+            return Ok(None);
+        };
+        if image.is_absent() {
+            return Ok(None);
+        }
+        Ok(Some(Change::Set {
+            path: path.clone(),
+            before: self.dress(image.clone())?,
+            after: Image::Absent,
+        }))
+    }
+
     /// Tells whether a file that was to be kept still has its name: the call never happened. Its second name goes.
     pub(super) fn is_where_it_was(
         &mut self,
@@ -230,22 +250,15 @@ impl Settling<'_> {
             return Ok(Image::Absent);
         };
         if node.is_shared {
-            let key = (node.identity.dev, node.identity.ino);
-            match self.firsts.get(&key) {
-                Some(first) if first != path => {
-                    return Ok(Image::Linked {
-                        to: first.clone(),
-                        identity: None,
-                    });
-                }
-                Some(_) => {}
-                None => {
-                    if let Some(first) = self.alias(path, &node)? {
-                        return Ok(first);
-                    }
-                    self.firsts.insert(key, path.clone());
-                }
+            let key = key_of(&node);
+            // A file of before is known by its number; one that the command made is whatever its first name stands for.
+            let old = self.old.get(&key);
+            let identity = old.map(|_| node.identity);
+            let first = old.or_else(|| self.firsts.get(&key));
+            if let Some(to) = first.filter(|first| *first != path).cloned() {
+                return Ok(Image::Linked { to, identity });
             }
+            self.firsts.insert(key, path.clone());
         }
         let meta = meta_of(&place, &node)?;
         Ok(match node.kind {
@@ -272,30 +285,6 @@ impl Settling<'_> {
                 }
             }
         })
-    }
-
-    /// Says that a name is a second one of a file that the command gave it to.
-    pub(super) fn alias(
-        &mut self,
-        path: &TargetPath,
-        node: &Node,
-    ) -> Result<Option<Image>, FileError> {
-        let Some(to) = self
-            .ledger
-            .aliases
-            .get(path)
-            .map(|of| self.ledger.now_of(of))
-        else {
-            return Ok(None);
-        };
-        let first = self.node(&to)?;
-        let is_it = first.is_some_and(|first| first.identity.ino == node.identity.ino);
-        let identity = Some(node.identity);
-        let is_there = match self.before.get(&to) {
-            None | Some(Before::Dressed(..) | Before::Rewritten) => true,
-            Some(Before::Image(_) | Before::MovedTo(_)) => false,
-        };
-        Ok((is_it && is_there).then_some(Image::Linked { to, identity }))
     }
 
     /// Finds a name in its open directory. The last directory stays open: names come sorted.

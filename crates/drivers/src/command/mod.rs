@@ -21,6 +21,7 @@ mod acts;
 mod conclude;
 mod expect;
 mod guard;
+mod inodes;
 mod keep;
 mod ledger;
 mod log;

@@ -4,22 +4,65 @@
 //! something else takes it. Things that moved in a circle have no such order: they are given
 //! back.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use backout_model::TargetPath;
 
 use crate::file::recipe::Change;
 
-/// Puts changes in order. Those that have none come second.
-pub(crate) fn in_order(changes: Vec<Change>) -> (Vec<Change>, Vec<Change>) {
+/// Changes in order, and those that have none.
+pub(crate) struct Ordered {
+    pub(crate) sorted: Vec<Change>,
+    /// Those that wait for each other.
+    pub(crate) circular: Vec<Change>,
+    /// Those that wait for them.
+    pub(crate) behind: Vec<Change>,
+}
+
+/// Puts changes in order.
+pub(crate) fn in_order(changes: Vec<Change>) -> Ordered {
     let graph = Graph::of(&changes);
+    let all = graph.followers.clone();
     let order = graph.sorted();
     let mut slots: Vec<Option<Change>> = changes.into_iter().map(Some).collect();
-    let mut sorted = Vec::with_capacity(slots.len());
-    for index in order {
-        sorted.extend(slots.get_mut(index).and_then(Option::take));
+    let mut take = |order: Vec<usize>| -> Vec<Change> {
+        let taken = order.into_iter();
+        taken
+            .filter_map(|index| slots.get_mut(index).and_then(Option::take))
+            .collect()
+    };
+    let behind = without_followers(&all, &order);
+    let (sorted, behind) = (take(order), take(behind));
+    Ordered {
+        sorted,
+        circular: slots.into_iter().flatten().collect(),
+        behind,
     }
-    (sorted, slots.into_iter().flatten().collect())
+}
+
+/// Finds, among those that have no order, the ones that nothing else among them waits for.
+fn without_followers(followers: &[Vec<usize>], sorted: &[usize]) -> Vec<usize> {
+    let mut open: BTreeSet<usize> = (0..followers.len()).collect();
+    for index in sorted {
+        open.remove(index);
+    }
+    let mut found = Vec::new();
+    loop {
+        let is_last = |index: &&usize| {
+            let mut others = followers.get(**index).into_iter().flatten();
+            !others.any(|other| open.contains(other))
+        };
+        let last: Vec<usize> = open.iter().filter(is_last).copied().collect();
+        if last.is_empty() {
+            // What must come first comes first.
+            found.reverse();
+            return found;
+        }
+        for index in &last {
+            open.remove(index);
+        }
+        found.extend(last);
+    }
 }
 
 /// Who must wait for whom.

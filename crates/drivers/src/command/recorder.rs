@@ -18,6 +18,7 @@ use super::keep::{KeepError, Shelf};
 use super::ledger::Ledger;
 use super::log::{LogWriter, Note};
 use super::others::{Others, Seen, What};
+use super::renames::Linking;
 use crate::file::recipe::Image;
 use crate::file::sys::Node;
 
@@ -89,6 +90,8 @@ pub struct Recorder {
     pub(super) served_by_others: HashSet<u64>,
     /// Inodes of several names, by device and number, with the name of before that what they were is noted under.
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
+    /// A file that the kernel is about to give another name.
+    pub(super) linking: Option<Linking>,
     pub(super) notes: Vec<String>,
     pub(super) notes_left_out: usize,
     /// What is so already and could not be noted yet: until the log has it, nothing goes on that needs another note.
@@ -150,6 +153,7 @@ impl Recorder {
             served: HashMap::new(),
             served_by_others: served_now(),
             firsts: HashMap::new(),
+            linking: None,
             notes: Vec::new(),
             notes_left_out: 0,
             owed: VecDeque::new(),
@@ -431,6 +435,22 @@ impl Observer for Recorder {
     }
 
     fn after(&mut self, touch: &mut Touch, is_over: bool) -> bool {
+        if let Some(linking) = self.linking.take() {
+            let is_linked = touch.second.as_mut().is_some_and(|new| {
+                let number = |node: Node| (node.identity.dev, node.identity.ino);
+                new.look().is_ok() && node_of(new).map(number) == Some(linking.number)
+            });
+            if !is_linked && !is_over {
+                self.linking = Some(linking);
+                return false;
+            }
+            if is_linked {
+                self.linked(linking);
+            } else {
+                self.not_linked(linking);
+            }
+            return true;
+        }
         let Some(moving) = self.ledger.pending.clone() else {
             return true;
         };

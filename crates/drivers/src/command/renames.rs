@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backout_capture::live::{Answer, Place};
 use backout_crashpoint::crash_point;
 use backout_model::TargetPath;
-use rustix::fs::{RenameFlags, renameat_with};
+use rustix::fs::{AtFlags, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
 use super::expect::is_exchange;
@@ -18,6 +18,19 @@ use super::recorder::{
 };
 use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::Node;
+
+/// A file that is about to get another name.
+#[derive(Debug, Clone)]
+pub(super) struct Linking {
+    /// Its device and number.
+    pub(super) number: (u64, u64),
+    /// The new name.
+    pub(super) name: TargetPath,
+    /// The name of before that it is known by; none if the command made it.
+    first: Option<TargetPath>,
+    /// What was learnt of the new name for this.
+    made: Option<TargetPath>,
+}
 
 impl Recorder {
     /// A name goes away: the inode moves into the depot, and that is the removal.
@@ -33,6 +46,7 @@ impl Recorder {
         if place.is_slashed {
             return Ok(Answer::Refuse(ENOTDIR));
         }
+        self.forget_last(&node);
         let Some(origin) = self.origin_to_keep(place)? else {
             self.keep_written(place, &node)?;
             return Ok(Answer::Continue);
@@ -121,15 +135,57 @@ impl Recorder {
         )
     }
 
-    pub(super) fn link(&mut self, old: &Place, new: &Place) -> Result<Answer, Stop> {
-        self.made(new)?;
-        let (Ok(of), Ok(name)) = (TargetPath::new(old.path()), TargetPath::new(new.path())) else {
+    /// A file gets another name. Only when it has it is anything known of that.
+    pub(super) fn link(&mut self, old: &Place, new: &Place, may_act: bool) -> Result<Answer, Stop> {
+        let node = node_of(old).filter(|node| node.kind != Kind::Directory);
+        let (Some(node), None) = (node, &new.stat) else {
+            return Ok(Answer::Continue); // it fails, or the file has no name that we can see
+        };
+        let (Ok(path), Ok(name)) = (TargetPath::new(old.path()), TargetPath::new(new.path()))
+        else {
             return Ok(Answer::Continue);
         };
-        if let Some(of) = self.ledger.is_untouched(&of) {
-            self.learn(Note::Alias { name, of }, Vec::new())?;
+        let first = self.first_of(&node);
+        let first = first.or_else(|| self.ledger.is_untouched(&path));
+        let linking = Linking {
+            number: (node.identity.dev, node.identity.ino),
+            name,
+            first,
+            made: self.made(new)?,
+        };
+        if !may_act {
+            self.linking = Some(linking);
+            return Ok(Answer::Watch);
         }
-        Ok(Answer::Continue)
+        match linkat(&old.dir, &old.name, &new.dir, &new.name, AtFlags::empty()) {
+            Ok(()) => {
+                crash_point("command.linked");
+                self.linked(linking);
+                Ok(Answer::Done)
+            }
+            Err(errno) => {
+                self.not_linked(linking);
+                Ok(Answer::Refuse(errno.raw_os_error()))
+            }
+        }
+    }
+
+    /// Notes that a file has another name.
+    pub(super) fn linked(&mut self, linking: Linking) {
+        if let Some(of) = linking.first {
+            let name = linking.name;
+            self.firsts
+                .entry(linking.number)
+                .or_insert_with(|| of.clone());
+            self.is_so(Note::Alias { name, of });
+        }
+    }
+
+    /// Forgets what was noted of a name that did not come to be.
+    pub(super) fn not_linked(&mut self, linking: Linking) {
+        if let Some(origin) = linking.made {
+            self.is_so(Note::Forget(origin));
+        }
     }
 
     pub(super) fn rename(
@@ -153,7 +209,7 @@ impl Recorder {
         let flags = RenameFlags::from_bits_retain(flags);
         self.origin(from)?;
         match node_of(to) {
-            None => self.made(to)?,
+            None => drop(self.made(to)?),
             // Two names of one file: the kernel does nothing.
             Some(other) if other.identity.ino == node.identity.ino => return Ok(Answer::Continue),
             Some(_) if is_exchange => drop(self.origin(to)?),
@@ -198,6 +254,7 @@ impl Recorder {
 
     /// Something is about to lose its name to another.
     pub(super) fn replaced(&mut self, place: &Place, node: &Node) -> Result<(), Stop> {
+        self.forget_last(node);
         let is_inode = node.kind == Kind::File && node.identity.size > 0 || node.is_shared;
         if node.kind == Kind::Directory || !is_inode {
             return self.whole(place);

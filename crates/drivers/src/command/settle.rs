@@ -12,15 +12,16 @@ use backout_model::ports::NewContent;
 use backout_model::{Completion, OperationId, Recipe, Target, TargetPath};
 use serde::{Deserialize, Serialize};
 
+use super::inodes::{Number, Rewriting};
+use super::keep::with_meta;
 use super::ledger::{Known, Ledger, Standing};
 use super::log::read_log;
 use super::order::in_order;
 use super::orphans::{self, slot_in};
-use super::rewrites::Rewriting;
 use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta, Times};
-use crate::file::sys::Dir;
+use crate::file::sys::{Dir, nanoseconds};
 use crate::file::tools::Tools;
 
 /// How many names changed, and how.
@@ -106,12 +107,9 @@ pub(crate) fn settle_log(
     Ok(Settled { doubts, ..settled })
 }
 
-fn mtime_of(found: &std::fs::Metadata) -> i64 {
+fn mtime_of(found: &std::fs::Metadata) -> i128 {
     use std::os::unix::fs::MetadataExt as _;
-    found
-        .mtime()
-        .saturating_mul(1_000_000_000)
-        .saturating_add(found.mtime_nsec())
+    nanoseconds(found.mtime(), found.mtime_nsec())
 }
 
 /// Settles what is known.
@@ -124,7 +122,7 @@ fn settle_until(
     tools: &Tools,
     id: OperationId,
     mut ledger: Ledger,
-    watched_until: Option<i64>,
+    watched_until: Option<i128>,
 ) -> Result<Settled, FileError> {
     decide_pending(&mut ledger)?;
     let mut settling = Settling {
@@ -135,6 +133,8 @@ fn settle_until(
         rewrites: BTreeMap::new(),
         contents: std::mem::take(&mut ledger.contents),
         firsts: HashMap::new(),
+        old: HashMap::new(),
+        in_place: BTreeSet::new(),
         last: None,
         copies: 0,
         shared: foreign(&ledger),
@@ -182,12 +182,16 @@ pub(super) struct Settling<'t> {
     pub(super) contents: Vec<NewContent>,
     /// The first name of each inode that has several.
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
+    /// A name of each inode of before that has several now.
+    pub(super) old: HashMap<Number, TargetPath>,
+    /// Names of before whose inode moved in a circle: it comes back out of a slot.
+    pub(super) in_place: BTreeSet<TargetPath>,
     pub(super) last: Option<Arc<Dir>>,
     pub(super) copies: usize,
     /// Names whose new state is not the command's alone, and why.
     pub(super) shared: BTreeMap<TargetPath, String>,
     /// The last moment that somebody watched, in nanoseconds; none if that is now.
-    pub(super) watched_until: Option<i64>,
+    pub(super) watched_until: Option<i128>,
 }
 
 impl Settling<'_> {
@@ -244,9 +248,7 @@ impl Settling<'_> {
             self.moved(&origin, &now, &names)?;
         }
         self.find_unkept()?;
-        self.find_renamed()?;
-        self.find_rewritten()?;
-        self.find_redressed()
+        self.follow()
     }
 
     /// What nobody kept is told, if it changed. If it is gone it was kept when it went, but not as it was before.
@@ -286,6 +288,11 @@ impl Settling<'_> {
             return Ok(());
         };
         let is_directory = node.kind == Kind::Directory;
+        if node.is_shared {
+            let to = Before::MovedTo(now.clone());
+            self.before.insert(origin.clone(), to);
+            return Ok(());
+        }
         let has_its_time = self
             .ledger
             .parents
@@ -296,7 +303,7 @@ impl Settling<'_> {
             && !names.keys().any(|path| path.is_below(now))
             && !self.known.contains_key(origin)
             && has_its_time
-            && (is_directory || node.is_shared || self.node(origin)?.is_none());
+            && (is_directory || self.node(origin)?.is_none());
         if is_simple {
             let to = Before::MovedTo(now.clone());
             self.before.insert(origin.clone(), to);
@@ -332,13 +339,17 @@ impl Settling<'_> {
             if names.contains_key(&here) {
                 continue;
             }
-            let is_directory = self
-                .node(&here)?
-                .is_some_and(|node| node.kind == Kind::Directory);
+            let node = self.node(&here)?;
+            let is_directory = node.is_some_and(|node| node.kind == Kind::Directory);
+            let is_shared = node.is_some_and(|node| node.is_shared);
             let is_taken = self.node(&there)?.is_some();
             match self.known.get(&there) {
                 Some(Known::Absent | Known::Whole(_)) => self.walk_new(&here, names)?,
                 _ if is_directory => self.flatten(&there, &here, names)?,
+                _ if is_shared => {
+                    self.look_at.insert(here.clone());
+                    self.before.insert(there, Before::MovedTo(here));
+                }
                 Some(dressed @ Known::Dressed { .. }) => {
                     let image = self.kept_now(&here, Some(dressed.clone()))?;
                     self.before.insert(there, Before::Image(image));
@@ -383,34 +394,47 @@ impl Settling<'_> {
     fn finish(mut self) -> Result<Settled, FileError> {
         loop {
             let (changes, parents, counts) = self.changes()?;
-            let (sorted, circular) = in_order(changes);
-            let moves = circular.iter().filter_map(|change| match change {
-                Change::Move { from, to, .. } => Some((from.clone(), to.clone())),
-                Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
-            });
-            let moves: Vec<_> = moves.collect();
+            let ordered = in_order(changes);
+            let mut moves = moves_in(&ordered.circular);
             if moves.is_empty() {
-                let changes = sorted.into_iter().chain(circular).collect();
+                moves = moves_in(&ordered.behind);
+            }
+            if moves.is_empty() {
+                let rest = ordered.circular.into_iter().chain(ordered.behind);
+                let changes = ordered.sorted.into_iter().chain(rest).collect();
                 return self.recipe(changes, &parents, counts);
             }
             for (from, to) in moves {
                 self.keep_in_place(&from, &to)?;
             }
+            self.follow()?;
         }
     }
 
-    /// Keeps the content of something that moved, instead of its move.
+    /// Keeps the content of something that moved, instead of its move. What is in a directory moves by itself then.
     fn keep_in_place(&mut self, from: &TargetPath, to: &TargetPath) -> Result<(), FileError> {
-        let image = match self.rewrites.remove(from) {
-            Some(rewriting) => rewriting.image,
-            None => self.kept_now(to, None)?,
-        };
+        self.look_at.insert(to.clone());
+        let is_shared = self.node(to)?.is_some_and(|node| node.is_shared);
+        if is_shared && let Some(kept) = self.another_slot(Some(to))? {
+            let was = self.rewrites.get(from).and_then(|what| what.image.meta());
+            let kept = with_meta(kept, was.cloned());
+            self.before.insert(from.clone(), Before::Image(kept));
+            self.in_place.insert(from.clone());
+            return Ok(());
+        }
+        let image = self.kept_now(to, self.known.get(from).cloned())?;
         let is_directory = image.is_directory();
         self.before.insert(from.clone(), Before::Image(image));
-        self.look_at.insert(to.clone());
         if is_directory {
             for name in self.names_in(to)? {
-                self.keep_in_place(&from.join(&name), &to.join(&name))?;
+                let (from, to) = (from.join(&name), to.join(&name));
+                let node = self.node(&to)?;
+                if node.is_some_and(|node| node.kind == Kind::Directory) {
+                    self.keep_in_place(&from, &to)?;
+                } else {
+                    self.look_at.insert(to.clone());
+                    self.before.insert(from, Before::MovedTo(to));
+                }
             }
         }
         Ok(())
@@ -437,9 +461,15 @@ impl Settling<'_> {
         let mut look_at = self.look_at.clone();
         look_at.extend(before.keys().cloned());
         let mut parents = self.ledger.parents.clone();
+        let trees = self.arrived_trees()?;
         for path in look_at.into_iter().filter(|path| !arrived.contains(path)) {
             let was = before.get(&path);
-            let found = self.compare(&path, was)?;
+            // What is below a tree that moved there came along with it.
+            let found = if path.ancestors().any(|above| trees.contains(&above)) {
+                self.gone(&path, was)?
+            } else {
+                self.compare(&path, was)?
+            };
             count(found.as_ref(), &mut counts);
             if let Some(times) = was.and_then(times_of)
                 && !matches!(found, Some(Change::Set { .. }))
@@ -449,6 +479,22 @@ impl Settling<'_> {
             changes.extend(found);
         }
         Ok((changes, parents, counts))
+    }
+
+    /// Finds the directories that moved: where they are now.
+    pub(super) fn arrived_trees(&mut self) -> Result<BTreeSet<TargetPath>, FileError> {
+        let moved = self.before.values().filter_map(|before| match before {
+            Before::MovedTo(to) => Some(to.clone()),
+            Before::Image(_) | Before::Dressed(..) | Before::Rewritten => None,
+        });
+        let mut trees = BTreeSet::new();
+        for to in moved.collect::<Vec<_>>() {
+            let node = self.node(&to)?;
+            if node.is_some_and(|node| node.kind == Kind::Directory) {
+                trees.insert(to);
+            }
+        }
+        Ok(trees)
     }
 
     fn move_of(
@@ -489,6 +535,15 @@ pub(super) fn missing(path: &TargetPath) -> FileError {
     FileError::NotFound {
         path: path.to_string(),
     }
+}
+
+/// Lists moves, each by its old and its new name.
+fn moves_in(changes: &[Change]) -> Vec<(TargetPath, TargetPath)> {
+    let moves = changes.iter().filter_map(|change| match change {
+        Change::Move { from, to, .. } => Some((from.clone(), to.clone())),
+        Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
+    });
+    moves.collect()
 }
 
 fn times_of(before: &Before) -> Option<Times> {

@@ -54,7 +54,8 @@ struct Judgement<'r> {
     changes: &'r [Change],
     completion: &'r FileCompletion,
     rewritten: Numbers,
-    moves: HashMap<&'r TargetPath, &'r Change>,
+    /// By their new names, with their places in the recipe.
+    moves: HashMap<&'r TargetPath, (usize, &'r Change)>,
     /// Names that the effect gives to something.
     set: HashSet<&'r TargetPath>,
     /// Names below which nothing of the effect has happened yet.
@@ -67,10 +68,11 @@ struct Judgement<'r> {
 impl<'r> Judgement<'r> {
     fn of(recipe: &'r FileRecipe, completion: &'r FileCompletion) -> Self {
         let changes = &recipe.changes;
-        let moves: HashMap<&TargetPath, &Change> = changes
+        let moves: HashMap<&TargetPath, (usize, &Change)> = changes
             .iter()
-            .filter(|change| matches!(change, Change::Move { .. }))
-            .map(|change| (change.path(), change))
+            .enumerate()
+            .filter(|(_, change)| matches!(change, Change::Move { .. }))
+            .map(|(index, change)| (change.path(), (index, change)))
             .collect();
         let set = changes.iter().filter_map(Change::set_path);
         Self {
@@ -103,7 +105,7 @@ impl<'r> Judgement<'r> {
                 path,
                 after: Image::Absent,
                 ..
-            } if self.is_moved_onto(path)? => Ok(State::After),
+            } if self.is_moved_onto(index, path)? => Ok(State::After),
             // It may not be where it belongs yet, or not any more.
             Change::Rewrite {
                 path,
@@ -124,12 +126,16 @@ impl<'r> Judgement<'r> {
         }
     }
 
-    /// Tells whether a name was made free for a move that has happened.
-    fn is_moved_onto(&self, path: &TargetPath) -> Result<bool, FileError> {
-        match self.moves.get(path) {
-            Some(change) => Ok(judge(change, None, &self.set, &self.rewritten)? == State::After),
-            None => Ok(false),
+    /// Tells whether a name was made free for a move that has happened: of the name, or of a directory above it.
+    fn is_moved_onto(&self, index: usize, path: &TargetPath) -> Result<bool, FileError> {
+        for name in std::iter::once(path.clone()).chain(path.ancestors()) {
+            if let Some((number, change)) = self.moves.get(&name)
+                && (name == *path || *number > index)
+            {
+                return Ok(judge(change, None, &self.set, &self.rewritten)? == State::After);
+            }
         }
+        Ok(false)
     }
 
     /// Tells whether somebody removed what the effect put under a name that it had moved something away from. That looks

@@ -391,21 +391,21 @@ pub(crate) struct Identity {
     pub(crate) size: u64,
     /// When its content changed.
     #[serde(with = "wide")]
-    pub(crate) mtime: i64,
+    pub(crate) mtime: i128,
     /// When anything of it changed.
     #[serde(with = "wide")]
-    pub(crate) ctime: i64,
+    pub(crate) ctime: i128,
 }
 
-/// Access and modification time, in nanoseconds since 1970.
+/// Access and modification time, in nanoseconds since 1970; wide enough for every time that a file system can keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
     /// When it was last read.
     #[serde(with = "wide")]
-    pub(crate) atime: i64,
+    pub(crate) atime: i128,
     /// When it was last changed.
     #[serde(with = "wide")]
-    pub(crate) mtime: i64,
+    pub(crate) mtime: i128,
 }
 
 /// Everything about an inode but its content.
@@ -438,7 +438,7 @@ pub(crate) struct FileCompletion {
     /// Per change, which inode the name stands for now.
     pub(crate) identities: Vec<Option<Identity>>,
     /// Per directory of `parents`, its modification time now.
-    pub(crate) parents: Vec<Option<Wide<i64>>>,
+    pub(crate) parents: Vec<Option<Wide<i128>>>,
 }
 
 impl FileRecipe {

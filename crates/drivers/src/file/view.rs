@@ -13,6 +13,7 @@ use super::recipe::{Change, FileCompletion, FileRecipe, Image};
 use super::sys::Dir;
 use super::tools::Tools;
 use super::undo::without_directory;
+use super::written::locate;
 
 /// A target and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
         };
         let lost = match state {
             State::Before => None,
-            State::After | State::Other { .. } => lost(tools, change)?,
+            State::After | State::Other { .. } => lost(tools, &recipe.changes, change)?,
         };
         let of = |target| Examined {
             target,
@@ -61,11 +62,24 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
 }
 
 /// Says why what a change replaced cannot be brought back, if it is not kept or not kept any more.
-fn lost(tools: &Tools, change: &Change) -> Result<Option<String>, FileError> {
+fn lost(tools: &Tools, changes: &[Change], change: &Change) -> Result<Option<String>, FileError> {
     match change {
         Change::Set { before, .. } => lost_image(tools, before),
         Change::Move { replaced, .. } => lost_image(tools, replaced),
-        Change::Rewrite { before, .. } => before.lacks(tools),
+        Change::Rewrite {
+            path, ino, before, ..
+        } => {
+            let lacks = before.lacks(tools)?;
+            if lacks.is_none() {
+                return Ok(None);
+            }
+            // Where only the metadata changed, the file itself has the bytes.
+            let current = Current::at(&locate(changes, path, *ino)?)?;
+            match current.place.filter(|_| current.node.is_some()) {
+                Some(place) if before.is_in(&place)? => Ok(None),
+                Some(_) | None => Ok(lacks),
+            }
+        }
         Change::Retouch { .. } => Ok(None),
     }
 }

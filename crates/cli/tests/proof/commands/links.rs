@@ -3,7 +3,8 @@
 use std::os::unix::fs::MetadataExt as _;
 
 use super::there_and_back;
-use crate::world::World;
+use crate::disk::Disk;
+use crate::world::{World, said};
 
 /// Two names of one file in different directories, with some bytes in it.
 fn linked(bytes: usize) -> World {
@@ -96,6 +97,148 @@ fn names_that_move() {
     both_ways("touch d/b; mv other a; rm d/b");
     both_ways("rm a; touch d/b");
     both_ways("ln a c; rm a; ln c d/e/c; rm c; mv d/e/c c");
+}
+
+/// Does it there and back in a world that a shell line made.
+fn in_a_world_of(setting: &str, line: &str) -> World {
+    let world = World::in_memory();
+    shell(&world, setting);
+    there_and_back(&world, line);
+    world
+}
+
+fn shell(world: &World, line: &str) {
+    let done = std::process::Command::new("bash")
+        .args(["-ec", line])
+        .current_dir(world.path(""))
+        .status()
+        .unwrap();
+    assert!(done.success(), "{line}");
+}
+
+#[test]
+fn a_link_that_fails_leaves_nothing_known() {
+    let setting = "echo B > b; ln b b2; echo PRECIOUS > c";
+    let world = in_a_world_of(setting, "ln c b; echo more >> b");
+    assert_eq!(world.read("c"), "PRECIOUS\n");
+    in_a_world_of(
+        setting,
+        "ln c none/x; ln none x; ln c c; ln b d; echo more >> d",
+    );
+    in_a_world_of(
+        setting,
+        "ln c n; rm n; echo new > n; ln n m; echo more >> n",
+    );
+}
+
+#[test]
+fn what_is_kept_as_an_inode_is_not_written_by_another_name() {
+    let setting =
+        "echo A > a; echo N > n; mkdir s; echo S > s/a; ln s/a s/b; head -c 300000 /dev/zero > big";
+    for line in [
+        "ln a b; rm a; echo junk > b",
+        "ln a b; rm a; echo junk >> b; chmod 600 b",
+        "cp -al s t; rm -rf s; echo x >> t/a",
+        "cp -al s t; rm -rf s; truncate -s 1 t/b; mv t s",
+        "ln a a.bak; mv n a; echo x >> a.bak",
+        "ln a a2; rm a; echo more >> a2; ln a2 a; rm a2",
+        "ln big b; rm big; echo junk >> b; ln b c; rm b; truncate -s 7 c",
+        "ln s/a x; rm -r s; echo 1 > x; mkdir s; ln x s/a; echo 2 > s/b",
+        "ln a b; rm a; ln b c; rm b; mv c a; echo more >> a",
+    ] {
+        let world = in_a_world_of(setting, line);
+        assert_eq!(world.read("a"), "A\n", "{line}");
+    }
+}
+
+#[test]
+fn linked_files_that_move_and_change() {
+    let setting = "echo A > a; ln a c; mkdir d1 d2 b; echo 1 > b/1; ln b/1 b/2; \
+        echo x > d1/x; ln d1/x d2/x; echo y > d2/y; ln d2/y d1/z";
+    for line in [
+        "mv a b/a; chmod 600 b/a",
+        "mv a b/a; chmod 600 c; touch -d 2001-01-01 b/a",
+        "mv d1 t; mv d2 d1; mv t d2",
+        "mv d1 t; mv d2 d1; mv t d2; echo more >> d1/x; chmod 600 d2/z",
+        "mkdir d; ln b/1 d/1; mkdir bk; mv b/1 bk/1",
+        "mv a t; mv b/1 a; mv t b/1",
+        "mv a t; mv b/1 a; mv t b/1; echo more >> c; chmod 640 b/2",
+        "mkdir n; rsync -aHAXS --delete b/ n/; ln n/1 b/3; rsync -aHAXS --delete b/ n/",
+        "rsync -aHAXS --delete d1/ d2/",
+        "ln c n; mv n a; mv c b/1; ln b/1 c",
+        "mv d1 b/d; ln b/d/x n; echo more >> n",
+    ] {
+        in_a_world_of(setting, line);
+    }
+}
+
+#[test]
+fn names_that_an_overlay_takes_apart() {
+    let setting = "echo 0 > h1; ln h1 h2; ln h1 h3; chmod 640 h1";
+    for line in [
+        "echo 1 >> h1; echo 2 >> h2",
+        "chmod 600 h1; touch h2",
+        "rm h1; echo 2 > h2",
+        "mv h1 h4; echo 2 >> h4; ln h2 h5; echo 5 >> h5",
+        "ln h1 n; rm h1; echo more >> n",
+    ] {
+        let disk = Disk::overlay(setting);
+        let world = World::at(&disk.path(), None);
+        let before = world.tree().without_links();
+        let output = world.run(&["run", "--", "bash", "-c", line]);
+        assert!(output.status.success(), "{line}: {}", said(&output));
+        assert!(
+            said(&output).contains("a file of its own"),
+            "{line}: {}",
+            said(&output)
+        );
+        for _ in 0..2 {
+            world.ok(&["undo"]);
+            let now = world.tree().without_links();
+            assert!(now == before, "{line}: {}", now.difference(&before));
+            world.ok(&["redo"]);
+        }
+        world.check_store();
+    }
+}
+
+#[test]
+fn inode_flags_stay() {
+    for line in [
+        "echo more >> a",
+        "truncate -s 1 a; chmod 600 a",
+        "echo more >> a; mv a b",
+        "echo more >> a; rm a",
+        "sed -i s/A/B/ a",
+        "echo more >> a; mv b a",
+    ] {
+        let disk = Disk::of_kind("ext4", 64);
+        let world = World::at(&disk.path(), None);
+        world.file("a", "A\n");
+        world.file("b", "B\n");
+        shell(&world, "chattr +dAS a");
+        there_and_back(&world, line);
+    }
+}
+
+#[test]
+fn times_far_ahead_come_back() {
+    let disk = Disk::of_kind("ext4", 64);
+    let world = World::at(&disk.path(), None);
+    world.file("a", "A\n");
+    world.file("d/b", "B\n");
+    shell(
+        &world,
+        "touch -d '2400-01-02 03:04:05.678' a d/b d; touch -d '1905-01-02 03:04:05.678' d/b",
+    );
+    for line in [
+        "echo more >> a",
+        "rm -r d",
+        "touch a d/b",
+        "mv d e; echo more >> e/b",
+    ] {
+        there_and_back(&world, line);
+    }
 }
 
 #[test]

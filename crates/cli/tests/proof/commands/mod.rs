@@ -6,6 +6,7 @@ mod confined;
 mod door;
 mod eyes;
 mod full_log;
+mod link_stories;
 mod links;
 mod names;
 mod programs;

@@ -24,7 +24,17 @@ impl Run<'_> {
         let mut files: Vec<ToSync> = Vec::new();
         let mut count = 0_usize;
         let steps = self.steps;
-        for (index, step) in steps.iter().enumerate() {
+        // Second names come last: the first may be one that is made here, too.
+        let is_name = |step: &Step| {
+            let Change::Set { after, .. } = &step.change else {
+                return false;
+            };
+            matches!(after, Image::Linked { .. })
+        };
+        let numbered = || steps.iter().enumerate();
+        let firsts = numbered().filter(|(_, step)| !is_name(step));
+        let seconds = numbered().filter(|(_, step)| is_name(step));
+        for (index, step) in firsts.chain(seconds) {
             self.tools.progress.advance(1);
             let Change::Set { path, after, .. } = &step.change else {
                 continue;

@@ -106,6 +106,10 @@ impl Run<'_> {
         self.check_seen(&new, seen_at_new, true)?;
         self.touch(from);
         self.touch(to);
+        // Of what is written into by another step this one touches the change time.
+        if let Seen::There(node) = seen {
+            self.shared.insert(node.identity.ino);
+        }
         if replaced.is_absent() {
             names::rename_to_free(&old, &new)?;
             self.done.push(Done::Moved(index, false));

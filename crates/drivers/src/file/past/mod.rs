@@ -120,7 +120,7 @@ impl Was {
     /// Gives when it was last changed, in nanoseconds since 1970.
     pub fn modified(&self) -> Option<i64> {
         let times = self.meta.as_ref().and_then(|meta| meta.times);
-        times.map(|times| times.mtime)
+        times.and_then(|times| i64::try_from(times.mtime).ok())
     }
 
     /// Gives where a symbolic link points.

@@ -200,10 +200,11 @@ pub(crate) fn may_set_times(node: &Node) -> bool {
     user.is_root() || user.as_raw() == node.uid
 }
 
-fn timespec(nanoseconds: i64) -> Timespec {
+fn timespec(nanoseconds: i128) -> Timespec {
+    let whole = |number: i128| i64::try_from(number).unwrap_or(i64::MAX);
     Timespec {
-        tv_sec: nanoseconds.div_euclid(1_000_000_000),
-        tv_nsec: nanoseconds.rem_euclid(1_000_000_000),
+        tv_sec: whole(nanoseconds.div_euclid(1_000_000_000)),
+        tv_nsec: whole(nanoseconds.rem_euclid(1_000_000_000)),
     }
 }
 

@@ -16,5 +16,5 @@ pub(crate) mod node;
 pub(crate) mod syncs;
 
 pub(crate) use dir::{Dir, Place};
-pub(crate) use node::Node;
+pub(crate) use node::{Node, nanoseconds};
 pub(crate) use syncs::{Syncs, ToSync};

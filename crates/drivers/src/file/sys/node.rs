@@ -90,7 +90,6 @@ impl Node {
     }
 }
 
-fn nanoseconds(seconds: i64, nanos: u64) -> i64 {
-    let nanos = i64::try_from(nanos).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+pub(crate) fn nanoseconds(seconds: i64, nanos: impl Into<i128>) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + nanos.into()
 }

@@ -46,7 +46,7 @@ pub(crate) fn prepare_undo(
         keeper: Keeper::new(tools, id),
         steps: Vec::new(),
         open: 0,
-        whole: whole_trees(&recipe),
+        whole: whole_trees(&recipe, &completion),
         returning: returning(&recipe),
         listed: recipe
             .changes
@@ -315,7 +315,7 @@ fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
             path,
             before: Image::Kept { identity, node, .. },
             ..
-        } if *node == Kind::File => Some((identity.ino, path.clone())),
+        } if *node != Kind::Directory => Some((identity.ino, path.clone())),
         Change::Rewrite { path, ino, .. } => Some((*ino, path.clone())),
         Change::Move {
             from,
@@ -329,10 +329,15 @@ fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
 }
 
 /// Finds the new directories whose entries came with them and with nothing else.
-fn whole_trees(recipe: &FileRecipe) -> HashMap<TargetPath, bool> {
+fn whole_trees(recipe: &FileRecipe, completion: &FileCompletion) -> HashMap<TargetPath, bool> {
     let mut roots: HashMap<TargetPath, bool> = HashMap::new();
     let mut filled = HashSet::new();
-    for change in &recipe.changes {
+    let returning = returning(recipe);
+    let returns = |index: usize| {
+        let left = completion.identity(index);
+        left.is_some_and(|left| returning.contains_key(&left.ino))
+    };
+    for (index, change) in recipe.changes.iter().enumerate() {
         let path = change.path();
         let root = path
             .ancestors()
@@ -347,6 +352,9 @@ fn whole_trees(recipe: &FileRecipe) -> HashMap<TargetPath, bool> {
                     ..
                 },
             ) if !to.is_below(&root) => drop(roots.remove(&root)),
+            (Some(root), Change::Set { after, .. }) if !after.is_directory() && returns(index) => {
+                roots.remove(&root);
+            }
             (Some(root), Change::Set { .. }) => drop(filled.insert(root)),
             (Some(root), Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. }) => {
                 roots.remove(&root);

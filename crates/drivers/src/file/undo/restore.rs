@@ -231,8 +231,11 @@ impl Undo<'_> {
                 if is_at(to, node)? || self.brings(to, *identity, node)? =>
             {
                 let is_own = self.listed.contains(to);
-                let identity = (!is_own).then_some(node.identity);
-                let to = to.clone();
+                // A redo begins with the names of before.
+                let (to, identity) = match self.name_of_before(to, node, &current.path) {
+                    Some(name) => (name, Some(node.identity)),
+                    None => (to.clone(), (!is_own).then_some(node.identity)),
+                };
                 return Ok(Ok(((Image::Linked { to, identity }, seen), None)));
             }
             Image::Absent
@@ -258,6 +261,29 @@ impl Undo<'_> {
         }
         let (image, node) = self.keeper.keep(place)?;
         Ok(Ok(((image, Seen::There(node)), None)))
+    }
+
+    /// Gives a name that a file with several had before the effect and has again after this undo, if it is not the one
+    /// that it has now.
+    fn name_of_before(
+        &self,
+        now: &TargetPath,
+        node: &Node,
+        except: &TargetPath,
+    ) -> Option<TargetPath> {
+        let returning = self.returning.get(&node.identity.ino);
+        let moved = || {
+            let back = self.changes.iter().filter_map(|change| match change {
+                Change::Move { from, to, .. } if now.is_below(to) => now.rebase(to, from),
+                Change::Set { .. }
+                | Change::Move { .. }
+                | Change::Retouch { .. }
+                | Change::Rewrite { .. } => None,
+            });
+            back.last()
+        };
+        let name = returning.cloned().or_else(moved);
+        name.filter(|name| name != except)
     }
 
     /// Tells whether it is the kept inode, changed in place by this very effect.
