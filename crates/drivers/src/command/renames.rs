@@ -14,7 +14,7 @@ use super::keep::{KeepError, Shelf, with_meta};
 use super::ledger::Known;
 use super::log::{Move, Note};
 use super::recorder::{
-    EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, Recorder, Stop, is_filled, node_of,
+    EEXIST, EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of,
 };
 use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::Node;
@@ -137,14 +137,17 @@ impl Recorder {
 
     /// A file gets another name. Only when it has it is anything known of that.
     pub(super) fn link(&mut self, old: &Place, new: &Place, may_act: bool) -> Result<Answer, Stop> {
-        let node = node_of(old).filter(|node| node.kind != Kind::Directory);
-        let (Some(node), None) = (node, &new.stat) else {
-            return Ok(Answer::Continue); // it fails, or the file has no name that we can see
+        let node = match node_of(old) {
+            None => return Ok(Answer::Refuse(ENOENT)),
+            Some(node) if old.is_slashed && node.kind != Kind::Directory => {
+                return Ok(Answer::Refuse(ENOTDIR));
+            }
+            Some(_) if new.stat.is_some() => return Ok(Answer::Refuse(EEXIST)),
+            Some(_) if new.is_slashed => return Ok(Answer::Refuse(ENOENT)),
+            Some(node) if node.kind == Kind::Directory => return Ok(Answer::Refuse(EPERM)),
+            Some(node) => node,
         };
-        let (Ok(path), Ok(name)) = (TargetPath::new(old.path()), TargetPath::new(new.path()))
-        else {
-            return Ok(Answer::Continue);
-        };
+        let (path, name) = (named(old)?, named(new)?);
         let first = self.first_of(&node);
         let first = first.or_else(|| self.ledger.is_untouched(&path));
         let linking = Linking {
@@ -224,10 +227,7 @@ impl Recorder {
             }
             Some(other) => self.replaced(to, &other)?,
         }
-        let name = |place: &Place| {
-            TargetPath::new(place.path()).map_err(|error| KeepError::Meta(error.to_string()))
-        };
-        let (source, target) = (name(from)?, name(to)?);
+        let (source, target) = (named(from)?, named(to)?);
         let moving = Move {
             from: source,
             to: target,
@@ -265,6 +265,10 @@ impl Recorder {
         let dressed = self.dressed_as(&origin);
         self.shelved_or_copied(place, node, origin, dressed)
     }
+}
+
+fn named(place: &Place) -> Result<TargetPath, KeepError> {
+    TargetPath::new(place.path()).map_err(|error| KeepError::Meta(error.to_string()))
 }
 
 /// Tells whether a slash comes after a name that is not a directory's.
