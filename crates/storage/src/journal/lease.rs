@@ -108,9 +108,13 @@ impl Store {
             let claimed = transaction
                 .prepare_cached(
                     "UPDATE operation SET owner = ?3 WHERE id = ?1 AND owner = ?2
-                     AND status IN ('armed', 'in-doubt', 'interrupted')",
+                     AND status = ?4 AND status IN ('armed', 'in-doubt', 'interrupted')",
                 )
-                .and_then(|mut s| s.execute(params![id_to_sql(operation.id), was, is]))
+                .and_then(|mut s| {
+                    // Somebody may have settled it since it was looked at, and be gone.
+                    let status = operation.status.as_str();
+                    s.execute(params![id_to_sql(operation.id), was, is, status])
+                })
                 .map_err(|error| self.named(error))?;
             let sql = "UPDATE lease SET owner = ?2 WHERE operation = ?1";
             if claimed == 1 {

@@ -1,9 +1,9 @@
 //! Directories of an ordinary user that are closed to himself: they are opened while their entries change.
 //!
-//! A command can open a directory, write in it and close it again. Taking that back needs the same three steps. What mode a
+//! A command can open a directory and write in it. Taking that back must open it, too, or keep it open to the end. What mode a
 //! directory has in the end is what its own step says, or what it was. Root needs none of this.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::TargetPath;
 use rustix::fs::Mode;
@@ -27,8 +27,8 @@ pub(crate) fn is_closed(node: &Node) -> bool {
     !user.is_root() && user.as_raw() == node.uid && node.mode & OPEN != OPEN
 }
 
-/// Opens the directories that steps change entries of. Only to take something back: what is written anew respects that a
-/// directory is closed.
+/// Opens the directories that steps change entries of, where the mode is part of what is taken back. A directory that somebody
+/// else closed stays closed, and so does every one for what is written anew.
 pub(super) fn open(steps: &[Step], purpose: Purpose) -> Opened {
     let mut opened = Opened::new();
     if rustix::process::geteuid().is_root() || purpose != Purpose::Undo {
@@ -44,7 +44,12 @@ pub(super) fn open(steps: &[Step], purpose: Purpose) -> Opened {
     let mut paths: Vec<TargetPath> = paths.flatten().collect();
     paths.sort();
     paths.dedup();
-    for path in paths {
+    let changed: BTreeSet<&TargetPath> = steps
+        .iter()
+        .filter(|step| !matches!(step.change, Change::Move { .. } | Change::Rewrite { .. }))
+        .map(|step| step.change.path())
+        .collect();
+    for path in paths.into_iter().filter(|path| changed.contains(path)) {
         open_one(&path, &mut opened);
     }
     opened
