@@ -434,6 +434,10 @@ impl Scene {
                 .map_err(|why| format!("taking {} back: {why}", at.short()))?;
             match result {
                 Ok(report) => at = report.act.ok_or("an act without a name")?,
+                // What was as before already cannot come again, and it is said.
+                Err(EngineError::Partial(report)) if is_all_settled(&report) => {
+                    at = report.act.ok_or("an act without a name")?;
+                }
                 Err(_) if self.is_blurred() => return Ok(()),
                 Err(error) => {
                     return Err(format!(
@@ -589,6 +593,11 @@ impl Way {
 
 fn named(id: OperationId) -> OperationRef {
     id.to_string().parse().unwrap()
+}
+
+fn is_all_settled(report: &UndoReport) -> bool {
+    let mut outcomes = report.steps.iter().flat_map(|step| &step.outcomes);
+    report.act.is_some() && outcomes.all(|outcome| outcome.kind.is_settled())
 }
 
 fn unchanged(before: &Tree, now: &Tree, by: &str) -> Result<(), String> {
