@@ -63,11 +63,7 @@ impl Engine {
             if operation.owner.pid != pid || operation.verb != Verb::Run {
                 continue;
             }
-            // Until now nobody but the command can have changed what it changed.
-            let log = self.store.capture_log(operation.id);
-            if let Ok(log) = std::fs::File::options().append(true).open(log) {
-                let _touched = log.set_modified(std::time::SystemTime::now());
-            }
+            self.touch_log(operation.id);
             report.operations.extend(self.recover_one(&operation)?);
         }
         Ok(report)

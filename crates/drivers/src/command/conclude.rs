@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use backout_model::wide::Wide;
 use backout_model::{Target, TargetPath};
 
+use super::inodes::key_of;
 use super::settle::{Counts, Settled, Settling};
 use crate::file::error::FileError;
 use crate::file::plan::targets_of;
@@ -85,13 +86,14 @@ impl Settling<'_> {
     }
 
     /// Tells whether a name was changed after the last moment that somebody watched. The times of a directory speak of its
-    /// entries, and of what is gone only its directory can tell.
+    /// entries, and of what is gone only its directory can tell. What settling itself touched was looked at before.
     fn is_later(&mut self, path: &TargetPath) -> Result<bool, FileError> {
         let Some(until) = self.watched_until else {
             return Ok(false);
         };
         let changed = match self.node(path)? {
             Some(node) if node.kind == Kind::Directory => None,
+            Some(node) if self.touched.contains(&key_of(&node)) => None,
             Some(node) => Some(node.identity.ctime),
             None => match path.parent() {
                 Some(parent) => self.node(&parent)?.map(|node| node.identity.mtime),

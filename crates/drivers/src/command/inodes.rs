@@ -126,6 +126,7 @@ impl Settling<'_> {
         if kept.is_none_or(|node| node.is_shared) {
             let is_there = kept.is_some_and(|node| node.identity.ino == identity.ino);
             let followed = all.entry((device, identity.ino)).or_default();
+            followed.meta = followed.meta.take().or_else(|| image.meta().cloned());
             followed.names.insert(origin, is_there.then_some(image));
         }
         Ok(())
@@ -275,14 +276,27 @@ impl Settling<'_> {
     }
 
     /// Takes a slot away that is not needed: it would be a name too many.
-    fn drop_slot(&self, kept: Option<&Image>, number: Number) -> Result<(), FileError> {
+    fn drop_slot(&mut self, kept: Option<&Image>, number: Number) -> Result<(), FileError> {
         let Some(slot) = kept.and_then(Image::slot) else {
             return Ok(());
         };
         let place = Dir::of(&slot.path())?;
         match place.node()? {
-            Some(node) if node.identity.ino == number.1 => names::unlink(&place),
+            Some(node) if node.identity.ino == number.1 => {
+                self.touch(&node);
+                names::unlink(&place)
+            }
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Remembers that the time of an inode's last change is ours from now on, unless somebody was there after the watcher.
+    pub(super) fn touch(&mut self, node: &Node) {
+        if self
+            .watched_until
+            .is_none_or(|until| node.identity.ctime <= until)
+        {
+            self.touched.insert(key_of(node));
         }
     }
 
@@ -306,6 +320,9 @@ impl Settling<'_> {
         // Left there by a settling that was cut short.
         if to.node()?.is_some() {
             names::unlink(&to)?;
+        }
+        if let Some(node) = place.node()? {
+            self.touch(&node);
         }
         if names::link(&place, &to).is_err() {
             return Ok(None);

@@ -172,6 +172,7 @@ impl Settling<'_> {
                 .is_some_and(|kept| kept.identity.ino == ino)
         {
             let place = Dir::of(&slot)?;
+            self.touch(&node);
             rustix::fs::unlinkat(&place.dir, &place.name, rustix::fs::AtFlags::empty())
                 .naming(&slot, "take back")?;
         }

@@ -92,17 +92,16 @@ impl Recorder {
             crash_point("command.kept");
             return Ok(true);
         }
-        self.is_so(Note::Forget(origin.clone()));
-        if let (Some(Known::Dressed { node, identity, .. }), Some(meta)) = (was, before) {
-            let path = origin.clone();
-            let again = Note::Dressed {
-                path,
+        // One note, so that no half of it can be missing.
+        self.is_so(match (was, before) {
+            (Some(Known::Dressed { node, identity, .. }), Some(meta)) => Note::Dressed {
+                path: origin.clone(),
                 node,
                 meta,
                 identity,
-            };
-            self.is_so(again);
-        }
+            },
+            _ => Note::Forget(origin.clone()),
+        });
         Ok(false)
     }
 
@@ -135,7 +134,7 @@ impl Recorder {
         )
     }
 
-    /// A file gets another name. Only when it has it is anything known of that.
+    /// A file gets another name. The note comes first; whoever reads it asks the inode whether it happened.
     pub(super) fn link(&mut self, old: &Place, new: &Place, may_act: bool) -> Result<Answer, Stop> {
         let node = match node_of(old) {
             None => return Ok(Answer::Refuse(ENOENT)),
@@ -156,6 +155,10 @@ impl Recorder {
             first,
             made: self.made(new)?,
         };
+        if let Some(of) = linking.first.clone() {
+            let name = linking.name.clone();
+            self.learn(Note::Alias { name, of }, Vec::new())?;
+        }
         if !may_act {
             self.linking = Some(linking);
             return Ok(Answer::Watch);
@@ -173,19 +176,16 @@ impl Recorder {
         }
     }
 
-    /// Notes that a file has another name.
+    /// A file has another name: from now on it is known by its number.
     pub(super) fn linked(&mut self, linking: Linking) {
         if let Some(of) = linking.first {
-            let name = linking.name;
-            self.firsts
-                .entry(linking.number)
-                .or_insert_with(|| of.clone());
-            self.is_so(Note::Alias { name, of });
+            self.firsts.entry(linking.number).or_insert(of);
         }
     }
 
     /// Forgets what was noted of a name that did not come to be.
     pub(super) fn not_linked(&mut self, linking: Linking) {
+        self.ledger.aliases.remove(&linking.name);
         if let Some(origin) = linking.made {
             self.is_so(Note::Forget(origin));
         }

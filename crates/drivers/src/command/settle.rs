@@ -135,6 +135,7 @@ fn settle_until(
         firsts: HashMap::new(),
         old: HashMap::new(),
         in_place: BTreeSet::new(),
+        touched: HashSet::new(),
         last: None,
         copies: 0,
         shared: foreign(&ledger),
@@ -186,6 +187,8 @@ pub(super) struct Settling<'t> {
     pub(super) old: HashMap<Number, TargetPath>,
     /// Names of before whose inode moved in a circle: it comes back out of a slot.
     pub(super) in_place: BTreeSet<TargetPath>,
+    /// Inodes that settling itself gave a name or took one from.
+    pub(super) touched: HashSet<Number>,
     pub(super) last: Option<Arc<Dir>>,
     pub(super) copies: usize,
     /// Names whose new state is not the command's alone, and why.

@@ -376,6 +376,8 @@ impl Engine {
         })?;
         crash_point("run.ended");
         let settled = self.files.settle(id, armed.recorder)?;
+        // What settling touched was touched by us: if this cannot be recorded, whoever recovers must know.
+        self.touch_log(id);
         crash_point("run.settled");
         if settled.is_nothing && part == Part::Background {
             self.give_up(id, "it changed nothing");
@@ -502,6 +504,16 @@ impl Engine {
     }
 
     /// Removes the log of a command that is settled.
+    /// Says that until now nobody but the command and its watcher can have changed what it changed.
+    pub(crate) fn touch_log(&self, id: OperationId) {
+        if let Ok(log) = std::fs::File::options()
+            .append(true)
+            .open(self.store.capture_log(id))
+        {
+            let _touched = log.set_modified(std::time::SystemTime::now());
+        }
+    }
+
     pub(crate) fn forget_log(&self, id: OperationId) {
         let _gone = std::fs::remove_file(self.store.capture_log(id));
     }
