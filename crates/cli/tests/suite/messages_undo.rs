@@ -4,7 +4,7 @@
 //! name is looked up first), "another process changed its status at the same moment" (a race of two undos that the
 //! leases win), "... was not undone" as the engine says it (the command line says it in the words of what was asked).
 
-use crate::world::World;
+use crate::world::{Ran, World};
 
 fn two_writes() -> World {
     let world = World::new().file("a", "0");
@@ -464,4 +464,145 @@ fn what_needs_two_words_is_asked_for_both() {
         "--others",
     ]);
     assert!(!world.has("a"));
+}
+
+#[test]
+fn a_redo_of_what_somebody_did_again() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["undo"]);
+    world.did(["write", "a", "--text", "1"]);
+    insta::assert_snapshot!(world.unmoved(["redo", "9e37", "--dry-run"]), @"
+    would redo 2 operations, in this order:
+      daa66d2c  undo  write a  depends on 3c6ef372: writes the same target
+                a  will be as before
+      9e3779b9  redo  write a
+                a  will be changed again, after a step above
+    hint: do it with `backout redo 3c6ef372`
+    ");
+    insta::assert_snapshot!(world.cli(["redo", "9e37"]), @"
+    undid daa66d2c  write a
+      a  taken back
+    redid 9e3779b9  write a
+      a  changed again
+    hint: take this back with `backout undo 78dde6e5`
+    ");
+    assert_eq!(world.text("a"), "1");
+    world.did(["undo", "78dde6e5"]);
+    insta::assert_snapshot!(world.unmoved(["log"]), @"
+    ╭◇         53845412  just now  committed  redo of write a
+    │  ╭◇      b54cda58  just now  committed  undo of write a
+    │  │  ╭◇   1715609f  just now  undone     redo of write a
+    ├◇ │  │    78dde6e5  just now  undone     undo of write a
+    ╰●─│──┤    daa66d2c  just now  committed  write a
+       ├──┴◇   3c6ef372  just now  undone     undo of write a
+       ╰○      9e3779b9  just now  undone     write a
+    ");
+}
+
+#[test]
+fn a_redo_of_what_was_built_on_something_undone() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["write", "a", "--text", "2"]);
+    world.did(["undo", "@-1"]);
+    world.put("a", "2");
+    insta::assert_snapshot!(world.unmoved(["redo", "3c6e"]), @"
+    did not redo 3c6ef372  write a
+      a  left as it is: 9e3779b9, which it was built on, is undone
+    error: nothing was brought back
+      why: 3c6ef372 `a`: left as it is: 9e3779b9, which it was built on, is undone
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_long_list_names_the_flag_that_shows_all() {
+    let world = World::new();
+    world.did([
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "for n in $(seq 10 21); do : > f$n; done",
+    ]);
+    let said = world.unmoved(["undo", "--dry-run"]).to_string();
+    let more = said.lines().rev().nth(1).unwrap();
+    insta::assert_snapshot!(more.trim(), @"and 2 more (see all with `--verbose`)");
+}
+
+/// Undoes as many writes as there are names, newest first, and interrupts the last of these undos.
+fn interrupted_at_the_last(names: &[&str]) -> (World, Ran) {
+    let prepared = || {
+        let world = World::new();
+        for name in names {
+            world.put(name, "0");
+            world.did(["write", name, "--text", "1"]);
+        }
+        world
+    };
+    let newest = ["@", "@-1", "@-2"].into_iter().take(names.len());
+    let undo: Vec<&str> = std::iter::once("undo").chain(newest).collect();
+    // A twin tells which steps there are before the last is prepared.
+    let twin = prepared();
+    let log = twin.place("log");
+    let mut command = twin.command(&undo);
+    assert_eq!(twin.run(command.env("BACKOUT_CRASH_LOG", &log)).code, 0);
+    let steps = std::fs::read_to_string(log).unwrap();
+    let steps: Vec<&str> = steps.lines().collect();
+    let is_prepared = |step: &&str| *step == "engine.undo-prepared";
+    let last = steps.iter().rposition(is_prepared).unwrap();
+    let passed: Vec<&str> = steps.into_iter().take(last).collect();
+    let world = prepared();
+    let waiting = world.after_steps(&passed, &undo);
+    waiting.signal(rustix::process::Signal::INT);
+    let ran = world.go_on(waiting);
+    (world, ran)
+}
+
+#[test]
+fn an_undo_of_several_that_is_interrupted_at_the_last() {
+    let (world, ran) = interrupted_at_the_last(&["a", "b"]);
+    insta::assert_snapshot!(ran, @"
+    undid 3c6ef372  write b
+      b  restored
+    did not undo 9e3779b9  write a
+      a  failed: it was interrupted
+    error: it was interrupted
+      why: 9e3779b9 write a was under way; it was put back as it was
+      why: 1 operation before it is done, and stays so
+      next: take back what was done with `backout redo daa66d2c`
+    [exit code 130]
+    ");
+    assert_eq!(
+        (world.text("a").as_str(), world.text("b").as_str()),
+        ("1", "0")
+    );
+    world.did(["redo"]);
+    assert_eq!(
+        (world.text("a").as_str(), world.text("b").as_str()),
+        ("1", "1")
+    );
+    let (world, ran) = interrupted_at_the_last(&["a", "b", "c"]);
+    insta::assert_snapshot!(ran, @"
+    undid daa66d2c  write c
+      c  restored
+    undid 3c6ef372  write b
+      b  restored
+    did not undo 9e3779b9  write a
+      a  failed: it was interrupted
+    error: it was interrupted
+      why: 9e3779b9 write a was under way; it was put back as it was
+      why: 2 operations before it are done, and stay so
+      next: take back what was done with `backout redo 78dde6e5`
+    [exit code 130]
+    ");
+    assert_eq!(
+        (
+            world.text("a").as_str(),
+            world.text("b").as_str(),
+            world.text("c").as_str()
+        ),
+        ("1", "0", "0")
+    );
 }
