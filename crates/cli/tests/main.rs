@@ -33,6 +33,8 @@ mod messages_file;
 mod messages_recover;
 #[path = "suite/messages_run.rs"]
 mod messages_run;
+#[path = "suite/messages_steps.rs"]
+mod messages_steps;
 #[path = "suite/messages_store.rs"]
 mod messages_store;
 #[path = "suite/messages_trial.rs"]
