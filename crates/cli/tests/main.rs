@@ -23,18 +23,26 @@ mod help;
 mod history;
 #[path = "suite/json.rs"]
 mod json;
+#[path = "suite/messages.rs"]
+mod messages;
 #[path = "suite/messages_asking.rs"]
 mod messages_asking;
 #[path = "suite/messages_file.rs"]
 mod messages_file;
 #[path = "suite/messages_recover.rs"]
 mod messages_recover;
+#[path = "suite/messages_run.rs"]
+mod messages_run;
+#[path = "suite/messages_steps.rs"]
+mod messages_steps;
 #[path = "suite/messages_store.rs"]
 mod messages_store;
 #[path = "suite/messages_trial.rs"]
 mod messages_trial;
 #[path = "suite/messages_undo.rs"]
 mod messages_undo;
+#[path = "suite/messages_upkeep.rs"]
+mod messages_upkeep;
 #[path = "suite/output.rs"]
 mod output;
 #[path = "suite/replies.rs"]

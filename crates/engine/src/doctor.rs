@@ -142,7 +142,10 @@ impl Engine {
                 format!("{} operations under way, none abandoned", armed.len()),
             )
         } else {
-            let text = format!("{dead} operations were left behind by dead processes");
+            let text = match dead {
+                1 => "1 operation was left behind by a dead process".to_owned(),
+                dead => format!("{dead} operations were left behind by dead processes"),
+            };
             bad("unfinished", text, "run `backout recover`")
         })
     }
@@ -153,12 +156,18 @@ impl Engine {
             None => good("stuck", "nothing waits for a person".to_owned()),
             Some(first) => bad(
                 "stuck",
-                format!(
-                    "{} operations wait for a decision; the newest is {}, {}",
-                    stuck.len(),
-                    first.id.short(),
-                    first.status
-                ),
+                match stuck.len() {
+                    1 => format!(
+                        "an operation waits for a decision: {}, {}",
+                        first.id.short(),
+                        first.status
+                    ),
+                    number => format!(
+                        "{number} operations wait for a decision; the newest is {}, {}",
+                        first.id.short(),
+                        first.status
+                    ),
+                },
                 &format!(
                     "keep what is there with `backout recover --keep {0}`, or take it back with `backout recover --rollback {0}`",
                     first.id.short()

@@ -52,7 +52,7 @@ fn one(file: &DiffFile, here: &Here, is_seen: bool) -> String {
     let mut text = head(file, here);
     for line in details(file) {
         // Writing to a string cannot fail.
-        let _written = writeln!(text, "  {line}");
+        let _written = writeln!(text, "  {}", here.shorten(&line));
     }
     let body = if is_seen {
         printable_lines(&file.text)
@@ -213,7 +213,7 @@ fn counts(files: &[DiffFile], here: &Here) -> String {
             ),
             _ => format!(" {}", here.show(file.path.as_path())),
         };
-        vec![Cell::plain(name), count(file, most)]
+        vec![Cell::plain(name), count(file, most, here)]
     });
     let mut text = table(rows.collect(), None);
     let sum =
@@ -229,7 +229,7 @@ fn counts(files: &[DiffFile], here: &Here) -> String {
     text
 }
 
-fn count(file: &DiffFile, most: usize) -> Cell {
+fn count(file: &DiffFile, most: usize, here: &Here) -> Cell {
     if let (Some(added), Some(removed)) = (file.added, file.removed)
         && added + removed > 0
     {
@@ -243,7 +243,9 @@ fn count(file: &DiffFile, most: usize) -> Cell {
     }
     let said = match file.change {
         DiffChange::Moved => "moved".to_owned(),
-        DiffChange::Created | DiffChange::Changed | DiffChange::Removed => details(file).join("; "),
+        DiffChange::Created | DiffChange::Changed | DiffChange::Removed => {
+            here.shorten(&details(file).join("; "))
+        }
     };
     let said = match (file.change, said.is_empty()) {
         (DiffChange::Created, _) => format!("created: {said}"),

@@ -158,7 +158,7 @@ const PIPE: usize = 65_536;
 /// A command that waits for a word: at a step of its own, or because what it runs reads its standard input.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    child: Child,
+    child: Option<Child>,
     /// Where it writes its steps, if it waits at one.
     steps: Option<File>,
 }
@@ -178,15 +178,14 @@ impl World {
                 .read_exact(&mut said)
                 .unwrap();
         }
-        Waiting { child, steps: None }
+        Waiting {
+            child: Some(child),
+            steps: None,
+        }
     }
 
     /// Starts a command that stops at the step which comes after these.
-    pub(crate) fn after_steps<const N: usize>(
-        &self,
-        passed: &[&str],
-        arguments: [&str; N],
-    ) -> Waiting {
+    pub(crate) fn after_steps(&self, passed: &[&str], arguments: &[&str]) -> Waiting {
         // It writes down each step before it takes it. Once the pipe is full it waits.
         let path = self.place("steps");
         let made = Command::new("mkfifo").arg(&path).status().unwrap();
@@ -195,7 +194,7 @@ impl World {
         let mut steps = options.unwrap();
         let room: usize = passed.iter().map(|step| step.len() + 1).sum();
         steps.write_all(&vec![b'\n'; PIPE - room]).unwrap();
-        let mut command = self.command(&arguments);
+        let mut command = self.command(arguments);
         command.env("BACKOUT_CRASH_LOG", &path).stdin(Stdio::null());
         let child = command
             .stdout(Stdio::piped())
@@ -205,32 +204,43 @@ impl World {
             std::thread::sleep(Duration::from_millis(1));
         }
         Waiting {
-            child: child.unwrap(),
+            child: Some(child.unwrap()),
             steps: Some(steps),
         }
     }
 
     /// Lets it go on, and gives what it says until it ends.
     pub(crate) fn go_on(&self, mut waiting: Waiting) -> Ran {
+        let mut child = waiting.child.take().unwrap();
         match &mut waiting.steps {
             // There is room for all the steps that are left.
             Some(steps) => steps.read_exact(&mut vec![0; PIPE - 4096]).unwrap(),
-            None => drop(waiting.child.stdin.take()),
+            None => drop(child.stdin.take()),
         }
-        self.ran(&waiting.child.wait_with_output().unwrap())
+        self.ran(&child.wait_with_output().unwrap())
     }
 }
 
 impl Waiting {
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.child);
+        let pid = Pid::from_child(self.child.as_ref().unwrap());
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
     /// Its process.
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.as_ref().unwrap().id()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // A test that failed leaves nobody waiting.
+        if let Some(child) = &mut self.child {
+            let _gone = child.kill();
+            let _ended = child.wait();
+        }
     }
 }
 

@@ -113,7 +113,7 @@ fn what_died_before_anything_happened() {
         .filter(|line| line.contains("dead") || line.contains("backout recover"))
         .collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    bad  unfinished    1 operations were left behind by dead processes
+    bad  unfinished    1 operation was left behind by a dead process
                        next: run `backout recover`
     ");
     insta::assert_snapshot!(world.cli(["write", "b", "--text", "1"]), @"
@@ -157,7 +157,7 @@ fn what_cannot_be_taken_back_waits_for_a_decision() {
         .lines()
         .filter(|line| line.contains("decision"))
         .collect();
-    insta::assert_snapshot!(said.join("\n"), @"bad  stuck         1 operations wait for a decision; the newest is 9e3779b9, in-doubt");
+    insta::assert_snapshot!(said.join("\n"), @"bad  stuck         an operation waits for a decision: 9e3779b9, in-doubt");
     insta::assert_snapshot!(world.unmoved(["recover"]), @"
     9e3779b9  write a  now in-doubt
       a  conflict: content changed since (1 -> 6 bytes)
@@ -202,7 +202,7 @@ fn an_undo_that_is_interrupted_is_put_back() {
     let world = World::new().file("a", "0").file("b", "0");
     world.did(["write", "a", "--text", "1"]);
     world.did(["write", "b", "--text", "1"]);
-    let waiting = world.after_steps(&UNTIL_PREPARED, ["undo", "@", "@-1"]);
+    let waiting = world.after_steps(&UNTIL_PREPARED, &["undo", "@", "@-1"]);
     waiting.signal(Signal::INT);
     let ran = world.still(|| world.go_on(waiting));
     insta::assert_snapshot!(ran, @"

@@ -224,7 +224,7 @@ fn a_kept_content_that_is_gone() {
 #[test]
 fn a_state_directory_that_is_deleted_while_in_use() {
     let world = one_write();
-    let waiting = world.after_steps(&UNTIL_STAGED, ["write", "a", "--text", "2"]);
+    let waiting = world.after_steps(&UNTIL_STAGED, &["write", "a", "--text", "2"]);
     let (state, away) = (world.place("state"), world.place("away"));
     fs::rename(&state, &away).unwrap();
     insta::assert_snapshot!(world.go_on(waiting), @"
@@ -244,7 +244,7 @@ fn a_state_directory_that_is_deleted_while_in_use() {
 #[test]
 fn a_file_that_somebody_writes_at_the_same_moment() {
     let world = one_write();
-    let waiting = world.after_steps(&UNTIL_STAGED, ["write", "a", "--text", "2"]);
+    let waiting = world.after_steps(&UNTIL_STAGED, &["write", "a", "--text", "2"]);
     world.put("a", "theirs");
     let tree = world.tree();
     insta::assert_snapshot!(world.go_on(waiting), @"
@@ -275,7 +275,7 @@ fn a_file_that_somebody_writes_at_the_same_moment() {
 fn a_store_that_is_in_use_is_not_repaired() {
     let world = one_write();
     let damage = "DROP TRIGGER record_is_append_only; UPDATE record SET body = x'00' WHERE lsn = 1";
-    let waiting = world.after_steps(&UNTIL_STAGED, ["write", "a", "--text", "2"]);
+    let waiting = world.after_steps(&UNTIL_STAGED, &["write", "a", "--text", "2"]);
     tamper(&world, damage);
     insta::assert_snapshot!(numberless(&world.unmoved(["doctor", "--repair"])), @"
     error: nothing was repaired: the store is being used
@@ -291,8 +291,7 @@ fn a_store_that_is_in_use_is_not_repaired() {
 #[test]
 fn a_file_that_another_process_writes_is_waited_for_until_ctrl_c() {
     let world = one_write();
-    let writing = world.after_steps(&UNTIL_STAGED, ["write", "a", "--text", "2"]);
-    fs::remove_file(world.place("steps")).unwrap();
+    let writing = world.after_steps(&UNTIL_STAGED, &["write", "a", "--text", "2"]);
     let mut second = world.command(&["write", "a", "--text", "3"]);
     let log = world.place("log");
     let second = second.env("BACKOUT_CRASH_LOG", &log);

@@ -67,9 +67,9 @@ fn old_images_are_let_go() {
       2 operations  past the retention window
       store         held 2 B, holds now 0 B
     ");
-    insta::assert_snapshot!(world.cli(["undo"]), @r"
+    insta::assert_snapshot!(world.cli(["undo"]), @"
     error: operation 3c6ef372 can no longer be undone
-      why: the images of 3c6ef372 are past their retention
+      why: the images of 3c6ef372 are no longer kept
       next: see what the journal still knows with `backout show 3c6ef372`
     [exit code 1]
     ");

@@ -123,6 +123,14 @@ impl World {
         self.on_terminal(100, self.command(&arguments), typed)
     }
 
+    /// The same, where the terminal is the person's own, so that a question can be asked whatever the streams are.
+    pub(crate) fn asked<const N: usize>(&self, typed: &str, arguments: [&str; N]) -> Ran {
+        let words = ["-c", "-w", env!("CARGO_BIN_EXE_backout")];
+        let mut command = self.program(Path::new("/usr/bin/setsid"), &words);
+        command.args(arguments);
+        self.on_terminal(100, command, typed)
+    }
+
     /// The same, with a progress bar for whatever takes time at all.
     pub(crate) fn impatient_terminal<const N: usize>(
         &self,

@@ -1,0 +1,269 @@
+//! Every sentence that the reports and the replies are made of comes up in a test, or stands here with the reason why not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Fewer words are no sentence: they come up everywhere.
+const WORDS_MIN: usize = 3;
+
+/// Where the sentences are.
+const SOURCES: [&str; 2] = ["crates/engine/src/report", "crates/cli/src/show"];
+
+/// What programs read, not people; the schema has a test of its own.
+const NOT_SAID: &str = "code.rs";
+
+/// What only a call that fails brings about; `proof/errno` lets each call fail.
+const FAILING_CALL: &str = "only a failing system call brings it about";
+
+/// What only a program sees that asks the engine without the command line.
+const LIBRARY: &str = "the command line says it in its own words";
+
+/// What no code says any more.
+const NOBODY: &str = "nothing in the program makes this error";
+
+/// Sentences without a test, by how they begin, each with the reason.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("see the state of each target", FAILING_CALL),
+    ("after a failed sync", FAILING_CALL),
+    ("check the disk", FAILING_CALL),
+    ("operation {} happened, but", FAILING_CALL),
+    ("then run `backout recover`", FAILING_CALL),
+    ("operation {} is half done", FAILING_CALL),
+    ("the journal takes no more writes", FAILING_CALL),
+    ("a sync failed", FAILING_CALL),
+    ("`{place}` could not be removed", FAILING_CALL),
+    (
+        "look at it and try again",
+        "a second write at the same moment ends in doubt, with advice of its own",
+    ),
+    ("check the name; missing directories", LIBRARY),
+    ("name a file in it, or act", LIBRARY),
+    ("choose another name, or say", LIBRARY),
+    ("remove it with all that is in it", LIBRARY),
+    ("give a mode such as", LIBRARY),
+    ("{}, but operation {} stays", LIBRARY),
+    ("the journal has it as", LIBRARY),
+    ("the check after the write", LIBRARY),
+    ("operation {named} was not undone", LIBRARY),
+    ("operation {id} was not undone", LIBRARY),
+    ("`{target}` is being written by operation", NOBODY),
+    ("the journal has no record", NOBODY),
+    ("records that were cut", NOBODY),
+    (
+        "a person has to decide",
+        "no driver does anything irreversible yet",
+    ),
+    ("`{target}` was not written", "it is said after ten seconds"),
+    (
+        "process {} has been writing it",
+        "it is said after ten seconds",
+    ),
+    (
+        "try again when it is done, or end",
+        "it is said after ten seconds",
+    ),
+    (
+        "another process has it open",
+        "it is said after five seconds",
+    ),
+    ("the journal could not be used", "it is said after a minute"),
+    (
+        "make room, or put the state directory",
+        "a full store is noticed when the undo is recorded, before",
+    ),
+    (
+        "the command was not started",
+        "every kernel that runs the tests can watch",
+    ),
+    (
+        "see which ways of watching",
+        "every kernel that runs the tests can watch",
+    ),
+    (
+        "put the state directory on a disk",
+        "layers can be made over every file system here",
+    ),
+    (
+        "check the command",
+        "only what a kernel refuses in a way of its own",
+    ),
+    (
+        "operation {} was built on it",
+        "images of the newer operation go after those of the older",
+    ),
+    (
+        "operation {} was not undone",
+        "a part of a tree is refused before, with better advice",
+    ),
+    (
+        "`{tree}` is a tree",
+        "a part of a tree is refused before, with better advice",
+    ),
+    (
+        "take all of it back with",
+        "a part of a tree is refused before, with better advice",
+    ),
+    (
+        "or bring back one path",
+        "a part of a tree is refused before, with better advice",
+    ),
+    (
+        "the value of an attribute",
+        "not every file system keeps attributes",
+    ),
+    ("somebody reads or writes packs", "a race without end"),
+    ("%Y-%m-%d", "no sentence"),
+    (
+        "nothing to apply: everything",
+        "what was made so meanwhile is a conflict",
+    ),
+    (
+        "with an outcome taken from a table",
+        "`proof/damage` hurts a store so",
+    ),
+    ("changed the owner of", "only root may do it"),
+];
+
+#[test]
+fn every_sentence_is_in_a_test_or_has_a_reason_not_to_be() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let tests = tests_of(&root);
+    let mut unused: BTreeSet<&str> = EXCEPTIONS.iter().map(|(begin, _)| *begin).collect();
+    let mut missing = Vec::new();
+    for file in SOURCES.iter().flat_map(|source| files(&root.join(source))) {
+        if file.ends_with(NOT_SAID) {
+            continue;
+        }
+        for literal in literals(&fs::read_to_string(&file).unwrap()) {
+            let parts = sentences(&literal);
+            let is_told = parts.is_empty() || parts.iter().any(|part| tests.contains(part));
+            let excuse = EXCEPTIONS
+                .iter()
+                .find(|(begin, _)| literal.starts_with(begin));
+            match (is_told, excuse) {
+                (true, _) => {}
+                (false, Some((begin, _))) => {
+                    unused.remove(begin);
+                }
+                (false, None) => missing.push(format!("{}: {literal}", file.display())),
+            }
+        }
+    }
+    assert!(missing.is_empty(), "in no test:\n{}", missing.join("\n"));
+    assert!(unused.is_empty(), "no exception any more: {unused:?}");
+}
+
+/// The text of all tests, comments left out, with single blanks.
+fn tests_of(root: &Path) -> String {
+    let crates = fs::read_dir(root.join("crates")).unwrap();
+    let tests = crates.map(|entry| entry.unwrap().path().join("tests"));
+    let mut text = String::new();
+    for file in tests
+        .filter(|path| path.exists())
+        .flat_map(|path| files(&path))
+    {
+        // What is listed here is not thereby in a test.
+        if file.ends_with("suite/messages.rs") {
+            continue;
+        }
+        let content = fs::read_to_string(&file).unwrap();
+        let lines = content
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        text.extend(lines.flat_map(|line| [line, " "]));
+    }
+    single_blanks(&text)
+}
+
+/// All Rust files and snapshots below a directory.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path
+            .extension()
+            .is_some_and(|end| end == "rs" || end == "snap")
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn single_blanks(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The strings of a source file before its own tests, without comments and reasons for lints.
+fn literals(source: &str) -> Vec<String> {
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let mut found = Vec::new();
+    for line in joined(source).lines() {
+        let code = line.trim_start();
+        if code.starts_with("//") || code.contains("reason = \"") {
+            continue;
+        }
+        let mut rest = code;
+        while let Some((_, after)) = rest.split_once('"') {
+            let end = end_of_string(after);
+            found.push(after[..end].to_owned());
+            rest = after.get(end + 1..).unwrap_or_default();
+        }
+    }
+    found
+}
+
+/// Puts strings that go on after a backslash on one line, and leaves quotes out that are characters.
+fn joined(source: &str) -> String {
+    let mut text = String::new();
+    for line in source.replace("'\"'", "").lines() {
+        match line.strip_suffix('\\') {
+            Some(begin) if text.ends_with('\u{1}') => {
+                text.pop();
+                text.extend([begin.trim_start(), "\u{1}"]);
+            }
+            Some(begin) => text.extend([begin, "\u{1}"]),
+            None if text.ends_with('\u{1}') => {
+                text.pop();
+                text.extend([line.trim_start(), "\n"]);
+            }
+            None => text.extend([line, "\n"]),
+        }
+    }
+    text
+}
+
+fn end_of_string(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.char_indices().find(|(_, c)| {
+        let is_end = *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(text.len(), |(at, _)| at)
+}
+
+/// The parts of a string that are always the same and long enough to be told from others.
+fn sentences(literal: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut depth = 0_u32;
+    for c in literal.replace("\\n", "`").replace("\\\"", "\"").chars() {
+        match c {
+            '{' => {
+                depth += 1;
+                plain.push('`');
+            }
+            '}' => depth = depth.saturating_sub(1),
+            c if depth == 0 => plain.push(c),
+            _ => {}
+        }
+    }
+    let parts = plain.split('`').map(single_blanks);
+    parts
+        .filter(|part| part.split(' ').count() >= WORDS_MIN)
+        .collect()
+}

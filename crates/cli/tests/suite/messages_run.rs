@@ -1,0 +1,152 @@
+//! What is said of commands that were run: questions, endings, what was left running, what could not be watched.
+//!
+//! Without a test: "become two processes", "wait for the command" and the other short names of calls (they fail only with
+//! the system), "record what it did with `backout recover`" (a store that breaks between a watcher's death and the look at
+//! it), "the command was not started: it cannot be watched here" and "check the command" (a kernel without seccomp
+//! notification, a program that the kernel refuses in a way of its own).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::world::World;
+
+/// A program in the working directory.
+fn program(world: &World, name: &str, text: &str) {
+    world.put(name, text);
+    fs::set_permissions(world.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_failed_command_is_undone_if_asked_for() {
+    let world = World::new().file("a", "0");
+    let arguments = [
+        "run",
+        "--on-failure",
+        "rollback",
+        "--",
+        "sh",
+        "-c",
+        "echo 1 > a; exit 3",
+    ];
+    insta::assert_snapshot!(world.terminal(100, arguments), @"
+    [2mbackout:[0m 1 changed  [2m([36m9e3779b9[0m, live capture, undo with `[36mbackout undo 9e3779b9[0m`)[0m
+    [2mbackout:[0m it failed, and what it did was undone  (9e3779b9)
+    [exit code 3]
+    ");
+    assert_eq!(
+        (world.text("a").as_str(), world.newest_status().as_str()),
+        ("0", "committed")
+    );
+    world.did(["redo"]);
+    assert_eq!(world.text("a"), "1\n");
+}
+
+#[test]
+fn a_person_is_asked_about_a_failed_command() {
+    for (answer, left) in [("y\n", "0"), ("n\n", "1\n")] {
+        let world = World::new().file("a", "0");
+        let arguments = [
+            "run",
+            "--on-failure",
+            "ask",
+            "--",
+            "sh",
+            "-c",
+            "echo 1 > a; exit 3",
+        ];
+        let ran = world.asked(answer, arguments);
+        let question = ran.out.lines().find(|line| line.contains("[y/N]")).unwrap();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(question.split(" [y/N]").next().unwrap(), @"The command failed. Undo what it did?");
+        }
+        assert_eq!((world.text("a").as_str(), ran.code), (left, 3), "{ran}");
+    }
+}
+
+#[test]
+fn a_person_is_asked_about_a_file_that_is_too_large_to_keep() {
+    for (answer, bytes) in [("y\n", 200_001), ("n\n", 200_000)] {
+        let world = World::new().file("big", &"x".repeat(200_000));
+        let arguments = [
+            "run",
+            "--limit",
+            "1000",
+            "--over-limit",
+            "ask",
+            "--",
+            "sh",
+            "-c",
+            "printf y >> big",
+        ];
+        let ran = world.asked(answer, arguments);
+        let question = ran.out.lines().find(|line| line.contains("[y/N]")).unwrap();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(question.split(" [y/N]").next().unwrap(), @"`$WORLD/work/big` is 200000 bytes, too large to be kept first. Let it be written, not undoable?");
+        }
+        assert_eq!(world.text("big").len(), bytes, "{ran}");
+    }
+}
+
+#[test]
+fn a_command_whose_time_is_up() {
+    let world = World::new();
+    let ran = world.cli([
+        "run",
+        "--timeout",
+        "50ms",
+        "--",
+        "sh",
+        "-c",
+        "echo 1 > a; exec sleep 1000",
+    ]);
+    insta::assert_snapshot!(ran, @"
+    note: its time was up, so it was ended
+    [exit code 128]
+    ");
+    let shown = world.unmoved(["show", "9e37"]).out;
+    let lines: Vec<&str> = shown
+        .lines()
+        .filter(|line| line.contains("ended") || line.contains("capture"))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n").split(" after").next().unwrap(), @"
+    capture      live, safe against the death of any process
+    ended        by signal 15, its time was up
+    ");
+}
+
+#[test]
+fn what_a_command_leaves_running_is_named() {
+    let world = World::new();
+    let line = "(read x; echo 1 > late) > /dev/null 2>&1 < pipe & exec true";
+    let made = std::process::Command::new("mkfifo")
+        .arg(world.path("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    let ran = world.cli(["run", "--", "sh", "-c", line]);
+    let said = ran.to_string();
+    insta::assert_snapshot!(said.split("ended: ").next().unwrap(), @"note: still running when the command");
+    assert!(
+        said.contains("what they do is recorded as another operation"),
+        "{said}"
+    );
+    fs::write(world.path("pipe"), "go\n").unwrap();
+    let is_over = || world.cli(["log"]).out.matches("committed").count() == 2;
+    while !is_over() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(world.text("late"), "1\n");
+    let log = world.cli(["log"]).out;
+    assert!(log.contains("  left running by sh -c "), "{log}");
+}
+
+#[test]
+fn a_command_that_only_reads_by_its_words_and_writes() {
+    let world = World::new();
+    program(&world, "bin/cat", "#!/bin/sh\necho 1 > a\n");
+    let mut command = world.command(&["run", "--", "cat", "x"]);
+    let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
+    insta::assert_snapshot!(world.run(command.env("PATH", path)), @"note: drift: by its words it only reads, but it changed 1 names; see `backout classify`");
+    assert_eq!(world.text("a"), "1\n");
+    world.did(["undo"]);
+    assert!(!world.has("a"));
+}
