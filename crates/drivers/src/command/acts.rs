@@ -92,7 +92,9 @@ impl Recorder {
 
     /// Notes the times of a directory before its entries change for the first time.
     pub(super) fn parent(&mut self, place: &Place, origin: TargetPath) -> Result<(), Stop> {
-        let is_new = self.ledger.known.get(&origin) == Some(&Known::Absent);
+        // Of one that was there and is a new one now they are known.
+        let known = self.ledger.known.get(&origin);
+        let is_new = matches!(known, Some(Known::Absent | Known::Whole(_)));
         if is_new || self.ledger.parents.contains_key(&origin) {
             return Ok(());
         }

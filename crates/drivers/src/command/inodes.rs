@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::{Slot, TargetPath};
 
+use super::keep::with_meta;
 use super::ledger::Known;
 use super::settle::{Before, Settling};
 use crate::file::compare::differs_in_meta;
@@ -34,6 +35,17 @@ pub(super) struct Rewriting {
     pub(super) at: TargetPath,
     /// Whether nothing became of its names.
     pub(super) is_alone: bool,
+}
+
+impl Rewriting {
+    const fn of((_, ino): Number, image: Image, at: TargetPath, is_alone: bool) -> Self {
+        Self {
+            ino,
+            image,
+            at,
+            is_alone,
+        }
+    }
 }
 
 /// A file of before with several names.
@@ -193,7 +205,7 @@ impl Settling<'_> {
         // The first is where what was in it is written back.
         let mut places: Vec<(TargetPath, TargetPath)> = Vec::new();
         for (name, kept) in home {
-            self.drop_slot(kept.as_ref(), number)?;
+            drop_slot(kept.as_ref(), number)?;
             places.push((name.clone(), name.clone()));
             // Only bytes are told by themselves.
             if !matches!(self.before.get(&name), Some(Before::Dressed(kind, ..)) if *kind != Kind::File)
@@ -203,7 +215,7 @@ impl Settling<'_> {
         }
         for (name, kept, to) in self.paired(lost, &mut gained) {
             if let Some(to) = to {
-                self.drop_slot(kept.as_ref(), number)?;
+                drop_slot(kept.as_ref(), number)?;
                 self.look_at.insert(to.clone());
                 places.push((name.clone(), to.clone()));
                 self.before.insert(name, Before::MovedTo(to));
@@ -213,43 +225,33 @@ impl Settling<'_> {
                 Some(kept) => Some(kept),
                 None => self.another_slot(now.first())?,
             };
-            match (kept, &bytes) {
-                (Some(kept), _) => {
-                    let kept = super::keep::with_meta(kept, was.clone());
-                    places.extend(kept.slot().map(|slot| (name.clone(), slot.path())));
-                    self.before.insert(name, Before::Image(kept));
-                }
+            if let Some(kept) = kept.map(|kept| with_meta(kept, was.clone())) {
+                places.extend(kept.slot().map(|slot| (name.clone(), slot.path())));
+                self.before.insert(name, Before::Image(kept));
+            } else if let Some(bytes) = &bytes {
                 // Nobody has the inode any more: it comes back as a file of its own.
-                (None, Some(bytes)) => {
-                    drop(self.before.insert(name, Before::Image(bytes.clone())));
-                }
-                (None, None) => {}
+                let image = Before::Image(bytes.clone());
+                self.before.insert(name, image);
             }
         }
-        self.drop_slot(spare.as_ref(), number)?;
+        drop_slot(spare.as_ref(), number)?;
         let Some((path, at)) = places.into_iter().next() else {
             return Ok(());
         };
         let image = match (bytes, was) {
-            (Some(bytes), _) => bytes,
-            (None, was) => match was.map(|was| self.with_its_bytes(&at, was)).transpose()? {
-                Some(Some(image)) => image,
-                Some(None) | None => return Ok(()),
-            },
+            (Some(bytes), _) => Some(bytes),
+            (None, Some(was)) => self.with_its_bytes(&at, was)?,
+            (None, None) => None,
         };
-        let rewriting = Rewriting {
-            ino: number.1,
-            image,
-            at,
-            is_alone,
-        };
-        self.rewrites.insert(path, rewriting);
+        if let Some(image) = image {
+            let rewriting = Rewriting::of(number, image, at, is_alone);
+            self.rewrites.insert(path, rewriting);
+        }
         Ok(())
     }
 
     /// Gives each lost name the one that came for it: as it moved, else any, and first where nothing else is left of the
     /// name.
-    #[expect(clippy::type_complexity, reason = "used once")]
     fn paired(
         &self,
         lost: Vec<(TargetPath, Option<Image>)>,
@@ -272,18 +274,6 @@ impl Settling<'_> {
             pairs.push((name, kept, to));
         }
         pairs
-    }
-
-    /// Takes a slot away that is not needed: it would be a name too many.
-    fn drop_slot(&self, kept: Option<&Image>, number: Number) -> Result<(), FileError> {
-        let Some(slot) = kept.and_then(Image::slot) else {
-            return Ok(());
-        };
-        let place = Dir::of(&slot.path())?;
-        match place.node()? {
-            Some(node) if node.identity.ino == number.1 => names::unlink(&place),
-            Some(_) | None => Ok(()),
-        }
     }
 
     /// Puts an inode into a slot by one of its names.
@@ -351,6 +341,7 @@ impl Settling<'_> {
     /// Finds, for each file of before that has new names, one that stands for it now and is none of those.
     fn find_second_names(&mut self) -> Result<(), FileError> {
         let aliases: BTreeMap<_, _> = self.ledger.aliases.clone().into_iter().collect();
+        let trees = self.arrived_trees()?;
         let mut firsts: Vec<(TargetPath, TargetPath)> = Vec::new();
         for (name, before) in &self.before {
             match before {
@@ -363,7 +354,8 @@ impl Settling<'_> {
         }
         for (name, of) in aliases {
             let first = self.ledger.now_of(&of);
-            if !self.before.contains_key(&first) {
+            let is_along = first.ancestors().any(|above| trees.contains(&above));
+            if is_along || !self.before.contains_key(&first) {
                 firsts.push((name, first));
             }
         }
@@ -432,4 +424,16 @@ impl Settling<'_> {
 pub(super) const fn key_of(node: &Node) -> Number {
     let Identity { dev, ino, .. } = node.identity;
     (dev, ino)
+}
+
+/// Takes a slot away that is not needed: it would be a name too many.
+fn drop_slot(kept: Option<&Image>, number: Number) -> Result<(), FileError> {
+    let Some(slot) = kept.and_then(Image::slot) else {
+        return Ok(());
+    };
+    let place = Dir::of(&slot.path())?;
+    match place.node()? {
+        Some(node) if node.identity.ino == number.1 => names::unlink(&place),
+        Some(_) | None => Ok(()),
+    }
 }
