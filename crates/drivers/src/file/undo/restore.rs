@@ -260,8 +260,8 @@ impl Undo<'_> {
         Ok(Ok(((image, Seen::There(node)), None)))
     }
 
-    /// Gives a name that a file with several had before the effect and has again after this undo, if it is not the one
-    /// that it has now.
+    /// Gives a name that a file with several had before the effect and has again after this undo. If that is the same
+    /// name, only because the tree that it is in comes back there.
     fn name_of_before(
         &self,
         now: Option<&TargetPath>,
@@ -269,6 +269,7 @@ impl Undo<'_> {
         except: &TargetPath,
     ) -> Option<TargetPath> {
         let returning = self.returning.get(&node.identity.ino);
+        let returning = returning.filter(|name| *name != except);
         let moved = || {
             let now = now?;
             self.changes.iter().rev().find_map(|change| match change {
@@ -279,8 +280,7 @@ impl Undo<'_> {
                 | Change::Rewrite { .. } => None,
             })
         };
-        let name = returning.cloned().or_else(moved);
-        name.filter(|name| name != except)
+        returning.cloned().or_else(moved)
     }
 
     /// Tells whether it is the kept inode, changed in place by this very effect.
