@@ -353,6 +353,16 @@ impl Recorder {
         }
     }
 
+    /// Gives what a file was before its metadata changed, by whichever of its names that was noted.
+    pub(super) fn dressed_before(&self, origin: &TargetPath, node: &Node) -> Option<Meta> {
+        let by_number = || match self.ledger.known.get(&self.first_of(node)?)? {
+            Known::Dressed { meta, .. } => Some(meta.clone()),
+            Known::Whole(image) => image.meta().cloned(),
+            Known::Absent => None,
+        };
+        self.dressed_as(origin).or_else(by_number)
+    }
+
     pub(super) fn read(&mut self, place: &Place) -> Result<Answer, Stop> {
         if let (Some(node), Ok(path)) = (node_of(place), TargetPath::new(place.path()))
             && node.kind == Kind::File

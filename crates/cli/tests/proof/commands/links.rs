@@ -185,6 +185,9 @@ fn trees_that_share_files() {
         "cp -alT d t; ln -f c d/x; mv -T d swap; mv -T t d; mv -T swap t",
         "echo new > e/a; ln e/a d/n; cp -al d d; true",
         "mv e t/e; ln t/e/f/b d/n; mv d e; mv t d; echo more >> e/n",
+        "setfattr -n user.n -v 1 x; rm e/f/b; rm x",
+        "chmod 600 e/f/b; ln e/f/b n; rm -r e; rm x; touch n",
+        "touch -d 2020-01-02 e/f; mv e g",
         "rmdir t; mkdir t; echo 1 > t/1; rm -r d; mv q d; ln d/c q",
     ] {
         in_a_world_of(setting, line);
