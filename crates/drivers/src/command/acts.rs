@@ -126,7 +126,9 @@ impl Recorder {
 
     /// Notes the times of a directory before its entries change for the first time.
     pub(super) fn parent(&mut self, place: &Place, origin: TargetPath) -> Result<(), Stop> {
-        let is_new = self.ledger.known.get(&origin) == Some(&Known::Absent);
+        // Of one that was there and is a new one now they are known.
+        let known = self.ledger.known.get(&origin);
+        let is_new = matches!(known, Some(Known::Absent | Known::Whole(_)));
         if is_new || self.ledger.parents.contains_key(&origin) {
             return Ok(());
         }
@@ -416,6 +418,16 @@ impl Recorder {
             Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
             _ => None,
         }
+    }
+
+    /// Gives what a file was before its metadata changed, by whichever of its names that was noted.
+    pub(super) fn dressed_before(&self, origin: &TargetPath, node: &Node) -> Option<Meta> {
+        let by_number = || match self.ledger.known.get(&self.first_of(node)?)? {
+            Known::Dressed { meta, .. } => Some(meta.clone()),
+            Known::Whole(image) => image.meta().cloned(),
+            Known::Absent => None,
+        };
+        self.dressed_as(origin).or_else(by_number)
     }
 
     pub(super) fn read(&mut self, place: &Place) -> Result<Answer, Stop> {

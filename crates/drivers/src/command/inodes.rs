@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::{Slot, TargetPath};
 
+use super::keep::with_meta;
 use super::ledger::Known;
 use super::settle::{Before, Settling};
 use crate::file::compare::differs_in_meta;
@@ -34,6 +35,17 @@ pub(super) struct Rewriting {
     pub(super) at: TargetPath,
     /// Whether nothing became of its names.
     pub(super) is_alone: bool,
+}
+
+impl Rewriting {
+    const fn of((_, ino): Number, image: Image, at: TargetPath, is_alone: bool) -> Self {
+        Self {
+            ino,
+            image,
+            at,
+            is_alone,
+        }
+    }
 }
 
 /// A file of before with several names.
@@ -214,17 +226,13 @@ impl Settling<'_> {
                 Some(kept) => Some(kept),
                 None => self.another_slot(now.first())?,
             };
-            match (kept, &bytes) {
-                (Some(kept), _) => {
-                    let kept = super::keep::with_meta(kept, was.clone());
-                    places.extend(kept.slot().map(|slot| (name.clone(), slot.path())));
-                    self.before.insert(name, Before::Image(kept));
-                }
+            if let Some(kept) = kept.map(|kept| with_meta(kept, was.clone())) {
+                places.extend(kept.slot().map(|slot| (name.clone(), slot.path())));
+                self.before.insert(name, Before::Image(kept));
+            } else if let Some(bytes) = &bytes {
                 // Nobody has the inode any more: it comes back as a file of its own.
-                (None, Some(bytes)) => {
-                    drop(self.before.insert(name, Before::Image(bytes.clone())));
-                }
-                (None, None) => {}
+                let image = Before::Image(bytes.clone());
+                self.before.insert(name, image);
             }
         }
         self.drop_slot(spare.as_ref(), number)?;
@@ -232,25 +240,19 @@ impl Settling<'_> {
             return Ok(());
         };
         let image = match (bytes, was) {
-            (Some(bytes), _) => bytes,
-            (None, was) => match was.map(|was| self.with_its_bytes(&at, was)).transpose()? {
-                Some(Some(image)) => image,
-                Some(None) | None => return Ok(()),
-            },
+            (Some(bytes), _) => Some(bytes),
+            (None, Some(was)) => self.with_its_bytes(&at, was)?,
+            (None, None) => None,
         };
-        let rewriting = Rewriting {
-            ino: number.1,
-            image,
-            at,
-            is_alone,
-        };
-        self.rewrites.insert(path, rewriting);
+        if let Some(image) = image {
+            let rewriting = Rewriting::of(number, image, at, is_alone);
+            self.rewrites.insert(path, rewriting);
+        }
         Ok(())
     }
 
     /// Gives each lost name the one that came for it: as it moved, else any, and first where nothing else is left of the
     /// name.
-    #[expect(clippy::type_complexity, reason = "used once")]
     fn paired(
         &self,
         lost: Vec<(TargetPath, Option<Image>)>,
@@ -368,6 +370,7 @@ impl Settling<'_> {
     /// Finds, for each file of before that has new names, one that stands for it now and is none of those.
     fn find_second_names(&mut self) -> Result<(), FileError> {
         let aliases: BTreeMap<_, _> = self.ledger.aliases.clone().into_iter().collect();
+        let trees = self.arrived_trees()?;
         let mut firsts: Vec<(TargetPath, TargetPath)> = Vec::new();
         for (name, before) in &self.before {
             match before {
@@ -380,7 +383,8 @@ impl Settling<'_> {
         }
         for (name, of) in aliases {
             let first = self.ledger.now_of(&of);
-            if !self.before.contains_key(&first) {
+            let is_along = first.ancestors().any(|above| trees.contains(&above));
+            if is_along || !self.before.contains_key(&first) {
                 firsts.push((name, first));
             }
         }

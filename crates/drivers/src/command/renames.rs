@@ -56,7 +56,7 @@ impl Recorder {
             self.whole(place)?;
             return Ok(Answer::Continue);
         }
-        let dressed = self.dressed_as(&origin);
+        let dressed = self.dressed_before(&origin, &node);
         if may_act && self.shelved(place, &node, &origin, dressed.clone(), Shelf::shelve)? {
             return Ok(Answer::Done);
         }
@@ -262,7 +262,7 @@ impl Recorder {
         let Some(origin) = self.origin_to_keep(place)? else {
             return self.keep_written(place, node);
         };
-        let dressed = self.dressed_as(&origin);
+        let dressed = self.dressed_before(&origin, node);
         self.shelved_or_copied(place, node, origin, dressed)
     }
 }

@@ -296,11 +296,7 @@ impl Settling<'_> {
             self.before.insert(origin.clone(), to);
             return Ok(());
         }
-        let has_its_time = self
-            .ledger
-            .parents
-            .get(origin)
-            .is_none_or(|times| times.mtime == node.times.mtime);
+        let has_its_time = self.has_its_times(origin, now)?;
         let is_touched = |path: &TargetPath| path.is_below(origin);
         let is_simple = !self.known.keys().any(is_touched)
             && !names.keys().any(|path| path.is_below(now))
@@ -319,6 +315,24 @@ impl Settling<'_> {
         let image = self.kept_now(now, self.known.get(origin).cloned())?;
         self.before.insert(origin.clone(), Before::Image(image));
         Ok(())
+    }
+
+    /// Tells whether a thing that moved, and each directory in it, has the time that it had.
+    fn has_its_times(&mut self, origin: &TargetPath, now: &TargetPath) -> Result<bool, FileError> {
+        let noted = self.ledger.parents.iter();
+        let noted: Vec<_> = noted
+            .filter(|(path, _)| *path == origin || path.is_below(origin))
+            .filter_map(|(path, times)| Some((path.rebase(origin, now)?, times.mtime)))
+            .collect();
+        for (path, mtime) in noted {
+            if self
+                .node(&path)?
+                .is_some_and(|node| node.times.mtime != mtime)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Takes a moved directory apart whose entries changed as well: each entry is told by itself.

@@ -202,7 +202,8 @@ fn judge(
             identity,
             replaced,
         } => {
-            let is_reused = set.contains(from);
+            let is_reused =
+                set.contains(from) || from.ancestors().any(|above| set.contains(&above));
             judge_move(
                 (from, to),
                 (*node, identity),
@@ -278,7 +279,7 @@ fn is_at(current: &Current, image: &Image, rewritten: &Numbers) -> Result<bool, 
     Ok(is_it || current.differs(image, None)?.is_none())
 }
 
-/// `is_reused` says that the same recipe puts something else under the old name.
+/// `is_reused` says that the same recipe puts something else under the old name, or where its directory was.
 fn judge_move(
     (from, to): (&TargetPath, &TargetPath),
     (kind, identity): (Kind, &Identity),

@@ -55,6 +55,10 @@ pub(crate) struct ParentTimes {
 /// One change of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "kebab-case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the largest is by far the most frequent"
+)]
 pub(crate) enum Change {
     /// A name comes to stand for something else.
     Set {

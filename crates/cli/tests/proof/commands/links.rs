@@ -172,6 +172,28 @@ fn linked_files_that_move_and_change() {
     }
 }
 
+/// What random stories found.
+#[test]
+fn trees_that_share_files() {
+    let setting = "mkdir -p d e/f t q; echo b > d/b; echo x > d/x; echo I > x; ln x e/f/b; echo c > c; echo q > q/a; ln c q/c";
+    for line in [
+        "truncate -s 90000 q/a; cp -al q a",
+        "truncate -s 90000 q/a; cp -al q a; mv q/a q/b; rm -r q",
+        "mv -T t swap; mv -T d t; mv -T swap d; echo 17 >> d/x; echo k > d/b",
+        "mv -T t swap; mv -T d t; mv -T swap d; cp -alT t d/t",
+        "mv -T d swap; mv -T e/f d; mv -T swap e/f; mv x d/b; echo 3 > x",
+        "cp -alT d t; ln -f c d/x; mv -T d swap; mv -T t d; mv -T swap t",
+        "echo new > e/a; ln e/a d/n; cp -al d d; true",
+        "mv e t/e; ln t/e/f/b d/n; mv d e; mv t d; echo more >> e/n",
+        "setfattr -n user.n -v 1 x; rm e/f/b; rm x",
+        "chmod 600 e/f/b; ln e/f/b n; rm -r e; rm x; touch n",
+        "touch -d 2020-01-02 e/f; mv e g",
+        "rmdir t; mkdir t; echo 1 > t/1; rm -r d; mv q d; ln d/c q",
+    ] {
+        in_a_world_of(setting, line);
+    }
+}
+
 #[test]
 fn names_that_an_overlay_takes_apart() {
     let setting = "echo 0 > h1; ln h1 h2; ln h1 h3; chmod 640 h1";

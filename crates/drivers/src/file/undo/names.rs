@@ -143,13 +143,14 @@ impl Undo<'_> {
         }
     }
 
-    /// Tells whether a step so far takes a directory away from under a name.
+    /// Tells whether a step so far takes a directory away from under a name, or from above it.
     fn is_cleared(&self, path: &TargetPath) -> bool {
+        let is_part = |other: &TargetPath| path == other || path.is_below(other);
         self.steps.iter().any(|step| match &step.change {
             Change::Set {
                 path: other, after, ..
-            } => other == path && after.is_absent(),
-            Change::Move { from, .. } => from == path,
+            } => is_part(other) && after.is_absent(),
+            Change::Move { from, .. } => is_part(from),
             Change::Retouch { .. } | Change::Rewrite { .. } => false,
         })
     }

@@ -310,22 +310,37 @@ fn put_back_times(
 
 /// Finds the files that an undo takes out of their slots, moves back or writes into.
 fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
-    let kept = recipe.changes.iter().filter_map(|change| match change {
-        Change::Set {
-            path,
-            before: Image::Kept { identity, node, .. },
-            ..
-        } if *node != Kind::Directory => Some((identity.ino, path.clone())),
-        Change::Rewrite { path, ino, .. } => Some((*ino, path.clone())),
-        Change::Move {
-            from,
-            identity,
-            node,
-            ..
-        } if *node != Kind::Directory => Some((identity.ino, from.clone())),
-        Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
-    });
-    kept.collect()
+    let mut all = HashMap::new();
+    for change in &recipe.changes {
+        match change {
+            Change::Set { path, before, .. } => all.extend(kept_number(before, path)),
+            Change::Rewrite { path, ino, .. } => drop(all.insert(*ino, path.clone())),
+            Change::Move {
+                from,
+                to,
+                identity,
+                node,
+                replaced,
+            } => {
+                all.extend(kept_number(replaced, to));
+                if *node != Kind::Directory {
+                    all.insert(identity.ino, from.clone());
+                }
+            }
+            Change::Retouch { .. } => {}
+        }
+    }
+    all
+}
+
+/// Gives the number of a kept inode that is no directory, with the name that it comes back to.
+fn kept_number(image: &Image, path: &TargetPath) -> Option<(u64, TargetPath)> {
+    match image {
+        Image::Kept { identity, node, .. } if *node != Kind::Directory => {
+            Some((identity.ino, path.clone()))
+        }
+        _ => None,
+    }
 }
 
 /// Finds the new directories whose entries came with them and with nothing else.
@@ -348,10 +363,10 @@ fn whole_trees(recipe: &FileRecipe, completion: &FileCompletion) -> HashMap<Targ
             (
                 Some(root),
                 Change::Set {
-                    after: Image::Linked { to, .. },
+                    after: Image::Linked { to, identity },
                     ..
                 },
-            ) if !to.is_below(&root) => drop(roots.remove(&root)),
+            ) if identity.is_some() || !to.is_below(&root) => drop(roots.remove(&root)),
             (Some(root), Change::Set { after, .. }) if !after.is_directory() && returns(index) => {
                 roots.remove(&root);
             }

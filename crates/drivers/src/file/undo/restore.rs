@@ -230,12 +230,12 @@ impl Undo<'_> {
             Image::Linked { to, identity }
                 if is_at(to, node)? || self.brings(to, *identity, node)? =>
             {
-                let is_own = self.listed.contains(to);
                 // A redo begins with the names of before.
-                let (to, identity) = match self.name_of_before(to, node, &current.path) {
-                    Some(name) => (name, Some(node.identity)),
-                    None => (to.clone(), (!is_own).then_some(node.identity)),
-                };
+                let now = is_at(to, node)?.then_some(to);
+                let before = self.name_of_before(now, node, &current.path);
+                let is_own = before.is_none() && now.is_some() && self.listed.contains(to);
+                let identity = (!is_own).then_some(node.identity);
+                let to = before.unwrap_or_else(|| to.clone());
                 return Ok(Ok(((Image::Linked { to, identity }, seen), None)));
             }
             Image::Absent
@@ -263,27 +263,27 @@ impl Undo<'_> {
         Ok(Ok(((image, Seen::There(node)), None)))
     }
 
-    /// Gives a name that a file with several had before the effect and has again after this undo, if it is not the one
-    /// that it has now.
+    /// Gives a name that a file with several had before the effect and has again after this undo. If that is the same
+    /// name, only because the tree that it is in comes back there.
     fn name_of_before(
         &self,
-        now: &TargetPath,
+        now: Option<&TargetPath>,
         node: &Node,
         except: &TargetPath,
     ) -> Option<TargetPath> {
         let returning = self.returning.get(&node.identity.ino);
+        let returning = returning.filter(|name| *name != except);
         let moved = || {
-            let back = self.changes.iter().filter_map(|change| match change {
+            let now = now?;
+            self.changes.iter().rev().find_map(|change| match change {
                 Change::Move { from, to, .. } if now.is_below(to) => now.rebase(to, from),
                 Change::Set { .. }
                 | Change::Move { .. }
                 | Change::Retouch { .. }
                 | Change::Rewrite { .. } => None,
-            });
-            back.last()
+            })
         };
-        let name = returning.cloned().or_else(moved);
-        name.filter(|name| name != except)
+        returning.cloned().or_else(moved)
     }
 
     /// Tells whether it is the kept inode, changed in place by this very effect.
@@ -301,7 +301,21 @@ impl Undo<'_> {
     ) -> Result<bool, FileError> {
         let is_it = known.is_some_and(|known| known.ino == node.identity.ino);
         let is_below = to.ancestors().any(|above| self.listed.contains(&above));
-        Ok(is_it && is_below && Current::at(to)?.node.is_none())
+        if is_it && is_below && Current::at(to)?.node.is_none() {
+            return Ok(true);
+        }
+        for change in self.changes.iter().filter(|_| is_it) {
+            if let Change::Move {
+                from, to: moved, ..
+            } = change
+                && to.is_below(from)
+                && let Some(now) = to.rebase(from, moved)
+                && is_at(&now, node)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn keep_directory(
