@@ -20,6 +20,7 @@
 )]
 
 mod act;
+mod ending;
 mod look;
 mod oracle;
 #[path = "../proof/random.rs"]

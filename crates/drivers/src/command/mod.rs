@@ -36,6 +36,7 @@ mod renames;
 mod rewrites;
 mod scan;
 mod settle;
+mod trees;
 
 #[doc(hidden)]
 pub use log::{framed, weighed};
