@@ -13,7 +13,7 @@ use std::process::Command;
 const ALLOWED: [(&str, &[&str]); 11] = [
     ("backout-crashpoint", &[]),
     ("backout-model", &[]),
-    ("backout-capture", &[]),
+    ("backout-capture", &["backout-crashpoint"]),
     ("backout-shell", &[]),
     ("backout-storage", &["backout-crashpoint", "backout-model"]),
     (

@@ -67,12 +67,14 @@ fn a_watcher_that_is_killed_leaves_what_was_done() {
     assert_ne!(watcher.unsigned_abs(), waiting.pid());
     let watcher = rustix::process::Pid::from_raw(watcher).unwrap();
     rustix::process::kill_process(watcher, Signal::KILL).unwrap();
-    insta::assert_snapshot!(world.go_on(waiting), @"
-    sh: 1: cannot create f: Function not implemented
+    // Whether it was ended, or had ended by then, is a race.
+    let told = world.go_on(waiting).to_string();
+    let is_race = |line: &&str| line.contains("sh: 1:") || line.contains("of it w");
+    let told: Vec<&str> = told.lines().filter(|line| !is_race(line)).collect();
+    insta::assert_snapshot!(told.join("\n"), @"
     note: recovered 9e3779b9  run sh -c 'echo 1 > f; echo ready; read x; echo 2 > f': its watcher died; what it had done is kept. Keep it with `backout recover --keep 9e3779b9`, take it back with `backout recover --rollback 9e3779b9`
     error: the command is no longer watched
       why: the process that watched it was ended by signal 9
-      why: what is left of the command can open no file to write any more
     [exit code 1]
     ");
     assert_eq!(world.text("f"), "1\n");

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use backout_model::{OperationId, TargetPath};
 use serde::{Deserialize, Serialize};
@@ -111,8 +111,10 @@ pub(crate) struct LogWriter {
     is_torn: bool,
     /// Whether something was written since the disk was last told to keep it.
     is_dirty: bool,
-    /// Whether the disk is being told at this moment.
-    is_syncing: Arc<AtomicBool>,
+    /// Tells the disk at this moment.
+    syncing: Option<JoinHandle<io::Result<()>>>,
+    /// What the disk said, if it said no.
+    refused: Option<io::ErrorKind>,
     /// The directory of the log, until the disk has its name there.
     directory: Option<File>,
 }
@@ -137,7 +139,8 @@ impl LogWriter {
             end: 0,
             is_torn: false,
             is_dirty: false,
-            is_syncing: Arc::default(),
+            syncing: None,
+            refused: None,
             directory,
         })
     }
@@ -157,22 +160,31 @@ impl LogWriter {
 
     /// Tells the disk to keep what was written, in a thread of its own: nobody waits for it.
     pub(crate) fn sync_soon(&mut self) {
-        if !self.is_dirty || self.is_syncing.swap(true, Ordering::AcqRel) {
+        let is_at_it = self.syncing.as_ref().is_some_and(|it| !it.is_finished());
+        // One that failed stays, for the end of the command to find.
+        if !self.is_dirty || is_at_it || self.synced().is_err() {
             return;
         }
-        self.is_dirty = false;
-        let (file, busy) = (Arc::clone(&self.file), Arc::clone(&self.is_syncing));
+        let file = Arc::clone(&self.file);
         let directory = self.directory.take();
         let sync = move || {
-            // If the disk says no, the next note finds out, or the end of the command.
-            let _kept = file.sync_all();
-            let _named = directory.map(|directory| directory.sync_all());
-            busy.store(false, Ordering::Release);
+            file.sync_all()?;
+            directory.map_or(Ok(()), |directory| directory.sync_all())
         };
-        if std::thread::Builder::new().spawn(sync).is_err() {
-            self.is_dirty = true;
-            self.is_syncing.store(false, Ordering::Release);
+        self.syncing = std::thread::Builder::new().spawn(sync).ok();
+        self.is_dirty = self.syncing.is_none();
+    }
+
+    /// Waits until the disk has said yes or no to what it was last told.
+    pub(crate) fn synced(&mut self) -> io::Result<()> {
+        let Some(syncing) = self.syncing.take() else {
+            return self.refused.map_or(Ok(()), |kind| Err(kind.into()));
+        };
+        let done = syncing.join().unwrap_or(Ok(()));
+        if let Err(error) = &done {
+            self.refused = Some(error.kind());
         }
+        done
     }
 
     /// Adds a note, with the bytes that belong to it.

@@ -246,10 +246,14 @@ impl Recorder {
         Ok(())
     }
 
-    /// Says that the command is watched at this moment, and has the disk keep what was noted.
-    pub fn beat(&mut self) {
+    /// Says that the command is watched at this moment.
+    pub fn beat(&self) {
         // Who reads the log then only trusts less of what it finds.
         let _told = self.log.beat();
+    }
+
+    /// Has the disk keep what was noted, while the command goes on.
+    pub fn keep_notes(&mut self) {
         self.log.sync_soon();
     }
 
@@ -334,6 +338,7 @@ impl Recorder {
 
     /// Makes everything that was kept durable.
     pub fn sync(&mut self) -> io::Result<()> {
+        self.log.synced()?;
         self.shelf.sync()
     }
 }

@@ -142,6 +142,7 @@ impl Watch {
             let now = Instant::now();
             if now >= beat_at {
                 recorder.beat();
+                recorder.keep_notes();
                 if let Some(back) = &self.back {
                     back.watches();
                 }
@@ -174,6 +175,7 @@ impl Watch {
             let deadline = Some(Instant::now() + BEAT);
             let event = self.next(recorder, deadline)?;
             recorder.beat();
+            recorder.keep_notes();
             match event {
                 Event::Quiet => return Ok(()),
                 Event::Readable(_) => self.answer(recorder, on_question),

@@ -311,6 +311,42 @@ fn operations_of_others_cannot_be_taken_back_from_inside() {
 }
 
 #[test]
+fn whose_work_it_is_that_stays_is_said() {
+    let world = World::new();
+    world.ok(&["task", "begin", "t"]);
+    let whose: [(&[&str], &str); 4] = [
+        (
+            &["--agent", "b", "--task", "t"],
+            "it is the work of agent `b` in task `t`",
+        ),
+        (&["--agent", "b"], "it is the work of agent `b`"),
+        (&["--task", "t"], "it belongs to task `t`"),
+        (&[], "it is the work of no agent and no task"),
+    ];
+    for (flags, said_of_it) in whose {
+        world.ok(&[flags, &["write", "f", "--text", "x"]].concat());
+        let id = world.json(&["log", "-n", "1"])["operations"][0]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let line = format!("{PROGRAM} undo {id}");
+        let output = world.run(&["--agent", "a", "run", "--", "bash", "-c", &line]);
+        let told = said(&output);
+        assert!(
+            told.contains(said_of_it)
+                && told.contains(
+                    "from inside of a command only the work of its own agent and task is taken back"
+                )
+                && told.contains("have it done outside of the command, by whoever started it"),
+            "{told}"
+        );
+        assert_eq!(world.read("f"), "x");
+        world.ok(&["undo", &id]);
+    }
+    world.check_store();
+}
+
+#[test]
 fn silent_connections_freeze_nothing() {
     let world = World::new();
     let line = format!(
