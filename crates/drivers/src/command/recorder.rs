@@ -423,7 +423,9 @@ impl Observer for Recorder {
             return false;
         };
         let is_known = |origin: TargetPath| self.ledger.known.contains_key(&origin);
-        let is_settled = self.ledger.origin(&path).is_none_or(is_known);
+        // A new name of a file of before says nothing of that file.
+        let is_settled = !self.ledger.aliases.contains_key(&path)
+            && self.ledger.origin(&path).is_none_or(is_known);
         if is_settled && matches!(act, Act::Attributes | Act::Times) {
             self.others.expect(&path, What::Dressed);
         }

@@ -187,6 +187,7 @@ fn trees_that_share_files() {
         "mv e t/e; ln t/e/f/b d/n; mv d e; mv t d; echo more >> e/n",
         "setfattr -n user.n -v 1 x; rm e/f/b; rm x",
         "chmod 600 e/f/b; ln e/f/b n; rm -r e; rm x; touch n",
+        "ln x n; python3 -c 'import os; os.fchmod(os.open(\"n\", os.O_RDONLY), 0o600)'",
         "touch -d 2020-01-02 e/f; mv e g",
         "rmdir t; mkdir t; echo 1 > t/1; rm -r d; mv q d; ln d/c q",
     ] {
