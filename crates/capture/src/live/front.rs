@@ -7,6 +7,7 @@
 //! A signal for the whole group reaches the command by itself. One for the front alone is passed on: the back forwards it
 //! if it did not get the same signal itself.
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString, c_int};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -44,6 +45,9 @@ const MESSAGE_BYTES: usize = 9;
 
 /// How long the front stays for callers at the door whose work is nearly done.
 const STAYING_MAX: Duration = Duration::from_secs(1);
+
+/// How often the back may not be heard before the front gives up.
+const FAILURES_MAX: u32 = 100;
 
 /// What the watcher says while it is at work.
 const WATCHING: u8 = b'w';
@@ -90,6 +94,8 @@ pub struct Front {
     door: Option<Door>,
     /// Children that this process had before.
     others: Vec<Pid>,
+    /// How often the back could not be heard.
+    failures: Cell<u32>,
 }
 
 /// What a program gets in its environment that is run for somebody inside.
@@ -154,6 +160,7 @@ pub fn split() -> io::Result<Side> {
                 signals,
                 door,
                 others,
+                failures: Cell::new(0),
             })
         }
         None => Side::Back(Back {
@@ -262,7 +269,12 @@ impl Front {
             Ok(MESSAGE_BYTES) => Ok(decode(message)),
             Ok(0) => Ok(Told::Gone),
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(Told::Nothing),
-            Err(errno) => Err(errno.into()),
+            // The command goes on behind us: what passes is no reason to leave it.
+            Err(errno) if self.failures.get() >= FAILURES_MAX => Err(errno.into()),
+            Err(_) => {
+                self.failures.set(self.failures.get() + 1);
+                Ok(Told::Nothing)
+            }
         }
     }
 
