@@ -26,8 +26,14 @@ pub(crate) fn mutants(arguments: &[String]) -> Result<(), String> {
         run_all(vec![Step::new("cargo-mutants", &mut install)])?;
     }
     let mut run = cargo();
-    run.args(["mutants", "--no-shuffle", "--timeout", SECONDS_MAX]);
-    run.args(["--test-package", "backout-model,backout-engine"]);
+    run.args(["mutants", "--workspace", "--no-shuffle"]);
+    run.args(["--sharding", "round-robin", "--timeout", SECONDS_MAX]);
+    run.args(["--test-tool", "nextest"]);
+    run.args(["--features", "backout-cli/testing"]);
+    run.args(["--test-package", "backout-model,backout-engine,backout-cli"]);
+    // Recovery and the order of acts are tested through the program.
+    let filter = "not package(backout-cli) or binary(laws) or test(trust::)";
+    run.args(["--cargo-test-arg", "-E", "--cargo-test-arg", filter]);
     run.args(FILES.iter().flat_map(|file| ["--file", file]));
     match arguments {
         [] => {}
