@@ -22,6 +22,9 @@ use super::sys::{self, First, Notice, Reply};
 const SETTLING_STEP: Duration = Duration::from_micros(50);
 const SETTLING_MAX: Duration = Duration::from_secs(10);
 
+/// How long after a call another is waited for before anything else.
+const BUSY: Duration = Duration::from_millis(20);
+
 /// A call that is about to happen.
 #[derive(Debug)]
 pub struct Touch {
@@ -164,19 +167,28 @@ impl Supervisor {
         also: &[BorrowedFd<'_>],
         deadline: Option<Instant>,
     ) -> io::Result<Event> {
+        let mut is_busy = false;
         loop {
-            let pause = if self.waiting.is_empty() {
-                deadline
-            } else {
-                Some(Instant::now())
+            let now = Instant::now();
+            let pause = match (self.waiting.is_empty(), is_busy) {
+                (false, _) => Some(now),
+                (true, true) => Some(deadline.map_or(now + BUSY, |at| at.min(now + BUSY))),
+                (true, false) => deadline,
             };
-            let ready = self.wait(observer.others(), also, pause)?;
+            // While calls come, what others do is looked at before each of them, and need not wake us in between.
+            let others = observer.others().filter(|_| !is_busy);
+            let ready = self.wait(others, also, pause)?;
             if ready.others {
                 observer.look_around();
             }
             if ready.call || !self.waiting.is_empty() {
                 self.answer(observer)?;
+                is_busy = true;
                 continue;
+            }
+            if is_busy {
+                is_busy = false;
+                observer.look_around();
             }
             if ready.start
                 && let Some(event) = self.started()
