@@ -1,6 +1,6 @@
 //! Several at work in one file: what others do while a command runs is never taken for the command's.
 
-use super::{Running, json, newest, state_of};
+use super::{Running, json, newest, state_of, to_and_fro};
 use crate::world::{World, said};
 
 #[test]
@@ -186,14 +186,5 @@ fn a_directory_that_a_command_removed_is_cut_with_all_that_was_in_it() {
     let write = ["write", "d/x", "--parents", "--text", "other\n"];
     world.ok(&[&["--agent", "other"], &write[..]].concat());
     assert!(running.go_on(&world).status.success());
-    let after = world.tree().without_times();
-    for _ in 0..2 {
-        world.ok(&["undo"]);
-        let now = world.tree().without_times();
-        assert!(now == before, "{}", now.difference(&before));
-        world.ok(&["redo"]);
-        let now = world.tree().without_times();
-        assert!(now == after, "{}", now.difference(&after));
-    }
-    world.check_store();
+    to_and_fro(&world, &before);
 }

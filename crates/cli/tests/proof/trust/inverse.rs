@@ -1,6 +1,6 @@
 //! Redo and undo are inverse, whatever happened in between.
 
-use super::{json, newest, outcomes, state_of};
+use super::{json, newest, outcomes, state_of, to_and_fro};
 use crate::world::World;
 
 #[test]
@@ -283,16 +283,7 @@ fn a_file_that_was_moved_over_another_out_of_a_directory_that_is_gone_moves_agai
     world.file("b", "replaced\n");
     let before = world.tree().without_times();
     world.ok(&["run", "--", "sh", "-c", "mv -fT d/y b; rm -rf d"]);
-    let after = world.tree().without_times();
-    for _ in 0..2 {
-        world.ok(&["undo"]);
-        let now = world.tree().without_times();
-        assert!(now == before, "{}", now.difference(&before));
-        world.ok(&["redo"]);
-        let now = world.tree().without_times();
-        assert!(now == after, "{}", now.difference(&after));
-    }
-    world.check_store();
+    to_and_fro(&world, &before);
 }
 
 #[test]

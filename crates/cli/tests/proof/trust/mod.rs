@@ -12,7 +12,7 @@ use std::process::{Child, Output};
 use serde_json::Value;
 
 use crate::commands::wait_for;
-use crate::world::{World, said};
+use crate::world::{Tree, World, said};
 
 /// A command that writes, says that it is ready, and waits for a word.
 pub(crate) struct Running {
@@ -65,6 +65,21 @@ pub(crate) fn newest(world: &World, verb: &str) -> String {
     let operations = log["operations"].as_array().unwrap();
     let found = operations.iter().find(|op| op["verb"] == verb);
     found.unwrap()["id"].as_str().unwrap()[..8].to_owned()
+}
+
+/// Takes the newest act back and does it again, twice. All that is there now and was `before` comes each time.
+pub(crate) fn to_and_fro(world: &World, before: &Tree) {
+    let after = world.tree().without_times();
+    for (word, wanted) in [("undo", before), ("redo", &after)]
+        .into_iter()
+        .cycle()
+        .take(4)
+    {
+        world.ok(&[word]);
+        let now = world.tree().without_times();
+        assert!(now == *wanted, "{word}: {}", now.difference(wanted));
+    }
+    world.check_store();
 }
 
 /// What `show` says of a target.
