@@ -15,7 +15,7 @@
 use std::collections::HashSet;
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{Examined, State};
+use backout_drivers::file::{Examined, FileError, State};
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, OnConflict};
 use backout_model::{
     Completion, DriverKind, Event, Lsn, OnFailure, Operation, OperationId, OutcomeKind, Status,
@@ -72,8 +72,12 @@ impl Engine {
     /// What every write does first. Costs one query when nobody died.
     pub(crate) fn recover_the_dead(&self) -> Result<(), EngineError> {
         for operation in self.store.armed()? {
-            if let Some(recovered) = self.recover_one(&operation)? {
-                self.note_recovered(recovered);
+            match self.recover_one(&operation) {
+                Ok(Some(recovered)) => self.note_recovered(recovered),
+                Ok(None) => {}
+                // It stays as it is until `recover` can look at it: nobody else's write has to wait for that.
+                Err(EngineError::File(FileError::Permission { .. })) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())

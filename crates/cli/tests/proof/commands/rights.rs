@@ -72,3 +72,19 @@ fn a_directory_that_was_closed_before_is_closed_again() {
         fs::remove_dir_all(world.path("e")).unwrap();
     }
 }
+
+#[test]
+fn what_a_command_closed_to_its_own_user_keeps_nobody_else_waiting() {
+    let world = World::new().of_user(USER);
+    let output = world.run(&["run", "--", "sh", "-c", "echo x > new; chmod 000 new"]);
+    assert!(!output.status.success(), "{}", said(&output));
+    // It cannot be looked at; other work goes on, and what it did is not forgotten.
+    world.ok(&["write", "other", "--text", "x"]);
+    world.ok(&["undo"]);
+    assert!(!world.path("other").exists());
+    fs::set_permissions(world.path("new"), Permissions::from_mode(0o600)).unwrap();
+    world.ok(&["recover"]);
+    world.ok(&["undo", "--force"]);
+    assert!(!world.path("new").exists());
+    world.check_store();
+}
