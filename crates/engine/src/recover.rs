@@ -74,9 +74,8 @@ impl Engine {
         for operation in self.store.armed()? {
             match self.recover_one(&operation) {
                 Ok(Some(recovered)) => self.note_recovered(recovered),
-                Ok(None) => {}
-                // It stays as it is until `recover` can look at it: nobody else's write has to wait for that.
-                Err(EngineError::File(FileError::Permission { .. })) => {}
+                // What cannot be looked at stays as it is for `recover`: nobody else's write has to wait for that.
+                Ok(None) | Err(EngineError::File(FileError::Permission { .. })) => {}
                 Err(error) => return Err(error),
             }
         }
