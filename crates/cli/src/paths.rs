@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use backout_engine::Report;
-use backout_model::TargetPath;
+use backout_model::{Target, TargetPath};
 
 /// Makes a path absolute. A `..` is resolved where the directories exist, since a link may lie before it.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Report> {
@@ -97,7 +97,16 @@ impl Here {
 
     /// Shows a path as seen from here.
     pub(crate) fn show(&self, path: &Path) -> String {
-        super::ui::printable(&self.shorten(&path.display().to_string()))
+        self.printed(&path.display())
+    }
+
+    /// Shows a target as seen from here.
+    pub(crate) fn target(&self, target: &Target) -> String {
+        self.printed(target)
+    }
+
+    fn printed(&self, place: &dyn std::fmt::Display) -> String {
+        super::ui::printable(&self.shorten(&place.to_string()))
     }
 }
 

@@ -6,7 +6,7 @@ use backout_capture::overlay::OverlayError;
 use backout_drivers::file::FileError;
 use backout_model::ports::OnConflict;
 use backout_model::{
-    AgentId, CheckpointName, OperationId, Owner, PlanError, Status, Target, TargetOutcome,
+    AgentId, CheckpointName, Key, OperationId, Owner, PlanError, Status, Target, TargetOutcome,
     TargetPath, TaskId, Timestamp, Verb,
 };
 use backout_storage::{RefError, StorageError};
@@ -157,8 +157,8 @@ pub enum EngineError {
     Inseparable {
         /// The operation.
         id: OperationId,
-        /// The tree.
-        tree: Option<TargetPath>,
+        /// The tree, or the whole of which it is a part.
+        tree: Option<Key>,
     },
     /// An operation did not touch a path that is to be restored from it.
     #[error("operation {id} did not touch `{path}`")]

@@ -96,11 +96,10 @@ impl Engine {
         crash_point("engine.leased");
         self.tell_running(&targets)?;
         let mut traits = self.files.traits(request);
-        let paths: Vec<_> = targets.iter().map(|target| target.path().clone()).collect();
         let minute_ago = Timestamp(self.now().0 - MINUTE_MS);
         traits.writes_per_minute =
             self.store
-                .writes_since(&paths, minute_ago, WRITES_COUNTED_MAX)?;
+                .writes_since(&targets, minute_ago, WRITES_COUNTED_MAX)?;
         let prepared = self.files.prepare(lease.id, request)?;
         crash_point("engine.staged");
         Ok(StagedOperation {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use backout_model::{Target, TargetPath};
+
 use crate::Glob;
 
 /// Which paths are meant.
@@ -17,6 +19,16 @@ impl Selection {
     /// Tells whether everything is meant.
     pub const fn is_everything(&self) -> bool {
         self.only.is_empty() && self.exclude.is_empty()
+    }
+
+    /// Tells whether a target is meant: by its file, or by all that leads to it.
+    pub fn has_target(&self, target: &Target) -> bool {
+        if let (Some(path), []) = (target.file(), target.key().parts()) {
+            return self.has(std::iter::once(path.as_path()));
+        }
+        let whole = target.to_string();
+        let file = target.file().map(TargetPath::as_path);
+        self.has(file.into_iter().chain([Path::new(&whole)]))
     }
 
     /// Tells whether something is meant that goes by one of these paths.

@@ -30,6 +30,10 @@ pub enum DependencyReason {
     InsideDirectory,
     /// It moved or removed a directory in which the other had written.
     HoldsTarget,
+    /// It wrote a part of what the other had written as a whole.
+    PartOfTarget,
+    /// It wrote the whole of which the other had written a part.
+    WholeOfTarget,
     /// The agent said so.
     Declared,
     /// It copied what the other had written.
@@ -47,6 +51,8 @@ impl DependencyReason {
             Self::SameTarget
             | Self::InsideDirectory
             | Self::HoldsTarget
+            | Self::PartOfTarget
+            | Self::WholeOfTarget
             | Self::Declared
             | Self::Copied
             | Self::Within => Strength::Must,
@@ -57,7 +63,11 @@ impl DependencyReason {
     /// Tells whether the dependency is one of targets that overlap.
     pub const fn is_of_targets(self) -> bool {
         match self {
-            Self::SameTarget | Self::InsideDirectory | Self::HoldsTarget => true,
+            Self::SameTarget
+            | Self::InsideDirectory
+            | Self::HoldsTarget
+            | Self::PartOfTarget
+            | Self::WholeOfTarget => true,
             Self::Declared | Self::Copied | Self::Within | Self::Read => false,
         }
     }
@@ -68,6 +78,8 @@ impl DependencyReason {
             Overlap::Same => Self::SameTarget,
             Overlap::Inside => Self::InsideDirectory,
             Overlap::Holds => Self::HoldsTarget,
+            Overlap::Part => Self::PartOfTarget,
+            Overlap::Whole => Self::WholeOfTarget,
         })
     }
 }
@@ -78,6 +90,8 @@ impl fmt::Display for DependencyReason {
             Self::SameTarget => "writes the same target",
             Self::InsideDirectory => "writes inside its directory",
             Self::HoldsTarget => "moves or removes its directory",
+            Self::PartOfTarget => "writes a part of its target",
+            Self::WholeOfTarget => "writes the whole of which it wrote a part",
             Self::Declared => "was declared to depend on it",
             Self::Copied => "copied what it wrote",
             Self::Within => "was done while it ran",

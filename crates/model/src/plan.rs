@@ -12,12 +12,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Bound;
 
 use serde::Serialize;
 
 use crate::{
-    AgentId, DependencyReason, History, Lsn, Operation, OperationId, Reach, Standing, Status,
-    Strategy, Target, TargetPath, TaskId,
+    AgentId, Below, DependencyReason, History, Key, Lsn, Operation, OperationId, Reach, Standing,
+    Status, Strategy, Target, TaskId,
 };
 
 /// What somebody wants taken back.
@@ -498,36 +499,41 @@ impl<'h> Closure<'h> {
 
 /// Some targets, to ask quickly whether another touches one of them.
 struct Touched<'t> {
-    names: BTreeSet<&'t TargetPath>,
-    trees: BTreeSet<&'t TargetPath>,
+    all: BTreeSet<&'t Key>,
+    trees: BTreeSet<&'t Key>,
 }
 
 impl<'t> Touched<'t> {
     fn by(targets: impl Iterator<Item = &'t Target>) -> Self {
-        let (mut names, mut trees) = (BTreeSet::new(), BTreeSet::new());
+        let (mut all, mut trees) = (BTreeSet::new(), BTreeSet::new());
         for target in targets {
-            names.insert(target.path());
+            all.insert(target.key());
             if target.reach() == Reach::Tree {
-                trees.insert(target.path());
+                trees.insert(target.key());
             }
         }
-        Self { names, trees }
+        Self { all, trees }
     }
 
-    fn has_below(&self, path: &TargetPath) -> bool {
-        let beginning = |name: &&&TargetPath| name.as_bytes().starts_with(path.as_bytes());
-        let mut near = self
-            .names
-            .range::<&TargetPath, _>(path..)
-            .take_while(beginning);
-        near.any(|name| name.is_below(path))
+    fn has_above(&self, key: &Key) -> bool {
+        key.ancestors().iter().any(|above| {
+            self.trees.contains(above)
+                || self.all.contains(above) && key.below(above) == Some(Below::Part)
+        })
+    }
+
+    fn has_below(&self, target: &Target) -> bool {
+        let key = target.key();
+        // What lies below a key comes right after it.
+        let mut below = self
+            .all
+            .range::<&Key, _>((Bound::Excluded(key), Bound::Unbounded))
+            .map_while(|other| other.below(key));
+        below.any(|below| below == Below::Part || target.reach() == Reach::Tree)
     }
 
     fn is_touched_by(&self, target: &Target) -> bool {
-        let path = target.path();
-        self.names.contains(path)
-            || path.ancestors().any(|above| self.trees.contains(&above))
-            || target.reach() == Reach::Tree && self.has_below(path)
+        self.all.contains(target.key()) || self.has_above(target.key()) || self.has_below(target)
     }
 }
 

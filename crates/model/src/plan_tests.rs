@@ -77,7 +77,7 @@ fn standing(text: &str) -> Standing {
         (_, Some((name, by))) => (name, None, Some(id(by.parse().unwrap()))),
         (None, None) => (text, None, None),
     };
-    let path = TargetPath::new(format!("/{name}")).unwrap();
+    let path = crate::TargetPath::new(format!("/{name}")).unwrap();
     let target = if name.ends_with('/') {
         Target::tree(path)
     } else {

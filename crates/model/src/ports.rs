@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use crate::{
-    Armed, Completion, Digest, Effect, Event, Lsn, OperationId, Recipe, Target, TargetOutcome,
+    Armed, Completion, Digest, Effect, Event, Key, Lsn, OperationId, Recipe, Target, TargetOutcome,
     TargetPath, Timestamp, Traits, Verb,
 };
 
@@ -163,7 +163,7 @@ pub struct How<'h> {
     /// Whether targets that cannot be taken back are left, and the others taken back.
     pub is_partial: bool,
     /// Only these targets; none means all.
-    pub only: Option<&'h BTreeSet<TargetPath>>,
+    pub only: Option<&'h BTreeSet<Key>>,
     /// Whether the effect never finished: then what a step left that was cut short may be replaced, too.
     pub is_unfinished: bool,
 }

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{OperationId, TargetPath, Timestamp};
+use crate::{Key, OperationId, Timestamp};
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -64,8 +64,8 @@ pub struct Candidate {
     pub id: OperationId,
     /// When it was committed, aborted or undone.
     pub at: Timestamp,
-    /// The paths whose versions it holds.
-    pub paths: Vec<TargetPath>,
+    /// What it holds versions of.
+    pub keys: Vec<Key>,
     /// How many bytes of the store go with it, at the least.
     pub bytes: u64,
 }
@@ -102,14 +102,14 @@ pub fn select_expired(
 ) -> Vec<(OperationId, Verdict)> {
     let mut newest_first: Vec<&Candidate> = candidates.iter().collect();
     newest_first.sort_by_key(|c| (std::cmp::Reverse(c.at), c.id));
-    let mut versions = std::collections::BTreeMap::<&TargetPath, usize>::new();
+    let mut versions = std::collections::BTreeMap::<&Key, usize>::new();
     let mut expired = Vec::new();
     let mut kept = Vec::new();
     for candidate in newest_first {
         let age = now.millis_since(candidate.at);
-        let mut crowded = !candidate.paths.is_empty();
-        for path in &candidate.paths {
-            let seen = versions.entry(path).or_default();
+        let mut crowded = !candidate.keys.is_empty();
+        for key in &candidate.keys {
+            let seen = versions.entry(key).or_default();
             *seen += 1;
             crowded &= *seen > retention.versions_per_file_max;
         }
@@ -148,7 +148,7 @@ mod tests {
         Candidate {
             id: OperationId::from_bits(id),
             at: Timestamp(NOW.0 - age_ms),
-            paths: vec![TargetPath::new(path).unwrap()],
+            keys: vec![crate::TargetPath::new(path).unwrap().into()],
             bytes,
         }
     }

@@ -35,14 +35,14 @@ pub(crate) struct LogArgs {
 
 /// Lists operations.
 pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failure> {
-    let path = match &args.path {
-        Some(path) => Some(real(path)?),
+    let at = match &args.path {
+        Some(path) => Some(real(path)?.into()),
         None => None,
     };
     let filter = Filter {
         agent: session.global.agent.clone(),
         task: session.global.task.clone(),
-        path,
+        at,
         limit: Some(args.limit).filter(|limit| *limit > 0 && !session.global.verbose),
         ..Filter::default()
     };

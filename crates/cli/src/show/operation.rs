@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use backout_engine::{PlannedTarget, Shown, TargetState};
-use backout_model::{
-    CaptureLevel, CommandEnd, Event, Operation, OperationId, TargetPath, Timestamp,
-};
+use backout_model::{CaptureLevel, CommandEnd, Event, Key, Operation, OperationId, Timestamp};
 
 use super::list::hidden_text;
 use super::log::status_style;
@@ -156,16 +154,15 @@ fn ended(end: &CommandEnd) -> String {
 }
 
 fn targets(shown: &Shown, here: &Here, most: usize) -> Vec<Vec<Cell>> {
-    let planned: HashMap<&TargetPath, &PlannedTarget> = shown
+    let planned: HashMap<&Key, &PlannedTarget> = shown
         .targets
         .iter()
-        .map(|planned| (planned.target.path(), planned))
+        .map(|planned| (planned.target.key(), planned))
         .collect();
     let all = &shown.operation.targets;
     let targets = all.iter().take(most).map(|standing| {
-        let path = standing.target.path();
-        let cell = Cell::plain(here.show(path.as_path()));
-        let said = match (standing.undone_by, planned.get(path)) {
+        let cell = Cell::plain(here.target(&standing.target));
+        let said = match (standing.undone_by, planned.get(standing.target.key())) {
             (Some(by), _) => Some((DIM, format!("  taken back by {}", by.short()))),
             (None, Some(planned)) => Some(match &planned.state {
                 TargetState::ComesBack | TargetState::AfterNewerStep => {

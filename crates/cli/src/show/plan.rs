@@ -105,7 +105,7 @@ fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usiz
     let (shown, hidden) = abridged(targets, fine_max, is_fine);
     let shown_why = |why: &str| here.shorten(&printable(why));
     let rows = shown.into_iter().map(|planned| {
-        let path = here.show(planned.target.path().as_path());
+        let path = here.target(&planned.target);
         let (style, said) = match &planned.state {
             TargetState::ComesBack if way == TakeBack::Redo => {
                 (GOOD, "will be changed again".to_owned())

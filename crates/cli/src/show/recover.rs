@@ -103,7 +103,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
         let (shown, hidden) = abridged(&recovered.outcomes, fine_max, |it| it.kind.is_settled());
         let rows = shown.into_iter().map(|outcome| {
             let said = outcome_text(outcome, &here, TakeBack::Undo);
-            let path = here.show(outcome.target.path().as_path());
+            let path = here.target(&outcome.target);
             vec![
                 Cell::plain(format!("  {path}")),
                 Cell::new(outcome_style(&outcome.kind), said),

@@ -178,7 +178,7 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
         let is_fine = |outcome: &TargetOutcome| outcome.kind.is_settled();
         let (shown, hidden) = abridged(&step.outcomes, fine_max, is_fine);
         let rows = shown.into_iter().map(|outcome| {
-            let path = here.show(outcome.target.path().as_path());
+            let path = here.target(&outcome.target);
             // What a later step touches again cannot be looked at any more.
             let later = steps.iter().skip(number + 1);
             let mut later = later.flat_map(|step| &step.outcomes);
@@ -224,13 +224,16 @@ fn by_operation(report: &UndoReport) -> Vec<UndoneStep> {
     steps
 }
 
-/// Says an outcome, by a look at the target: a restored one that is not there is one that the operation had made.
+/// Says an outcome, by a look at the target: a restored file that is not there is one that the operation had made.
 pub(super) fn outcome_text(outcome: &TargetOutcome, here: &Here, way: TakeBack) -> String {
-    let found = outcome.target.path().as_path().symlink_metadata();
+    let found = match (outcome.target.file(), outcome.target.key().parts()) {
+        (Some(path), []) => Some(path.as_path().symlink_metadata()),
+        _ => None,
+    };
     let is_there = match found {
-        Ok(_) => true,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
-        Err(_) => return here.shorten(&printable(&outcome.kind.to_string())),
+        Some(Ok(_)) | None => true,
+        Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Some(Err(_)) => return here.shorten(&printable(&outcome.kind.to_string())),
     };
     match (&outcome.kind, way, is_there) {
         (OutcomeKind::Restored, TakeBack::Redo, true) => "changed again".to_owned(),

@@ -96,9 +96,8 @@ fn arrives(it: &Seen, before: &Tree, now: &Tree) -> bool {
 
 /// Finds the name of a target below the root.
 pub(crate) fn name_of(root: &Path, target: &Target) -> Option<(String, Reach)> {
-    let Target::Path { path, reach } = target;
-    let name = path.as_path().strip_prefix(root).ok()?;
-    Some((name.display().to_string(), *reach))
+    let name = target.file()?.as_path().strip_prefix(root).ok()?;
+    Some((name.display().to_string(), target.reach()))
 }
 
 /// Gives the target that covers a name, and whether it is in effect.

@@ -71,7 +71,7 @@ impl Engine {
         digest: Digest,
     ) -> Result<Option<Was>, EngineError> {
         let filter = Filter {
-            path: Some(path.clone()),
+            at: Some(path.clone().into()),
             after: Some(operation.lsn),
             ..Filter::default()
         };

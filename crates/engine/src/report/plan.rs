@@ -1,6 +1,6 @@
 //! Reports of undos that cannot be planned, or not wholly carried out.
 
-use backout_model::{OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Verb};
+use backout_model::{Key, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Verb};
 
 use super::Report;
 use super::advice::{advice, undo, word_advice};
@@ -166,7 +166,7 @@ pub(super) fn put_back(id: OperationId, verb: Verb, subject: Option<OperationId>
 }
 
 /// Says that a part cannot be taken back by itself.
-pub(super) fn inseparable(id: OperationId, tree: Option<&TargetPath>) -> Report {
+pub(super) fn inseparable(id: OperationId, tree: Option<&Key>) -> Report {
     let report = Report::refused(format!("operation {} was not undone", id.short()));
     let report = match tree {
         Some(tree) => report.because(format!(

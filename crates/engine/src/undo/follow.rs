@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use backout_model::ports::{Driver as _, How};
 use backout_model::{
-    Event, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome, TargetPath, Verb,
+    Event, Key, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome, Verb,
 };
 
 use super::work::Work;
@@ -68,9 +68,9 @@ impl Engine {
     ) -> Result<Vec<Standing>, EngineError> {
         let intent = self.store.undone_with(undo.id)?;
         let first = self.store.outcomes_of(about.id, undo.id)?;
-        let first: HashMap<&TargetPath, &OutcomeKind> = first
+        let first: HashMap<&Key, &OutcomeKind> = first
             .iter()
-            .map(|outcome| (outcome.target.path(), &outcome.kind))
+            .map(|outcome| (outcome.target.key(), &outcome.kind))
             .collect();
         let taken = about.targets.iter();
         let taken = taken.filter(|standing| standing.undone_by == Some(undo.id));
@@ -82,7 +82,7 @@ impl Engine {
         let settled = now.into_iter().filter(is_back);
         let back = settled.map(|outcome| {
             let was_clean = first
-                .get(outcome.target.path())
+                .get(outcome.target.key())
                 .is_none_or(|kind| **kind == OutcomeKind::Restored);
             let is_changed = outcome.kind != OutcomeKind::AlreadyGone;
             Standing {
@@ -108,10 +108,10 @@ impl Engine {
         outcomes: &mut [TargetOutcome],
     ) -> Result<(), EngineError> {
         let is_found = |outcome: &TargetOutcome| outcome.kind == OutcomeKind::AlreadyGone;
-        let found: BTreeSet<TargetPath> = outcomes
+        let found: BTreeSet<Key> = outcomes
             .iter()
             .filter(|outcome| is_found(outcome))
-            .map(|outcome| outcome.target.path().clone())
+            .map(|outcome| outcome.target.key().clone())
             .collect();
         let (false, Some(about)) = (found.is_empty(), work.operation.undoes) else {
             return Ok(());
@@ -131,8 +131,8 @@ impl Engine {
             let base = undone
                 .iter()
                 .find(|(_, it)| it.overlap(&outcome.target).is_some());
-            let path = outcome.target.path();
-            let other = self.store.done_since(path, work.operation.lsn, about)?;
+            let key = outcome.target.key();
+            let other = self.store.done_since(key, work.operation.lsn, about)?;
             let why = match (base, other, then.map(|then| &then.kind)) {
                 (Some((id, _)), ..) => format!("{}, which it was built on, is undone", id.short()),
                 (None, Some(id), _) => format!("{} did that since", id.short()),
@@ -152,13 +152,13 @@ impl Engine {
         outcomes: &mut [TargetOutcome],
     ) -> Result<(), EngineError> {
         let first = self.store.outcomes_of(about, undo.id)?;
-        let never: HashSet<&TargetPath> = first
+        let never: HashSet<&Key> = first
             .iter()
             .filter(|outcome| outcome.kind == OutcomeKind::AlreadyGone)
-            .map(|outcome| outcome.target.path())
+            .map(|outcome| outcome.target.key())
             .collect();
         for outcome in outcomes {
-            if outcome.kind == OutcomeKind::AlreadyGone && never.contains(outcome.target.path()) {
+            if outcome.kind == OutcomeKind::AlreadyGone && never.contains(outcome.target.key()) {
                 let why = "it was as before already when it was undone, so nothing was kept".into();
                 outcome.kind = OutcomeKind::Left { why };
             }

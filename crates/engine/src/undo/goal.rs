@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::ports::{Driver as _, How, OnConflict};
 use backout_model::{
-    DependencyReason, Goal, History, Operation, OperationId, OutcomeKind, Permission, PlanError,
-    Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb, plan_undo,
+    DependencyReason, Goal, History, Key, Operation, OperationId, OutcomeKind, Permission,
+    PlanError, Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb, plan_undo,
 };
 use backout_storage::{Filter, OperationRef};
 
@@ -18,15 +18,15 @@ const LATER_MAX: usize = 50;
 /// How many operations are looked at first when the newest is looked for.
 const PAGE: usize = 32;
 
-/// A goal, the operations it begins with, and the paths it is restricted to.
+/// A goal, the operations it begins with, and the places it is restricted to.
 struct Aim {
     goal: Goal,
     roots: Vec<OperationId>,
-    paths: Vec<TargetPath>,
+    keys: Vec<Key>,
     /// The redos that were named, by what they brought back: their own recipes know what was there before them.
     redos: BTreeMap<OperationId, OperationId>,
     /// The part of an operation that is meant, where it is not all of it.
-    parts: BTreeMap<OperationId, BTreeSet<TargetPath>>,
+    parts: BTreeMap<OperationId, BTreeSet<Key>>,
 }
 
 impl Engine {
@@ -70,17 +70,16 @@ impl Engine {
             permission.excused = self.excused(&history, &aim.roots)?;
         }
         let is_meant = |target: &Target| {
-            let path = target.path();
-            let is_there = |at: &TargetPath| path == at || path.is_below(at);
-            (aim.paths.is_empty() || aim.paths.iter().any(is_there))
-                && options.selection.has(std::iter::once(path.as_path()))
+            let is_there = |at: &Key| target.key().is_at_or_below(at);
+            (aim.keys.is_empty() || aim.keys.iter().any(is_there))
+                && options.selection.has_target(target)
         };
-        let is_restricted = !aim.paths.is_empty() || !options.selection.is_everything();
+        let is_restricted = !aim.keys.is_empty() || !options.selection.is_everything();
         let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
         let mut plan = plan_undo(&history, &aim.goal, scope, &permission)?;
         plan.steps.retain_mut(|step| {
             if let Some(part) = aim.parts.get(&step.id) {
-                step.targets.retain(|target| part.contains(target.path()));
+                step.targets.retain(|target| part.contains(target.key()));
             }
             !step.targets.is_empty()
         });
@@ -116,7 +115,7 @@ impl Engine {
             UndoWhat::Paths { paths, since } => {
                 let ids = self.on_paths(paths, *since)?;
                 Ok(Aim {
-                    paths: paths.clone(),
+                    keys: paths.iter().cloned().map(Key::from).collect(),
                     ..self.aim_at(ids, false)?
                 })
             }
@@ -131,7 +130,7 @@ impl Engine {
                 Ok(Aim {
                     goal: Goal::Task(task.clone()),
                     roots: self.ids_of(&filter)?,
-                    paths: Vec::new(),
+                    keys: Vec::new(),
                     redos: BTreeMap::new(),
                     parts: BTreeMap::new(),
                 })
@@ -153,7 +152,7 @@ impl Engine {
                 Ok(Aim {
                     goal: Goal::Since { lsn, task, agent },
                     roots: self.ids_of(&filter)?,
-                    paths: Vec::new(),
+                    keys: Vec::new(),
                     redos: BTreeMap::new(),
                     parts: BTreeMap::new(),
                 })
@@ -164,7 +163,7 @@ impl Engine {
     /// Aims at operations. Of a redo, what it brought back is meant, as far as that is still there by its doing.
     fn aim_at(&self, ids: Vec<OperationId>, dependencies: bool) -> Result<Aim, EngineError> {
         let mut roots = Vec::with_capacity(ids.len());
-        let mut paths = Vec::new();
+        let mut keys = Vec::new();
         let mut redos = BTreeMap::new();
         let mut parts: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let mut wholes = BTreeMap::new();
@@ -175,10 +174,10 @@ impl Engine {
                     let subject = self.subject_of(&redo)?;
                     redos.insert(subject.id, id);
                     let mut held = subject.clone();
-                    let brought: BTreeSet<_> = redo.in_effect().map(|s| s.target.path()).collect();
-                    let is_of_it = |path: &TargetPath| brought.contains(path);
+                    let brought: BTreeSet<_> = redo.in_effect().map(|s| s.target.key()).collect();
+                    let is_of_it = |key: &Key| brought.contains(key);
                     held.targets
-                        .retain(|standing| is_of_it(standing.target.path()));
+                        .retain(|standing| is_of_it(standing.target.key()));
                     (subject, Some(held).filter(|held| !held.targets.is_empty()))
                 }
                 Some(operation) => (operation, None),
@@ -189,11 +188,11 @@ impl Engine {
                 }
             };
             let meant = held.as_ref().unwrap_or(&subject);
-            let named = || meant.in_effect().map(|s| s.target.path().clone());
+            let named = || meant.in_effect().map(|s| s.target.key().clone());
             // Two redos of one act may have brought back a part each.
             parts.entry(subject.id).or_default().extend(named());
             wholes.insert(subject.id, subject.in_effect().count());
-            paths.extend(named());
+            keys.extend(named());
             roots.push(subject.id);
         }
         parts.retain(|id, part| wholes.get(id).is_some_and(|whole| part.len() < *whole));
@@ -203,7 +202,7 @@ impl Engine {
                 dependencies,
             },
             roots,
-            paths: if parts.is_empty() { Vec::new() } else { paths },
+            keys: if parts.is_empty() { Vec::new() } else { keys },
             redos,
             parts,
         })
@@ -241,7 +240,7 @@ impl Engine {
         let filter = Filter {
             agent: self.settings.context.agent.clone(),
             task: self.settings.context.task.clone(),
-            path: below.cloned(),
+            at: below.cloned().map(Key::from),
             ..Filter::default()
         };
         let found = self.newest(&filter, |operation| match operation.verb {
@@ -276,7 +275,7 @@ impl Engine {
             return Err(PlanError::Nothing.into());
         };
         let anywhere = Filter {
-            path: None,
+            at: None,
             ..filter.clone()
         };
         let elsewhere = self.newest(&anywhere, |operation| {
@@ -295,9 +294,8 @@ impl Engine {
         wanted: impl Fn(&Operation) -> bool,
     ) -> Result<Option<Operation>, EngineError> {
         let is_here = |target: &Target| {
-            let path = target.path();
-            let below = filter.path.as_ref();
-            below.is_none_or(|below| path == below || path.is_below(below))
+            let at = filter.at.as_ref();
+            at.is_none_or(|at| target.key().is_at_or_below(at))
         };
         let mut limit = PAGE;
         loop {
@@ -332,7 +330,7 @@ impl Engine {
         for path in paths {
             let mut here = Vec::new();
             let filter = Filter {
-                path: Some(path.clone()),
+                at: Some(path.clone().into()),
                 ..Filter::default()
             };
             let is_act = |operation: &Operation| {
@@ -341,9 +339,9 @@ impl Engine {
             if let Some(since) = since {
                 for operation in self.store.operations(&filter)? {
                     let stands = operation.status.is_in_effect() && is_act(&operation);
-                    let is_there =
-                        |target: &Target| target.path() == path || target.path().is_below(path);
-                    let touches = operation.in_effect().any(|s| is_there(&s.target));
+                    let key = Key::from(path.clone());
+                    let mut there = operation.in_effect().map(|s| s.target.key());
+                    let touches = there.any(|at| at.is_at_or_below(&key));
                     if stands && touches && self.store.moment_of(operation.place)? > since {
                         here.push(operation.id);
                     }
@@ -371,14 +369,14 @@ impl Engine {
         let mut inside = None;
         for above in path.ancestors() {
             let filter = Filter {
-                path: Some(above.clone()),
+                at: Some(above.clone().into()),
                 ..Filter::default()
             };
             let holds = |operation: &Operation| {
                 let mut targets = operation.in_effect().map(|standing| &standing.target);
                 !operation.verb.is_reversal()
                     && targets.any(|target| {
-                        *target.path() == above
+                        target.file() == Some(&above)
                             && Target::node(path.clone()).overlap(target).is_some()
                     })
             };
@@ -476,7 +474,7 @@ impl Engine {
     fn newest_undo(&self, below: Option<&TargetPath>) -> Result<Vec<OperationId>, EngineError> {
         let filter = Filter {
             agent: self.settings.context.agent.clone(),
-            path: below.cloned(),
+            at: below.cloned().map(Key::from),
             ..Filter::default()
         };
         let is_undo = |op: &Operation| {

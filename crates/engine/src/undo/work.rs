@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use backout_drivers::file::Examined;
 use backout_model::ports::{How, OnConflict};
 use backout_model::{
-    Chosen, Effect, Operation, OperationId, OutcomeKind, Reach, Standing, Target, TargetOutcome,
-    TargetPath, UndoStep,
+    Below, Chosen, Effect, Key, Operation, OperationId, OutcomeKind, Reach, Standing, Target,
+    TargetOutcome, UndoStep,
 };
 
 use crate::recover::is_unfinished;
@@ -21,7 +21,7 @@ pub(crate) struct Work<'h> {
     pub(crate) step: UndoStep,
     pub(crate) effect: Effect,
     /// The targets of the recipe that are meant; none means all.
-    only: Option<BTreeSet<TargetPath>>,
+    only: Option<BTreeSet<Key>>,
 }
 
 impl Work<'_> {
@@ -44,10 +44,10 @@ impl Work<'_> {
                 .iter()
                 .map(|outcome| (&outcome.target, &outcome.kind)),
         );
-        let meant: HashSet<&TargetPath> = self.step.targets.iter().map(Target::path).collect();
+        let meant: HashSet<&Key> = self.step.targets.iter().map(Target::key).collect();
         let targets = self.operation.in_effect().map(|standing| &standing.target);
         let each = targets.filter_map(|target| {
-            let kind = if meant.contains(target.path()) {
+            let kind = if meant.contains(target.key()) {
                 told.of(target).unwrap_or(&OutcomeKind::AlreadyGone)
             } else {
                 told.exactly(target)?
@@ -71,9 +71,9 @@ impl Work<'_> {
     /// Tells whether nothing of the operation stays in effect if these targets are taken back.
     pub(crate) fn is_whole(&self, outcomes: &[TargetOutcome]) -> bool {
         let settled = outcomes.iter().filter(|outcome| outcome.kind.is_settled());
-        let settled: HashSet<&TargetPath> = settled.map(|outcome| outcome.target.path()).collect();
+        let settled: HashSet<&Key> = settled.map(|outcome| outcome.target.key()).collect();
         let mut all = self.operation.in_effect();
-        all.all(|standing| settled.contains(standing.target.path()))
+        all.all(|standing| settled.contains(standing.target.key()))
     }
 }
 
@@ -138,57 +138,61 @@ fn part_of(
     held: &[Target],
     (operation, with): (&Operation, OperationId),
     meant: &[Target],
-) -> Result<Option<BTreeSet<TargetPath>>, TargetPath> {
+) -> Result<Option<BTreeSet<Key>>, Key> {
     let holders = Told::new(held.iter().map(|target| (target, target)));
-    let is_meant: HashSet<&TargetPath> = meant.iter().map(Target::path).collect();
+    let is_meant: HashSet<&Key> = meant.iter().map(Target::key).collect();
     let mut only = BTreeSet::new();
     for target in meant {
         if let Some(holder) = holders.of(target) {
-            only.insert(holder.path().clone());
+            only.insert(holder.key().clone());
         }
     }
     // What another recipe takes back may lie in the same tree.
     let is_held = |standing: &&Standing| standing.held_by.unwrap_or(operation.id) == with;
     let others = operation.in_effect().filter(is_held);
     let others = others.map(|standing| &standing.target);
-    for other in others.filter(|other| !is_meant.contains(other.path())) {
-        let holder = holders.of(other).map(Target::path);
+    for other in others.filter(|other| !is_meant.contains(other.key())) {
+        let holder = holders.of(other).map(Target::key);
         if let Some(holder) = holder.filter(|holder| only.contains(*holder)) {
             // A move has two names, and goes by either of them.
-            if holder != other.path() {
+            if holder != other.key() {
                 return Err(holder.clone());
             }
         }
     }
-    let is_all = held.iter().all(|target| only.contains(target.path()));
+    let is_all = held.iter().all(|target| only.contains(target.key()));
     Ok((!is_all).then_some(only))
 }
 
 /// What is said of targets, found by a target that is the same or lies below.
 pub(super) struct Told<'t, T> {
-    exact: HashMap<&'t TargetPath, &'t T>,
-    trees: HashMap<&'t TargetPath, &'t T>,
+    exact: HashMap<&'t Key, &'t T>,
+    trees: HashMap<&'t Key, &'t T>,
 }
 
 impl<'t, T> Told<'t, T> {
     pub(super) fn new(said: impl Iterator<Item = (&'t Target, &'t T)>) -> Self {
         let (mut exact, mut trees) = (HashMap::new(), HashMap::new());
         for (target, it) in said {
-            exact.insert(target.path(), it);
+            exact.insert(target.key(), it);
             if target.reach() == Reach::Tree {
-                trees.insert(target.path(), it);
+                trees.insert(target.key(), it);
             }
         }
         Self { exact, trees }
     }
 
     pub(super) fn exactly(&self, target: &Target) -> Option<&'t T> {
-        self.exact.get(target.path()).copied()
+        self.exact.get(target.key()).copied()
     }
 
     pub(super) fn of(&self, target: &Target) -> Option<&'t T> {
-        let path = target.path();
-        let above = || path.ancestors().find_map(|above| self.trees.get(&above));
+        let key = target.key();
+        let holder = |above: &Key| match key.below(above) {
+            Some(Below::Part) => self.exact.get(above),
+            _ => self.trees.get(above),
+        };
+        let above = || key.ancestors().iter().find_map(holder);
         self.exactly(target).or_else(|| above().copied())
     }
 }

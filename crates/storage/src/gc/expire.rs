@@ -11,14 +11,14 @@ use std::collections::{HashMap, HashSet};
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
-    Candidate, Event, OperationId, Reach, Retention, Status, Target, TargetPath, Timestamp,
-    Verdict, select_expired,
+    Candidate, Event, Key, OperationId, Reach, Retention, Status, Target, Timestamp, Verdict,
+    select_expired,
 };
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::GcReport;
 use super::protect::Leases;
-use crate::journal::id_from_sql;
+use crate::journal::{id_from_sql, key_from_sql};
 use crate::{StorageError, Store};
 
 /// So many operations expire in one transaction, so that others get their turn.
@@ -184,18 +184,18 @@ impl Store {
                 continue;
             }
             let Some(last) = members.last() else { continue };
-            let mut paths: Vec<TargetPath> = Vec::new();
+            let mut keys: Vec<Key> = Vec::new();
             for member in &members {
                 let targets = self.gc_targets(transaction, member.id)?;
-                paths.extend(targets.iter().map(|target| target.path().clone()));
+                keys.extend(targets.iter().map(|target| target.key().clone()));
             }
-            paths.sort();
-            paths.dedup();
+            keys.sort();
+            keys.dedup();
             let (lsn, at) = (last.lsn, Timestamp(last.at));
             let candidate = Candidate {
                 id: OperationId::from_bits(u64::MAX - lsn.cast_unsigned()),
                 at,
-                paths,
+                keys,
                 bytes: 0,
             };
             groups.push(Group {
@@ -307,18 +307,15 @@ impl Store {
             .map_err(named)?;
         let mut targets = Vec::new();
         for row in rows {
-            let (path, reach) = row.map_err(named)?;
-            let path =
-                TargetPath::from_bytes(&path).map_err(|cause| StorageError::Inconsistent {
-                    at: format!("a target of operation {}", id_from_sql(operation)),
-                    detail: cause.to_string(),
-                })?;
+            let (key, reach) = row.map_err(named)?;
+            let at = format!("a target of operation {}", id_from_sql(operation));
+            let key = key_from_sql(&at, &key)?;
             let reach = if reach == "tree" {
                 Reach::Tree
             } else {
                 Reach::Node
             };
-            targets.push(Target::Path { path, reach });
+            targets.push(Target::new(key, reach));
         }
         Ok(targets)
     }

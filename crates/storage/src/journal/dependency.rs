@@ -7,23 +7,23 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use backout_model::{Dependency, DependencyReason, OperationId, Reach, Target, TargetPath};
+use backout_model::{Dependency, DependencyReason, Key, OperationId, Reach, Target};
 use rusqlite::{Transaction, params};
 
-use super::rows::{contradiction, id_from_sql, word};
+use super::rows::{id_from_sql, key_from_sql, word};
 use crate::{StorageError, Store};
 
-/// The newest operation on one name, and the newest undo if that is newer.
-const ON_PATH: &str = "
+/// The newest operation on one key, and the newest undo if that is newer.
+const ON_KEY: &str = "
 SELECT operation.id, target.reach, operation.undoes IS NOT NULL FROM target
 JOIN operation ON operation.id = target.operation
 WHERE target.path = ?1 AND target.undone_by IS NULL
   AND operation.status IN ('armed', 'applied', 'committed', 'interrupted', 'in-doubt', 'failed')
 ORDER BY target.lsn DESC";
 
-/// The names below a directory that somebody wrote.
+/// The keys in a range that somebody wrote.
 const BELOW: &str = "
-SELECT DISTINCT path FROM target WHERE path > ?1 AND path < ?2";
+SELECT DISTINCT path FROM target WHERE path >= ?1 AND path < ?2";
 
 impl Store {
     /// Finds what a write of `targets` depends on.
@@ -49,7 +49,7 @@ impl Store {
 struct Finder<'s, 't> {
     store: &'s Store,
     transaction: &'s Transaction<'t>,
-    seen: HashMap<TargetPath, Vec<(OperationId, Target)>>,
+    seen: HashMap<Key, Vec<(OperationId, Target)>>,
 }
 
 impl Finder<'_, '_> {
@@ -58,13 +58,15 @@ impl Finder<'_, '_> {
         target: &Target,
         found: &mut BTreeSet<(OperationId, DependencyReason)>,
     ) -> Result<(), StorageError> {
-        let mut names = vec![target.path().clone()];
-        names.extend(target.path().ancestors());
+        let mut keys = vec![target.key().clone()];
+        keys.extend(target.key().ancestors());
+        let [names, parts] = target.key().ranges_below();
         if target.reach() == Reach::Tree {
-            names.extend(self.below(target.path())?);
+            keys.extend(self.between(&names)?);
         }
-        for name in &names {
-            for (id, earlier) in self.newest_on(name)? {
+        keys.extend(self.between(&parts)?);
+        for key in &keys {
+            for (id, earlier) in self.newest_on(key)? {
                 found
                     .extend(DependencyReason::between(target, earlier).map(|reason| (*id, reason)));
             }
@@ -72,31 +74,25 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    fn newest_on(&mut self, path: &TargetPath) -> Result<&[(OperationId, Target)], StorageError> {
-        if !self.seen.contains_key(path) {
-            let newest = self.query(path)?;
-            self.seen.insert(path.clone(), newest);
+    fn newest_on(&mut self, key: &Key) -> Result<&[(OperationId, Target)], StorageError> {
+        if !self.seen.contains_key(key) {
+            let newest = self.query(key)?;
+            self.seen.insert(key.clone(), newest);
         }
-        Ok(self.seen.get(path).map_or(&[], Vec::as_slice))
+        Ok(self.seen.get(key).map_or(&[], Vec::as_slice))
     }
 
-    fn query(&self, path: &TargetPath) -> Result<Vec<(OperationId, Target)>, StorageError> {
+    fn query(&self, key: &Key) -> Result<Vec<(OperationId, Target)>, StorageError> {
         let named = |error| self.store.named(error);
-        let mut statement = self.transaction.prepare_cached(ON_PATH).map_err(named)?;
-        let mut rows = statement.query([path.as_bytes()]).map_err(named)?;
+        let mut statement = self.transaction.prepare_cached(ON_KEY).map_err(named)?;
+        let mut rows = statement.query([key.to_bytes()]).map_err(named)?;
         let mut newest = Vec::new();
         while let Some(row) = rows.next().map_err(named)? {
             let id = id_from_sql(row.get(0).map_err(named)?);
             let reach: String = row.get(1).map_err(named)?;
             let is_reversal: bool = row.get(2).map_err(named)?;
             let reach = word(&format!("a target of operation {id}"), &reach)?;
-            newest.push((
-                id,
-                Target::Path {
-                    path: path.clone(),
-                    reach,
-                },
-            ));
+            newest.push((id, Target::new(key.clone(), reach)));
             if !is_reversal {
                 break;
             }
@@ -104,30 +100,13 @@ impl Finder<'_, '_> {
         Ok(newest)
     }
 
-    fn below(&self, directory: &TargetPath) -> Result<Vec<TargetPath>, StorageError> {
+    fn between(&self, (first, last): &(Vec<u8>, Vec<u8>)) -> Result<Vec<Key>, StorageError> {
         let named = |error| self.store.named(error);
-        let (first, last) = bounds_below(directory);
         let mut statement = self.transaction.prepare_cached(BELOW).map_err(named)?;
         let rows = statement
             .query_map(params![first, last], |row| row.get::<_, Vec<u8>>(0))
             .map_err(named)?;
-        rows.map(|row| {
-            let bytes = row.map_err(named)?;
-            TargetPath::from_bytes(&bytes).map_err(|cause| contradiction("a target", &cause))
-        })
-        .collect()
+        rows.map(|row| key_from_sql("a target", &row.map_err(named)?))
+            .collect()
     }
-}
-
-/// Gives the bounds between which, as bytes, lies every path below `directory` and nothing else.
-pub(super) fn bounds_below(directory: &TargetPath) -> (Vec<u8>, Vec<u8>) {
-    let mut first = directory.as_bytes().to_vec();
-    if first.last() != Some(&b'/') {
-        first.push(b'/');
-    }
-    let mut last = first.clone();
-    if let Some(slash) = last.last_mut() {
-        *slash = b'/' + 1;
-    }
-    (first, last)
 }

@@ -32,4 +32,4 @@ pub use summary::StoreSummary;
 pub use verify::{NotUndoable, RepairSeen, VerifyFinding, VerifyReport, hurt_images, slot_is_gone};
 
 pub(crate) use project::{Mode, project};
-pub(crate) use rows::{id_from_sql, id_to_sql};
+pub(crate) use rows::{id_from_sql, id_to_sql, key_from_sql};

@@ -247,7 +247,7 @@ impl Projection<'_, '_> {
         for target in targets {
             self.execute(
                 "INSERT OR IGNORE INTO target (operation, path, reach, lsn) VALUES (?1, ?2, ?3, ?4)",
-                params![id, target.path().as_bytes(), reach_word(target.reach()), lsn_to_sql(lsn)],
+                params![id, target.key().to_bytes(), reach_word(target.reach()), lsn_to_sql(lsn)],
             )?;
         }
         Ok(())

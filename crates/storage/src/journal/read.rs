@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use backout_model::{
-    AgentId, Checkpoint, CheckpointName, Completion, Digest, DriverKind, Effect, Event, Intent,
-    JsonText, Lsn, OnFailure, Operation, OperationId, Owner, Recipe, Record, RecordError, Slot,
-    TargetOutcome, TargetPath, Task, TaskId, Timestamp,
+    AgentId, Below, Checkpoint, CheckpointName, Completion, Digest, DriverKind, Effect, Event,
+    Intent, JsonText, Key, Lsn, OnFailure, Operation, OperationId, Owner, Recipe, Record,
+    RecordError, Slot, Target, TargetOutcome, Task, TaskId, Timestamp,
 };
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Params, Transaction, params};
@@ -13,7 +13,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::append::anchor;
-use super::dependency::bounds_below;
 use super::gaps::Gaps;
 use super::rows::{
     OPERATION_COLUMNS, OperationRow, completion, contradiction, digest, from_json, id_from_sql,
@@ -28,8 +27,8 @@ pub struct Filter {
     pub agent: Option<AgentId>,
     /// Only this task's.
     pub task: Option<TaskId>,
-    /// Only those that wrote this path or something below it.
-    pub path: Option<TargetPath>,
+    /// Only those that wrote at this place or below it.
+    pub at: Option<Key>,
     /// Only the undos of one plan.
     pub group: Option<OperationId>,
     /// Only those that are in the journal after this place.
@@ -258,11 +257,11 @@ impl Store {
         )
     }
 
-    /// Finds another operation in effect that did something to a path, or to a tree it lies in, after a place in the
+    /// Finds another operation in effect that did something to a key, or to what holds it, after a place in the
     /// journal.
     pub fn done_since(
         &self,
-        path: &TargetPath,
+        key: &Key,
         place: Lsn,
         except: OperationId,
     ) -> Result<Option<OperationId>, StorageError> {
@@ -278,12 +277,13 @@ impl Store {
                      ORDER BY operation.place DESC LIMIT 1",
                 )
                 .map_err(named)?;
-            for name in std::iter::once(path.clone()).chain(path.ancestors()) {
+            for above in std::iter::once(key.clone()).chain(key.ancestors()) {
+                let is_whole = above == *key || key.below(&above) == Some(Below::Part);
                 let values = params![
-                    name.as_bytes(),
+                    above.to_bytes(),
                     lsn_to_sql(place),
                     id_to_sql(except),
-                    name == *path
+                    is_whole
                 ];
                 let found = statement.query_row(values, |row| row.get(0)).optional();
                 if let Some(found) = found.map_err(named)? {
@@ -309,16 +309,16 @@ impl Store {
         })
     }
 
-    /// Counts how often the busiest of these paths was written since a moment, up to `limit`.
+    /// Counts how often the busiest of these targets was written since a moment, up to `limit`.
     pub fn writes_since(
         &self,
-        paths: &[TargetPath],
+        targets: &[Target],
         since: Timestamp,
         limit: u32,
     ) -> Result<u32, StorageError> {
         self.read(|transaction| {
             let mut most = 0;
-            for path in paths {
+            for target in targets {
                 // Newest first, and no more than are asked for: a file may have very many versions.
                 let count: u32 = transaction
                     .prepare_cached(
@@ -330,7 +330,9 @@ impl Store {
                     )
                     .and_then(|mut statement| {
                         statement
-                            .query_row(params![path.as_bytes(), since.0, limit], |row| row.get(0))
+                            .query_row(params![target.key().to_bytes(), since.0, limit], |row| {
+                                row.get(0)
+                            })
                     })
                     .map_err(|error| self.named(error))?;
                 most = most.max(count);
@@ -523,14 +525,14 @@ pub(super) fn condition_of(filter: &Filter) -> (String, Vec<Value>) {
         conditions.push(condition);
         values.append(value);
     };
-    if let Some(path) = &filter.path {
-        let (first, last) = bounds_below(path);
-        let below =
-            "id IN (SELECT operation FROM target WHERE path = ? OR (path > ? AND path < ?))";
-        also(
-            below,
-            &mut vec![path.as_bytes().to_vec().into(), first.into(), last.into()],
-        );
+    if let Some(key) = &filter.at {
+        let below = "id IN (SELECT operation FROM target WHERE path = ?
+            OR (path >= ? AND path < ?) OR (path >= ? AND path < ?))";
+        let mut bounds = vec![key.to_bytes().into()];
+        for (first, last) in key.ranges_below() {
+            bounds.extend([first.into(), last.into()]);
+        }
+        also(below, &mut bounds);
     }
     if let Some(agent) = &filter.agent {
         also("agent = ?", &mut vec![agent.as_str().to_owned().into()]);

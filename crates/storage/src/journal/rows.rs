@@ -1,8 +1,8 @@
 //! How model types become columns and come back.
 
 use backout_model::{
-    Completion, Dependency, DependencyReason, Digest, Lsn, Operation, OperationId, Reach, Standing,
-    Status, Target, TargetPath, Timestamp,
+    Completion, Dependency, DependencyReason, Digest, Key, Lsn, Operation, OperationId, Reach,
+    Standing, Status, Target, Timestamp,
 };
 use rusqlite::{Row, Transaction};
 
@@ -60,6 +60,11 @@ pub(super) const fn reach_word(reach: Reach) -> &'static str {
         Reach::Node => "node",
         Reach::Tree => "tree",
     }
+}
+
+/// Reads where a target is. Its column is called `path`, since the bytes of a plain file are its path.
+pub(crate) fn key_from_sql(at: &str, bytes: &[u8]) -> Result<Key, StorageError> {
+    Key::from_bytes(bytes).map_err(|cause| contradiction(at, &cause))
 }
 
 pub(super) fn digest(at: &str, bytes: &[u8]) -> Result<Digest, StorageError> {
@@ -162,10 +167,8 @@ fn targets_of(
         let (path, reach, links) = row.map_err(named)?;
         let [undone_by, held_by] = links.map(|link| link.map(id_from_sql));
         let at = format!("a target of operation {id}");
-        let path = TargetPath::from_bytes(&path).map_err(|cause| contradiction(&at, &cause))?;
-        let reach = word(&at, &reach)?;
         Ok(Standing {
-            target: Target::Path { path, reach },
+            target: Target::new(key_from_sql(&at, &path)?, word(&at, &reach)?),
             undone_by,
             held_by,
         })

@@ -1,6 +1,6 @@
 //! How operations, their targets and their tasks stand after an undo or a redo.
 
-use backout_model::{Lsn, OperationId, Standing, Status, TargetOutcome, TaskStatus};
+use backout_model::{Below, Lsn, OperationId, Standing, Status, TargetOutcome, TaskStatus};
 use rusqlite::params;
 
 use super::project::Projection;
@@ -23,7 +23,7 @@ impl Projection<'_, '_> {
             for outcome in settled {
                 self.execute(
                     "UPDATE target SET undone_by = ?3 WHERE operation = ?1 AND path = ?2 AND undone_by IS NULL",
-                    params![id_to_sql(id), outcome.target.path().as_bytes(), id_to_sql(by)],
+                    params![id_to_sql(id), outcome.target.key().to_bytes(), id_to_sql(by)],
                 )?;
             }
         } else {
@@ -66,8 +66,10 @@ impl Projection<'_, '_> {
                        WHERE back.operation = ?1 AND back.undone_by IS NULL
                          AND (back.path = target.path
                            OR (back.held_by = ?2
-                             AND back.path > CAST(target.path || '/' AS BLOB)
-                             AND back.path < CAST(target.path || '0' AS BLOB))))",
+                             AND (back.path > CAST(target.path || '/' AS BLOB)
+                                 AND back.path < CAST(target.path || '0' AS BLOB)
+                               OR back.path > CAST(target.path || x'00' AS BLOB)
+                                 AND back.path < CAST(target.path || x'01' AS BLOB)))))",
                 params![id_to_sql(id), redo, id_to_sql(by)],
             )?;
             let redo = super::rows::id_from_sql(redo);
@@ -148,12 +150,12 @@ impl Projection<'_, '_> {
         by: OperationId,
         standing: &Standing,
     ) -> Result<(), StorageError> {
-        let path = standing.target.path();
+        let key = standing.target.key();
         self.execute(
             "UPDATE target SET undone_by = NULL, held_by = ?3 WHERE operation = ?1 AND path = ?2",
             params![
                 id_to_sql(id),
-                path.as_bytes(),
+                key.to_bytes(),
                 standing.held_by.map(id_to_sql)
             ],
         )?;
@@ -161,11 +163,12 @@ impl Projection<'_, '_> {
         let Some(holder) = standing.held_by.filter(|holder| *holder != by) else {
             return Ok(());
         };
-        for name in std::iter::once(path.clone()).chain(path.ancestors()) {
+        for above in std::iter::once(key.clone()).chain(key.ancestors()) {
+            let is_whole = above == *key || key.below(&above) == Some(Below::Part);
             self.execute(
                 "UPDATE target SET undone_by = NULL WHERE operation = ?1 AND path = ?2
                    AND (?3 OR reach = 'tree')",
-                params![id_to_sql(holder), name.as_bytes(), name == *path],
+                params![id_to_sql(holder), above.to_bytes(), is_whole],
             )?;
         }
         match self.status_found(holder)? {

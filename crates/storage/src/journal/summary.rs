@@ -125,7 +125,7 @@ mod tests {
             plan_of(&of_task)
         );
         let of_path = Filter {
-            path: Some(TargetPath::new("/a/b").unwrap()),
+            at: Some(TargetPath::new("/a/b").unwrap().into()),
             limit: Some(20),
             ..Filter::default()
         };

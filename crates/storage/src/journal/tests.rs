@@ -433,11 +433,11 @@ fn the_log_is_filtered_by_path_and_place() {
     world.commit(1, &[node("/d/f")]);
     world.commit(2, &[node("/dd")]);
     world.commit(3, &[node("/d")]);
-    let path = Some(TargetPath::new("/d").unwrap());
+    let at = Some(TargetPath::new("/d").unwrap().into());
     let listed = world
         .store
         .operations(&Filter {
-            path,
+            at,
             ..Filter::default()
         })
         .unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use backout_model::ports::{Driver as _, How, OnConflict};
-use backout_model::{Effect, OutcomeKind, TargetOutcome, TargetPath, Verb};
+use backout_model::{Effect, Key, OutcomeKind, TargetOutcome, Verb};
 
 use super::world::World;
 use crate::file::recipe::{FileRecipe, Image, Kind};
@@ -40,8 +40,9 @@ fn told(world: &World, outcomes: &[TargetOutcome]) -> Vec<String> {
     each.collect()
 }
 
-fn only(world: &World, names: &[&str]) -> BTreeSet<TargetPath> {
-    names.iter().map(|name| world.target(name)).collect()
+fn only(world: &World, names: &[&str]) -> BTreeSet<Key> {
+    let targets = names.iter().map(|name| world.target(name));
+    targets.map(Key::from).collect()
 }
 
 const PARTLY: How<'static> = How {

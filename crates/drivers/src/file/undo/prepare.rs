@@ -225,7 +225,7 @@ impl Undo<'_> {
             false
         });
         for outcome in outcomes {
-            if let Some(why) = locked.get(outcome.target.path()) {
+            if let Some(why) = outcome.target.file().and_then(|path| locked.get(path)) {
                 outcome.kind = OutcomeKind::Conflict { why: why.clone() };
             }
         }

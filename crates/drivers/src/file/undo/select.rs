@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use backout_model::TargetPath;
+use backout_model::{Key, TargetPath};
 
 use crate::file::compare::Current;
 use crate::file::error::FileError;
@@ -13,7 +13,7 @@ use crate::file::recipe::{Change, FileRecipe, Kind};
 pub(super) fn chosen(
     recipe: &FileRecipe,
     states: &[State],
-    only: Option<&BTreeSet<TargetPath>>,
+    only: Option<&BTreeSet<Key>>,
 ) -> HashSet<usize> {
     let Some(only) = only else {
         return (0..recipe.changes.len()).collect();
@@ -48,10 +48,7 @@ pub(super) fn chosen(
 
 /// Adds the other names of what was moved, from one move to the next: what has a name must leave it before what had it
 /// comes back.
-fn with_moved<'r>(
-    recipe: &'r FileRecipe,
-    only: &'r BTreeSet<TargetPath>,
-) -> HashSet<&'r TargetPath> {
+fn with_moved<'r>(recipe: &'r FileRecipe, only: &'r BTreeSet<Key>) -> HashSet<&'r TargetPath> {
     let mut others: HashMap<&TargetPath, Vec<&TargetPath>> = HashMap::new();
     for change in &recipe.changes {
         if let Change::Move { from, to, .. } = change {
@@ -59,8 +56,8 @@ fn with_moved<'r>(
             others.entry(to).or_default().push(from);
         }
     }
-    let mut meant: HashSet<&TargetPath> = only.iter().collect();
-    let mut waiting: Vec<&TargetPath> = only.iter().collect();
+    let mut waiting: Vec<&TargetPath> = only.iter().filter_map(Key::file).collect();
+    let mut meant: HashSet<&TargetPath> = waiting.iter().copied().collect();
     while let Some(name) = waiting.pop() {
         let found = others.get(name).into_iter().flatten().copied();
         waiting.extend(found.filter(|other| meant.insert(other)));
