@@ -1,10 +1,14 @@
-//! A digest of all that is in a tree: enough to notice that somebody was there, without reading a single file.
+//! What is in a tree: whether all of it is ours, and a digest that is enough to notice that somebody was there, without
+//! reading a single file.
 //!
-//! It speaks of names, kinds, sizes, modes, owners and the times of everything but directories. Work that was
+//! The digest speaks of names, kinds, sizes, modes, owners and the times of everything but directories. Work that was
 //! done in the tree and taken back exactly leaves no trace in it.
 
-use backout_model::Digest;
+use std::collections::HashSet;
 
+use backout_model::{Digest, TargetPath};
+
+use super::compare::Current;
 use super::error::FileError;
 use super::recipe::Kind;
 use super::sys::Place;
@@ -52,4 +56,25 @@ fn list(place: &Place, above: &mut Vec<u8>, lines: &mut Vec<Vec<u8>>) -> Result<
         above.truncate(length);
     }
     Ok(true)
+}
+
+/// Tells whether there is something in a tree that is not listed.
+pub(crate) fn has_strangers(
+    root: &TargetPath,
+    listed: &HashSet<TargetPath>,
+) -> Result<bool, FileError> {
+    let current = Current::at(root)?;
+    let (Some(place), Some(node)) = (&current.place, &current.node) else {
+        return Ok(false);
+    };
+    if node.kind != Kind::Directory {
+        return Ok(false);
+    }
+    for name in place.enter()?.names()? {
+        let path = root.join(&name);
+        if !listed.contains(&path) || has_strangers(&path, listed)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -1,4 +1,6 @@
 //! Phase C: the second look. What is at a name is what was meant, or everything goes back.
+//!
+//! What somebody else made of a name since is theirs: it is told, and nothing goes back for it.
 
 use std::collections::HashMap;
 
@@ -18,11 +20,20 @@ impl Run<'_> {
     pub(super) fn check_all(&mut self) -> Result<(), FileError> {
         let last = last_on(self.steps);
         for (index, step) in self.steps.iter().enumerate() {
-            let found = if self.is_final(index, step, &last) {
-                self.check(step)?
-            } else {
-                None
-            };
+            let current = Current::at(step.change.path())?;
+            let mut found = None;
+            if self.is_final(index, step, &last) {
+                match self.wrong(step, &current)? {
+                    None => found = current.node,
+                    Some(_) if self.is_by_others(index, step, &current) => {
+                        self.by_others.insert(index);
+                    }
+                    Some(why) => {
+                        let path = current.path.to_string();
+                        return Err(FileError::Damaged { path, why });
+                    }
+                }
+            }
             self.found.push(found);
             self.tools.check_stopped()?;
         }
@@ -35,12 +46,16 @@ impl Run<'_> {
         is_last && !self.is_below_later(index, path)
     }
 
-    fn check(&self, step: &Step) -> Result<Option<Node>, FileError> {
-        let current = Current::at(step.change.path())?;
-        let wrong = match &step.change {
+    /// Says how what is at the name of a step is not what the step put there.
+    pub(super) fn wrong(
+        &self,
+        step: &Step,
+        current: &Current,
+    ) -> Result<Option<String>, FileError> {
+        Ok(match &step.change {
             Change::Set { path, after, .. } => {
                 let is_gap = self.gaps.iter().any(|(other, _)| other == path);
-                self.wrong_with(&current, after)?.filter(|_| !is_gap)
+                self.wrong_with(current, after)?.filter(|_| !is_gap)
             }
             Change::Move { identity, .. } => {
                 let number = current.node.map(|node| node.identity.ino);
@@ -55,13 +70,26 @@ impl Run<'_> {
             },
             // Read back when it was written: a later step may have taken it elsewhere.
             Change::Rewrite { .. } => None,
-        };
-        match wrong {
-            Some(why) => Err(FileError::Damaged {
-                path: current.path.to_string(),
-                why,
-            }),
-            None => Ok(current.node),
+        })
+    }
+
+    /// Tells whether it is somebody else who changed a name since a step of ours put something there, or took it away.
+    pub(super) fn is_by_others(&self, index: usize, step: &Step, current: &Current) -> bool {
+        // What arrived inside of a new directory was not looked at by itself.
+        if self.carried.get(index) == Some(&true) {
+            return false;
+        }
+        match (&step.change, self.placed.get(&index), &current.node) {
+            // The name was free, and somebody took it; or it was not, and is. What was moved had its new name.
+            (Change::Set { .. }, None, Some(_))
+            | (Change::Set { .. }, Some(_), None)
+            | (Change::Move { .. }, ..) => true,
+            (Change::Set { .. }, Some(placed), Some(now)) => {
+                let is_touched = self.shared.contains(&now.identity.ino);
+                !now.is_still(placed, !is_touched)
+            }
+            (Change::Set { .. }, None, None)
+            | (Change::Retouch { .. } | Change::Rewrite { .. }, ..) => false,
         }
     }
 
@@ -97,8 +125,9 @@ impl Run<'_> {
 
     /// Finds what somebody else has changed since the second look.
     pub(super) fn unlike(&self, now: &[Option<Node>]) -> Vec<TargetOutcome> {
-        let looked = std::iter::zip(self.steps, std::iter::zip(&self.found, now));
-        let changed = looked.filter(|(_, (found, now))| match (found, now) {
+        let looked = std::iter::zip(self.steps, std::iter::zip(&self.found, now)).enumerate();
+        let changed = looked.filter(|(index, (_, (found, now)))| match (found, now) {
+            _ if self.by_others.contains(index) => true,
             (Some(found), Some(now)) => {
                 let is_ours = self.rewritten.contains(&now.identity.ino)
                     || self.shared.contains(&now.identity.ino);
@@ -110,7 +139,7 @@ impl Run<'_> {
         let why = "it was put in place, and somebody else changed it at once".to_owned();
         let doubt = OutcomeKind::InDoubt { why };
         changed
-            .flat_map(|(step, _)| targets_of(&step.change))
+            .flat_map(|(_, (step, _))| targets_of(&step.change))
             .map(|target| TargetOutcome::new(target, doubt.clone()))
             .collect()
     }

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! - New directories are built whole under one temporary name and appear with all their entries.
-//! - If a step fails, [`reverse`] takes back what was done, newest first; temporary names never stay.
+//! - If a step fails, [`reverse`] takes back what was done, newest first; temporary names never stay. What somebody else
+//!   has changed meanwhile stays as it is: their work is not ours to take back.
 //! - After a crash, [`tidy`] finds the temporary names by the recipe alone.
 
 mod check;
@@ -138,8 +139,12 @@ struct Run<'a> {
     /// Inodes that a step has changed in place, and that other steps may know by another name.
     rewritten: Numbers,
     gaps: Vec<(TargetPath, String)>,
+    /// Per step, what stood under the name right after it was put there.
+    placed: HashMap<usize, Node>,
     /// Per step, what the second look found; none if a later step has the last word.
     found: Vec<Option<Node>>,
+    /// Steps whose name somebody else has changed since.
+    by_others: HashSet<usize>,
     /// Directories that are open only as long as this runs.
     opened: Opened,
 }
@@ -166,7 +171,9 @@ pub(crate) fn run(
         shared: HashSet::new(),
         rewritten: Numbers::new(),
         gaps: Vec::new(),
+        placed: HashMap::new(),
         found: Vec::new(),
+        by_others: HashSet::new(),
         opened: closed::open(steps, purpose),
     };
     // An undo has told how much there is when it began to judge.

@@ -1,13 +1,18 @@
 //! Taking back what a failed operation did so far, newest first.
+//!
+//! What somebody else changed meanwhile is not touched: it stays, what it replaced is put away where the recipe says, and
+//! the operation is left half done, for a recovery to decide about.
 
 use std::collections::HashSet;
 
 use backout_model::TargetPath;
 
-use super::swap::exchange;
-use super::{Done, Run};
+use super::swap::{changed, exchange};
+use super::{Done, Run, Step};
+use crate::file::compare::Current;
 use crate::file::error::FileError;
-use crate::file::recipe::{Change, Image, Times};
+use crate::file::listing::has_strangers;
+use crate::file::recipe::{Change, Image, Kind, Times};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place, meta, names};
 
@@ -15,17 +20,21 @@ impl Run<'_> {
     /// Takes everything back, and gives the error that says how that went.
     pub(super) fn reverse(&mut self, cause: FileError, times: &[(TargetPath, Times)]) -> FileError {
         let mut failed = None;
-        let final_ones = self.cannot_be_made_again();
+        let mut stays = self.cannot_be_made_again();
+        // A step in place may have been cut short: what it left is neither before nor after.
+        let mut is_cut = true;
         while let Some(done) = self.done.pop() {
-            if final_ones.contains(&done.index()) {
+            let index = done.index();
+            if stays.contains(&index) {
                 continue;
             }
-            if let Err(error) = self.take_back(&done) {
-                let path = self.steps.get(done.index());
-                let path = path
-                    .map(|step| step.change.path().to_string())
-                    .unwrap_or_default();
-                failed.get_or_insert((path, error.to_string()));
+            let is_torn = std::mem::take(&mut is_cut);
+            if let Err(error) = self.take_back_ours(&done, is_torn) {
+                let path = self.steps.get(index);
+                let path = path.map(|step| step.change.path().to_string());
+                failed.get_or_insert((path.unwrap_or_default(), error.to_string()));
+                stays.extend(self.carried_by(index));
+                self.put_away_again(&done);
             }
         }
         // Deepest first: giving a directory its times touches no other.
@@ -40,6 +49,83 @@ impl Run<'_> {
                 putting_back,
                 cause: Box::new(cause),
             },
+        }
+    }
+
+    /// Takes one thing back, unless somebody else has changed it since.
+    fn take_back_ours(&mut self, done: &Done, is_torn: bool) -> Result<(), FileError> {
+        let index = done.index();
+        let Some(step) = self.steps.get(index) else {
+            return Ok(());
+        };
+        let path = step.change.path();
+        let current = || Current::at(path);
+        let is_ours = match (done, &step.change) {
+            (Done::Placed(_) | Done::Exchanged(_), _) => {
+                let current = current()?;
+                !self.is_by_others(index, step, &current)
+                    && self.wrong(step, &current)?.is_none()
+                    && self.has_only_ours(index)?
+            }
+            (Done::Moved(..), _) => self.wrong(step, &current()?)?.is_none(),
+            (Done::Retouched(_), _) => is_torn || self.wrong(step, &current()?)?.is_none(),
+            (Done::Rewritten(_), Change::Rewrite { after, .. }) => {
+                is_torn || after.is_in(&Dir::of(path)?)?
+            }
+            _ => true,
+        };
+        if is_ours {
+            self.take_back(done)
+        } else {
+            Err(changed(path))
+        }
+    }
+
+    /// Tells whether a new directory holds what the operation made in it, and nothing else.
+    fn has_only_ours(&self, index: usize) -> Result<bool, FileError> {
+        let steps = self.carried_by(index);
+        let steps: Vec<_> = steps.filter_map(|index| self.steps.get(index)).collect();
+        let Some(root) = steps.first().filter(|step| step.change.is_new_directory()) else {
+            return Ok(true);
+        };
+        // A tree that was kept whole is known by its number.
+        let is_whole = |step: &&Step| {
+            matches!(&step.change, Change::Set { after: Image::Kept { node, .. }, .. }
+                if *node == Kind::Directory)
+        };
+        if !steps.iter().any(is_whole) {
+            let own = steps.iter().map(|step| step.change.path().clone());
+            if has_strangers(root.change.path(), &own.collect())? {
+                return Ok(false);
+            }
+        }
+        for step in steps {
+            if let Change::Set { path, after, .. } = &step.change
+                && Current::at(path)?.differs(after, None)?.is_some()
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lists a step and those that arrived inside of what it placed.
+    fn carried_by(&self, index: usize) -> impl Iterator<Item = usize> {
+        let root = self.steps.get(index).map(|step| step.change.path());
+        let is_inside = |other: &usize| {
+            let path = self.steps.get(*other).map(|step| step.change.path());
+            let is_below = matches!((path, root), (Some(path), Some(root)) if path.is_below(root));
+            is_below && self.carried.get(*other) == Some(&true)
+        };
+        let inside: Vec<usize> = (0..self.steps.len()).filter(is_inside).collect();
+        std::iter::once(index).chain(inside)
+    }
+
+    /// Puts away what a step had exchanged out, where its recipe finds it: the name it had belongs to somebody else now.
+    fn put_away_again(&mut self, done: &Done) {
+        if let Done::Exchanged(index) | Done::Withdrawn(index) = done {
+            // If that fails it stands under its temporary name, which a recovery finds, too.
+            let _put_away = self.dispose(*index);
         }
     }
 

@@ -75,6 +75,7 @@ impl Run<'_> {
             (true, false) => {
                 names::rename_to_free(&stage, &place)?;
                 self.done.push(Done::Placed(index));
+                self.note_placed(index, &place)?;
             }
             (false, true) => {
                 self.check_seen(&place, seen, true)?;
@@ -87,9 +88,18 @@ impl Run<'_> {
                 self.check_seen(&place, seen, true)?;
                 exchange(&stage, &place)?;
                 self.done.push(Done::Exchanged(index));
+                self.note_placed(index, &place)?;
                 self.check_seen(&stage, seen, false)
                     .map_err(|_| changed(path))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Remembers what was just put under a name, to tell later whether somebody else was there.
+    fn note_placed(&mut self, index: usize, place: &Place) -> Result<(), FileError> {
+        if let Some(node) = place.node()? {
+            self.placed.insert(index, node);
         }
         Ok(())
     }
@@ -268,7 +278,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn dispose(&mut self, index: usize) -> Result<(), FileError> {
+    pub(super) fn dispose(&mut self, index: usize) -> Result<(), FileError> {
         let Some((old, image)) = self.exchanged_out(index)? else {
             return Ok(());
         };

@@ -10,12 +10,13 @@ use backout_model::wide::Wide;
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
 use super::outcomes_of;
-use super::select::{chosen, has_strangers, is_clean_tree};
+use super::select::{chosen, is_clean_tree};
 use crate::file::compare::Current;
 use crate::file::error::FileError;
 use crate::file::execute::{Step, tidy::tidy};
 use crate::file::judge::{State, judge_all};
 use crate::file::keep::Keeper;
+use crate::file::listing::has_strangers;
 use crate::file::locks::Locks;
 use crate::file::plan::{parents_of, prepared};
 use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers, ParentTimes};

@@ -4,10 +4,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use backout_model::{Key, TargetPath};
 
-use crate::file::compare::Current;
-use crate::file::error::FileError;
 use crate::file::judge::State;
-use crate::file::recipe::{Change, FileRecipe, Kind};
+use crate::file::recipe::{Change, FileRecipe};
 
 /// Gives the numbers of the changes that are meant, with the directories that what comes back needs.
 pub(super) fn chosen(
@@ -72,27 +70,6 @@ fn comes_back_to(change: &Change) -> Option<&TargetPath> {
         Change::Move { from, .. } => Some(from),
         Change::Retouch { .. } | Change::Rewrite { .. } => None,
     }
-}
-
-/// Tells whether there is something in a tree that the effect did not make.
-pub(super) fn has_strangers(
-    root: &TargetPath,
-    listed: &HashSet<TargetPath>,
-) -> Result<bool, FileError> {
-    let current = Current::at(root)?;
-    let (Some(place), Some(node)) = (&current.place, &current.node) else {
-        return Ok(false);
-    };
-    if node.kind != Kind::Directory {
-        return Ok(false);
-    }
-    for name in place.enter()?.names()? {
-        let path = root.join(&name);
-        if !listed.contains(&path) || has_strangers(&path, listed)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Tells whether a new directory can go whole: all of it is meant, and nobody has changed any of it.
