@@ -264,7 +264,8 @@ impl EngineError {
     /// Tells whether somebody stopped it.
     pub fn is_stop(&self) -> bool {
         match self {
-            Self::File(FileError::Stopped) | Self::Stopped(_) => true,
+            Self::File(error) => error.is_stop(),
+            Self::Stopped(_) => true,
             Self::TakenBack { cause, .. } | Self::HalfDone { cause, .. } => cause.is_stop(),
             _ => false,
         }

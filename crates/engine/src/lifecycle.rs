@@ -250,8 +250,14 @@ impl Engine {
 
     /// Looks at an effect that failed and records what is there. Gives the error to return.
     fn did_not_happen(&self, id: OperationId, effect: &Effect, cause: EngineError) -> EngineError {
-        let outcomes = match self.files.examine_stopped(effect) {
-            Ok(examined) => examined.into_iter().map(outcome_of).collect(),
+        let is_half_done = matches!(cause, EngineError::File(FileError::HalfDone { .. }));
+        let outcomes: Vec<_> = match self.files.examine_stopped(effect) {
+            // If all was put back, what is not as before is what somebody else made of it: that is not ours to settle.
+            Ok(examined) => examined
+                .into_iter()
+                .filter(|it| is_half_done || !matches!(it.state, State::Other { .. }))
+                .map(outcome_of)
+                .collect(),
             Err(error) => match self.files.targets_of(effect) {
                 Ok(targets) => failed_everywhere(&targets, &error),
                 Err(error) => return error.into(),

@@ -47,7 +47,7 @@ pub enum KeyError {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     place: Place,
-    parts: Vec<String>,
+    parts: Box<[String]>,
 }
 
 /// The chain of names.
@@ -56,7 +56,14 @@ enum Place {
     /// In the file system of this machine, whose names are any bytes.
     File(TargetPath),
     /// In another space, whose names are text.
-    Other { space: String, names: Vec<String> },
+    Other(Box<Elsewhere>),
+}
+
+/// A chain of names in a space that is not the file system.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Elsewhere {
+    space: String,
+    names: Vec<String>,
 }
 
 /// How one key lies below another.
@@ -72,7 +79,7 @@ impl From<TargetPath> for Key {
     fn from(path: TargetPath) -> Self {
         Self {
             place: Place::File(path),
-            parts: Vec::new(),
+            parts: Box::default(),
         }
     }
 }
@@ -89,21 +96,21 @@ impl Key {
         }
         let names = names.iter().map(|name| segment(name));
         Ok(Self {
-            place: Place::Other {
+            place: Place::Other(Box::new(Elsewhere {
                 space: space.to_owned(),
                 names: names.collect::<Result<_, _>>()?,
-            },
-            parts: Vec::new(),
+            })),
+            parts: Box::default(),
         })
     }
 
     /// Goes on to a part.
     pub fn part(&self, part: &str) -> Result<Self, KeyError> {
-        let mut parts = self.parts.clone();
+        let mut parts = self.parts.to_vec();
         parts.push(segment(part)?);
         Ok(Self {
             place: self.place.clone(),
-            parts,
+            parts: parts.into(),
         })
     }
 
@@ -111,7 +118,7 @@ impl Key {
     pub const fn file(&self) -> Option<&TargetPath> {
         match &self.place {
             Place::File(path) => Some(path),
-            Place::Other { .. } => None,
+            Place::Other(_) => None,
         }
     }
 
@@ -119,7 +126,7 @@ impl Key {
     pub fn space(&self) -> Option<&str> {
         match &self.place {
             Place::File(_) => None,
-            Place::Other { space, .. } => Some(space),
+            Place::Other(other) => Some(&other.space),
         }
     }
 
@@ -127,7 +134,7 @@ impl Key {
     pub fn names(&self) -> &[String] {
         match &self.place {
             Place::File(_) => &[],
-            Place::Other { names, .. } => names,
+            Place::Other(other) => &other.names,
         }
     }
 
@@ -144,13 +151,9 @@ impl Key {
         }
         let is_inside = match (&self.place, &above.place) {
             (Place::File(path), Place::File(above)) => path.is_below(above),
-            (
-                Place::Other { space, names },
-                Place::Other {
-                    space: there,
-                    names: above,
-                },
-            ) => space == there && names.starts_with(above),
+            (Place::Other(it), Place::Other(above)) => {
+                it.space == above.space && it.names.starts_with(&above.names)
+            }
             _ => false,
         };
         (is_inside && above.parts.is_empty()).then_some(Below::Name)
@@ -165,7 +168,7 @@ impl Key {
     pub fn ancestors(&self) -> Vec<Self> {
         let with = |place: &Place, parts: &[String]| Self {
             place: place.clone(),
-            parts: parts.to_vec(),
+            parts: parts.into(),
         };
         let mut above: Vec<Self> = (0..self.parts.len())
             .rev()
@@ -173,12 +176,12 @@ impl Key {
             .collect();
         match &self.place {
             Place::File(path) => above.extend(path.ancestors().map(Self::from)),
-            Place::Other { space, names } => above.extend((0..names.len()).rev().map(|length| {
-                let place = Place::Other {
-                    space: space.clone(),
-                    names: names.get(..length).unwrap_or_default().to_vec(),
+            Place::Other(it) => above.extend((0..it.names.len()).rev().map(|length| {
+                let place = Elsewhere {
+                    space: it.space.clone(),
+                    names: it.names.get(..length).unwrap_or_default().to_vec(),
                 };
-                with(&place, &[])
+                with(&Place::Other(Box::new(place)), &[])
             })),
         }
         above
@@ -188,9 +191,9 @@ impl Key {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = match &self.place {
             Place::File(path) => path.as_bytes().to_vec(),
-            Place::Other { space, names } => {
-                let mut bytes = space.as_bytes().to_vec();
-                for name in names {
+            Place::Other(it) => {
+                let mut bytes = it.space.as_bytes().to_vec();
+                for name in &it.names {
                     bytes.push(NAME);
                     bytes.extend(escaped(name).bytes());
                 }
@@ -267,9 +270,9 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Place::File(path) => path.fmt(f)?,
-            Place::Other { space, names } => {
-                f.write_str(space)?;
-                for name in names {
+            Place::Other(it) => {
+                f.write_str(&it.space)?;
+                for name in &it.names {
                     write!(f, "/{}", escaped(name))?;
                 }
             }

@@ -1,22 +1,23 @@
-//! Long lists: what is out of order is always shown, of the rest the first few.
+//! Long lists: of what stands alike the first few are shown, so that what is different is seen.
 
-/// How many things that are in order are named.
+use std::collections::HashMap;
+
+/// How many things that stand alike are named.
 pub(crate) const FINE_MAX: usize = 10;
 
-/// Chooses what of a long list is shown: everything that is out of order, and of the rest so many.
+/// Chooses what of a long list is shown: of those of which the same is `said` so many, so that what is different is seen.
 pub(super) fn abridged<T>(
     items: &[T],
-    fine_max: usize,
-    is_fine: impl Fn(&T) -> bool,
+    most: usize,
+    said: impl Fn(&T) -> String,
 ) -> (Vec<&T>, usize) {
-    let mut fine = 0;
-    let shown: Vec<&T> = items
-        .iter()
-        .filter(|item| {
-            fine += usize::from(is_fine(item));
-            !is_fine(item) || fine <= fine_max
-        })
-        .collect();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let is_shown = |item: &&T| {
+        let count = seen.entry(said(item)).or_default();
+        *count += 1;
+        *count <= most
+    };
+    let shown: Vec<&T> = items.iter().filter(is_shown).collect();
     let hidden = items.len() - shown.len();
     (shown, hidden)
 }

@@ -101,8 +101,8 @@ fn planned(
 
 /// Shows how targets stand against what an undo expects.
 fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usize) -> String {
-    let is_fine = |planned: &PlannedTarget| planned.state.hindrance().is_none();
-    let (shown, hidden) = abridged(targets, fine_max, is_fine);
+    let said = |planned: &PlannedTarget| planned.state.hindrance().cloned().unwrap_or_default();
+    let (shown, hidden) = abridged(targets, fine_max, said);
     let shown_why = |why: &str| here.shorten(&printable(why));
     let rows = shown.into_iter().map(|planned| {
         let path = here.target(&planned.target);

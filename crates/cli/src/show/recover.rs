@@ -1,11 +1,11 @@
 //! What recovery did.
 
 use backout_engine::{RecoverReport, Recovered, RecoveredAs, TakeBack, TaskLeft};
-use backout_model::{Status, Verb};
+use backout_model::{OutcomeKind, Status, TargetOutcome, Verb};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
 use super::undo::{outcome_style, outcome_text};
-use super::{counted_of, id, typed};
+use super::{counted_of, id, quoted, typed};
 use crate::session::Session;
 use crate::ui::{BAD, BOLD, Cell, GOOD, WARN, paint, printable, table};
 
@@ -33,6 +33,22 @@ pub(crate) fn on_the_way(session: &mut Session, recovered: &[Recovered]) {
 
 /// Says what recovery made of an operation, and the command that changes it.
 fn said(recovered: &Recovered) -> String {
+    let mut text = became(recovered);
+    let is_overwritten = |it: &&TargetOutcome| matches!(it.kind, OutcomeKind::Overwritten { .. });
+    let mut overwritten = recovered.outcomes.iter().filter(is_overwritten);
+    if let (Some(by), Some(first)) = (recovered.by, overwritten.next()) {
+        let more = match overwritten.count() {
+            0 => String::new(),
+            more => format!(", and so for {more} more"),
+        };
+        let path = quoted(&first.target.to_string());
+        let back = typed(&format!("restore {path} --from {}", by.short()));
+        text.extend(["; what was overwritten comes back with ", &back, &more]);
+    }
+    text
+}
+
+fn became(recovered: &Recovered) -> String {
     let short = recovered.id.short();
     let undo = typed(&format!("undo {short}"));
     match recovered.became {
@@ -100,7 +116,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             paint(BOLD, &summary),
             paint(style, recovered.status.as_str())
         );
-        let (shown, hidden) = abridged(&recovered.outcomes, fine_max, |it| it.kind.is_settled());
+        let (shown, hidden) = abridged(&recovered.outcomes, fine_max, |it| it.kind.to_string());
         let rows = shown.into_iter().map(|outcome| {
             let said = outcome_text(outcome, &here, TakeBack::Undo);
             let path = here.target(&outcome.target);

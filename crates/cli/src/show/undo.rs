@@ -175,8 +175,8 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
             paint(BOLD, &summary),
             chosen.unwrap_or_default()
         );
-        let is_fine = |outcome: &TargetOutcome| outcome.kind.is_settled();
-        let (shown, hidden) = abridged(&step.outcomes, fine_max, is_fine);
+        let said = |outcome: &TargetOutcome| outcome.kind.to_string();
+        let (shown, hidden) = abridged(&step.outcomes, fine_max, said);
         let rows = shown.into_iter().map(|outcome| {
             let path = here.target(&outcome.target);
             // What a later step touches again cannot be looked at any more.

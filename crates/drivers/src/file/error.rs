@@ -233,6 +233,15 @@ fn counted(paths: &[String]) -> String {
 }
 
 impl FileError {
+    /// Tells whether somebody stopped it.
+    pub const fn is_stop(&self) -> bool {
+        match self {
+            Self::Stopped => true,
+            Self::HalfDone { cause, .. } => cause.is_stop(),
+            _ => false,
+        }
+    }
+
     /// Speaks of another path instead: `rename` gives it for the one that failed, if it knows it. What was made or named
     /// there is written here.
     #[must_use]

@@ -160,7 +160,9 @@ impl Engine {
                 error => with_causes(error),
             };
             let outcomes = match error {
-                EngineError::HalfDone { outcomes, .. } => outcomes,
+                EngineError::HalfDone { outcomes, .. } => {
+                    outcomes.into_iter().map(put_back).collect()
+                }
                 _ => all(step, &OutcomeKind::Failed { why }),
             };
             return Ok(UndoneStep {
@@ -358,6 +360,18 @@ fn all(step: &UndoStep, kind: &OutcomeKind) -> Vec<TargetOutcome> {
     targets
         .map(|target| TargetOutcome::new(target, kind.clone()))
         .collect()
+}
+
+/// Says of a target of a step that stopped half-way how it stands against what was asked for: what the step had not done,
+/// or had to put back, is not taken back.
+fn put_back(outcome: TargetOutcome) -> TargetOutcome {
+    match outcome.kind {
+        OutcomeKind::AlreadyGone => {
+            let why = "it stopped half-way, and this was put back".to_owned();
+            TargetOutcome::new(outcome.target, OutcomeKind::Skipped { why })
+        }
+        _ => outcome,
+    }
 }
 
 /// What is undone already is no news.

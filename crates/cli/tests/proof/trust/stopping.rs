@@ -134,3 +134,45 @@ fn a_second_signal_ends_it_at_once_and_the_next_command_takes_it_back_and_says_s
     );
     world.check_store();
 }
+
+#[test]
+fn what_somebody_wrote_into_a_restored_file_stays_when_the_undo_is_interrupted() {
+    let world = many();
+    let run = newest(&world, "run");
+    let child = world.spawn(&["undo", &run]);
+    let mut restored = None;
+    for _ in 0..4000 {
+        let mut names = (0..FILES).step_by(97).map(|n| format!("d/{n:05}"));
+        restored = names.find(|name| world.read(name) == "old\n");
+        if restored.is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    interrupt(&child, Signal::SIGSTOP);
+    let name = restored.expect("the undo has begun");
+    world.file(&name, "old\na person's line\n");
+    interrupt(&child, Signal::SIGINT);
+    interrupt(&child, Signal::SIGCONT);
+    let output = child.wait_with_output().unwrap();
+    let told = said(&output);
+    assert_eq!(world.read(&name), "old\na person's line\n", "{told}");
+    assert!(told.contains(&name), "{told}");
+    if output.status.code() == Some(1) {
+        // It was faster, and says that somebody was there.
+        assert!(told.contains("in doubt"), "{told}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    let undo = newest(&world, "undo");
+    world.fails(1, &["recover", "--rollback", &undo]);
+    assert_eq!(world.read(&name), "old\na person's line\n");
+    let told = said(&world.run(&["recover", "--rollback", &undo, "--force"]));
+    all_are(&world, "new\n");
+    let back = told.split("comes back with `backout ").nth(1);
+    let back = back.and_then(|rest| rest.split('`').next());
+    let back: Vec<&str> = back.expect(&told).split(' ').collect();
+    world.ok(&back);
+    assert_eq!(world.read(&name), "old\na person's line\n");
+    world.check_store();
+}
