@@ -21,7 +21,7 @@ pub(crate) fn on_the_way(session: &mut Session, recovered: &[Recovered]) {
         let text = format!(
             "recovered {}  {summary}: {}",
             id(recovered.id),
-            said(recovered)
+            session.here.shorten(&said(recovered))
         );
         session.ui.note(&text);
         for doubt in &recovered.doubts {
@@ -36,7 +36,9 @@ fn said(recovered: &Recovered) -> String {
     let mut text = became(recovered);
     let is_overwritten = |it: &&TargetOutcome| matches!(it.kind, OutcomeKind::Overwritten { .. });
     let mut overwritten = recovered.outcomes.iter().filter(is_overwritten);
-    if let (Some(by), Some(first)) = (recovered.by, overwritten.next()) {
+    // Of an undo or a redo that died no half comes back; what it replaced by force does.
+    if let (Some(_), Some(by), Some(first)) = (recovered.subject, recovered.by, overwritten.next())
+    {
         let more = match overwritten.count() {
             0 => String::new(),
             more => format!(", and so for {more} more"),
@@ -131,7 +133,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             let doubt = here.shorten(&printable(doubt));
             text.extend(["  ", &paint(BAD, "in doubt"), ": ", &doubt, "\n"]);
         }
-        text.extend(["  ", &said(recovered), "\n"]);
+        text.extend(["  ", &here.shorten(&said(recovered)), "\n"]);
         session.ui.done(&text);
     }
     for task in &report.tasks {

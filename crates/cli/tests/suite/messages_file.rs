@@ -169,7 +169,7 @@ fn a_disk_that_is_read_only() {
     ");
     insta::assert_snapshot!(world.unmoved(["rm", "m/f"]), @"
     error: `m/f` is on a read-only file system
-      why: operation 3c6ef372 was taken back: everything is as it was before
+      why: operation 3c6ef372 was put back: nothing of it stays
       next: mount the file system writable
     [exit code 1]
     ");

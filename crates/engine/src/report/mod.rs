@@ -159,7 +159,7 @@ impl Report {
             EngineError::TakenBack { id, cause } => {
                 let mut report = Self::from(*cause);
                 report.why.push(format!(
-                    "operation {} was taken back: everything is as it was before",
+                    "operation {} was put back: nothing of it stays",
                     id.short()
                 ));
                 report

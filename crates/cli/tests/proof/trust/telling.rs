@@ -193,3 +193,40 @@ fn a_store_of_the_format_before_is_brought_over_and_all_of_it_can_be_undone() {
     run(&["verify"]);
     fs::remove_dir_all(home).unwrap();
 }
+
+#[test]
+fn a_persons_edit_between_two_writes_is_foreseen_and_nothing_is_touched() {
+    let world = World::in_memory();
+    world.file("f", "0\n");
+    world.ok(&["write", "f", "--text", "1"]);
+    let first = newest(&world, "write");
+    world.file("f", "a person\n");
+    world.ok(&["write", "f", "--text", "2"]);
+    let told = said(&world.run(&["undo", &first, "--dry-run"]));
+    assert!(told.contains("somebody else changed it before"), "{told}");
+    let told = world.fails(1, &["undo", &first]);
+    assert_eq!(world.read("f"), "2", "{told}");
+    assert!(!told.contains("--merge"), "{told}");
+    // Both ways that are named do what they say.
+    assert!(
+        told.contains("--partial") && told.contains("--force"),
+        "{told}"
+    );
+    world.ok(&["undo", &first, "--force"]);
+    assert_eq!(world.read("f"), "0\n");
+    world.ok(&["redo"]);
+    assert_eq!(world.read("f"), "2");
+    world.run(&["undo", &first, "--partial"]);
+    assert_eq!(world.read("f"), "a person\n");
+    world.check_store();
+}
+
+#[test]
+fn a_time_that_is_still_to_come_takes_nothing_back() {
+    let world = World::in_memory();
+    world.file("f", "0\n");
+    world.ok(&["write", "f", "--text", "1"]);
+    let told = world.fails(2, &["undo", "f", "--at", "2930-01-01 00:00"]);
+    assert!(told.contains("is still to come"), "{told}");
+    assert_eq!(world.read("f"), "1");
+}
