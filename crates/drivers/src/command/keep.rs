@@ -24,7 +24,7 @@ use super::orphans::{as_copy, slot_name};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::keep::INLINE_BYTES_MAX;
 use crate::file::recipe::{Image, Kind, Meta};
-use crate::file::sys::{Node, bytes, flags, meta};
+use crate::file::sys::{Node, as_owner, bytes, flags, meta};
 
 /// All bytes in the log together: more are kept in the depot, where they cost less to bring back.
 const LOGGED_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -375,6 +375,10 @@ fn open(place: &Place) -> Result<File, Errno> {
     );
     let opened = match quiet {
         Err(Errno::PERM) => openat(&place.dir, &place.name, flags, Mode::empty()),
+        // Who may write it needs not be able to read it.
+        Err(errno @ Errno::ACCESS) => {
+            as_owner(&place.dir, &place.name, flags | OFlags::NOATIME, errno)
+        }
         other => other,
     };
     opened.map(File::from)

@@ -18,6 +18,7 @@ use std::io::{Read as _, Seek as _};
 use backout_model::ports::NewContent;
 use backout_model::{Digest, OperationId, Slot, TargetPath};
 use rustix::fs::{AtFlags, StatxFlags, statx};
+use rustix::io::Errno;
 
 use super::any_bytes::AnyBytes;
 use super::error::{FileError, Naming as _};
@@ -471,7 +472,11 @@ pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, FileError> {
 
 /// Reads where a symbolic link points.
 pub(crate) fn link_target(place: &Place) -> Result<AnyBytes, FileError> {
-    let target = rustix::fs::readlinkat(&place.dir, &place.name, Vec::new());
+    let target = match rustix::fs::readlinkat(&place.dir, &place.name, Vec::new()) {
+        // In a directory that is closed to its owner.
+        Err(Errno::ACCESS) => rustix::fs::readlinkat(place.handle()?, "", Vec::new()),
+        other => other,
+    };
     Ok(AnyBytes(
         target.naming(&place.path(), "read the link")?.into_bytes(),
     ))
