@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use super::orphans::{as_copy, slot_name};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::keep::INLINE_BYTES_MAX;
-use crate::file::recipe::{Image, Kind, Meta};
+use crate::file::recipe::{Holes, Image, Kind, Meta};
 use crate::file::sys::{Node, as_owner, bytes, flags, meta};
 
 /// All bytes in the log together: more are kept in the depot, where they cost less to bring back.
@@ -253,6 +253,7 @@ impl Shelf {
                 stored: true,
                 meta,
                 without: None,
+                holes: Holes::new(),
             };
             return Ok((image, content));
         }
@@ -331,6 +332,8 @@ impl Shelf {
             });
         }
         let mut file = open(place).during("read")?;
+        let holes = bytes::holes(&file, node.identity.size);
+        file.rewind().during("read")?;
         let stashed = stash.stash(self.id, &mut file);
         let (digest, size) = stashed.map_err(|error| KeepError::Meta(error.to_string()))?;
         if size != node.identity.size {
@@ -342,6 +345,7 @@ impl Shelf {
             stored: true,
             meta: dressed.unwrap_or(own),
             without: None,
+            holes,
         })
     }
 

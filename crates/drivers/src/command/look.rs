@@ -1,5 +1,6 @@
 //! What is at a name now, against what was there.
 
+use std::io::Seek as _;
 use std::sync::Arc;
 
 use backout_model::{Slot, TargetPath};
@@ -12,7 +13,7 @@ use super::settle::{Before, Settling, missing, redressed};
 use crate::file::compare::differs_in_meta;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{digest_of, link_target, meta_of};
-use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
+use crate::file::recipe::{Change, Holes, Identity, Image, Kind, Meta};
 use crate::file::sys::{Dir, Node, Place, bytes, meta};
 
 impl Settling<'_> {
@@ -44,6 +45,8 @@ impl Settling<'_> {
         let place = Dir::of(path)?;
         let mut file = place.read()?;
         let Some(depot) = self.tools.depots.depot_for(place.dir.path()) else {
+            let holes = bytes::holes(&file, file.metadata().naming(path, "look at")?.len());
+            file.rewind().naming(path, "read")?;
             let (digest, size) = self.tools.stash.stash(self.id, &mut file)?;
             return Ok(Image::File {
                 digest,
@@ -51,6 +54,7 @@ impl Settling<'_> {
                 stored: true,
                 meta,
                 without: None,
+                holes,
             });
         };
         let slot = Slot {
@@ -106,6 +110,8 @@ impl Settling<'_> {
                 Image::File {
                     digest: was,
                     meta: old,
+                    holes,
+                    size,
                     ..
                 },
                 Image::File {
@@ -114,7 +120,8 @@ impl Settling<'_> {
                     ..
                 },
             ) => {
-                if was == is {
+                let place = Dir::of(path)?;
+                if was == is && bytes::holes(&place.read()?, *size) == *holes {
                     return Ok(redressed(path, Kind::File, old, new));
                 }
                 false
@@ -271,6 +278,7 @@ impl Settling<'_> {
                     stored: false,
                     meta,
                     without: None,
+                    holes: Holes::new(),
                 }
             }
             Kind::Symlink => Image::Symlink {

@@ -1,6 +1,6 @@
 //! Files with several names: what a command writes into one of them is undone in all, and they stay one file.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use super::there_and_back;
 use crate::disk::Disk;
@@ -297,3 +297,45 @@ fn directories_that_move_onto_each_other() {
         there_and_back(&world, line);
     }
 }
+
+/// Holes are part of what is in a file, also where the bytes are the same with and without them.
+#[test]
+fn holes_of_files_with_several_names() {
+    for (setting, line) in HOLES {
+        in_a_world_of(&format!("{setting}; ln a b"), line);
+    }
+}
+
+/// Where nothing can be kept beside a file, its bytes are in the store, and its holes are told with them.
+#[test]
+fn holes_where_there_is_no_depot() {
+    const USER: u32 = 12345;
+    for names in ["", "; ln a b"] {
+        for (setting, line) in HOLES {
+            let disk = Disk::memory(16 * 1024);
+            let closed = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(disk.root(), closed).unwrap();
+            let world = World::at(&disk.path(), None).of_user(USER);
+            shell(&world, &format!("{setting}{names}; chown {USER}:{USER} a"));
+            there_and_back(&world, line);
+        }
+    }
+}
+
+const HOLES: [(&str, &str); 6] = [
+    (
+        "truncate -s 1M a",
+        "printf '\\0' | dd of=a bs=1 seek=100000 conv=notrunc status=none",
+    ),
+    ("truncate -s 1M a", "cp a c; cp --sparse=never c a; rm c"),
+    (
+        "truncate -s 1M a; echo x >> a",
+        "printf y | dd of=a bs=1 seek=100000 conv=notrunc status=none",
+    ),
+    (
+        "echo x > a; truncate -s 1M a",
+        "echo y >> a; truncate -s 2M a",
+    ),
+    ("truncate -s 20000 a", "echo y > a"),
+    ("head -c 1000000 /dev/zero > a", "fallocate -d a; touch a"),
+];
