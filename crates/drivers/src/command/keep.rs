@@ -393,6 +393,16 @@ pub(crate) fn has_flags(place: &Place) -> bool {
     open(place).is_ok_and(|file| !flags::read(file).is_empty())
 }
 
+/// Reads all flags of a file or a directory.
+pub(crate) fn all_flags(place: &Place) -> Option<u32> {
+    flags::all(open(place).ok()?)
+}
+
+/// Reads those of them that people set.
+pub(crate) fn flags_of(place: &Place, node: &Node) -> Option<u32> {
+    meta::flags_of(open(place).ok()?, node.kind)
+}
+
 /// Reads everything but the content.
 pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, KeepError> {
     let path = TargetPath::new(place.path()).map_err(|error| KeepError::Meta(error.to_string()))?;

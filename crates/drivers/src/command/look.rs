@@ -100,7 +100,13 @@ impl Settling<'_> {
             return Ok(None);
         }
         let before = self.dress(before)?;
-        let after = self.image(path)?;
+        let mut after = self.image(path)?;
+        if let (Some(was), Some(is)) = (before.meta(), after.meta_mut())
+            && let Some(place) = self.place(path)?
+            && let Some(node) = place.node()?
+        {
+            is.flags = flags_like(&place, &node, was)?;
+        }
         let is_same = match (&before, &after) {
             (Image::Absent, Image::Absent) => true,
             (Image::Directory { meta: was }, Image::Directory { meta: is }) => {
@@ -213,7 +219,7 @@ impl Settling<'_> {
                 && wanted
                     .times
                     .is_none_or(|times| times.mtime == node.times.mtime)
-                && differs_in_meta(&meta_of(&place, &node)?, &wanted, kind).is_none();
+                && differs_in_meta(&meta_like(&place, &node, &wanted)?, &wanted, kind).is_none();
         if !is_dressed {
             meta::write(place.handle()?, kind, &wanted, &path)?;
         }
@@ -245,7 +251,7 @@ impl Settling<'_> {
         else {
             return Ok(None);
         };
-        let is = meta_of(&place, &node)?;
+        let is = meta_like(&place, &node, was)?;
         Ok(redressed(path, kind, was, &is))
     }
 
@@ -344,4 +350,20 @@ impl Settling<'_> {
         let node = self.node(path)?;
         Ok(node.is_some_and(|node| node.identity == seen && node.kind != Kind::Directory))
     }
+}
+
+/// Reads the inode flags of what is there, if it is told which they were.
+fn flags_like(place: &Place, node: &Node, was: &Meta) -> Result<Option<u32>, FileError> {
+    Ok(match was.flags {
+        Some(_) => meta::flags_of(place.handle()?, node.kind),
+        None => None,
+    })
+}
+
+/// Reads everything but the content, with the inode flags if it is told which they were.
+pub(super) fn meta_like(place: &Place, node: &Node, was: &Meta) -> Result<Meta, FileError> {
+    Ok(Meta {
+        flags: flags_like(place, node, was)?,
+        ..meta_of(place, node)?
+    })
 }

@@ -3,10 +3,11 @@
 //! The change is told under a name of before. The inode may be there still, under another name, or, if that name went,
 //! in a slot: the changes that took it there come after the rewrite, so that their way back comes first.
 
+use super::look::meta_like;
 use super::settle::{Settling, redressed};
 use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
-use crate::file::keep::{digest_of, meta_of};
+use crate::file::keep::digest_of;
 use crate::file::recipe::{Change, Holes, Image, Kind, Written};
 use crate::file::sys::{Dir, bytes};
 
@@ -31,7 +32,7 @@ impl Settling<'_> {
                 stored: false,
                 slot: None,
                 holes: bytes::holes(&place.read()?, size),
-                meta: meta_of(&place, &node)?,
+                meta: meta_like(&place, &node, &before.meta)?,
             };
             let mtime = |written: &Written| written.meta.times.map(|times| times.mtime);
             let is_same = before.digest == after.digest && before.layout()? == after.holes;

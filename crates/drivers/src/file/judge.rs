@@ -233,7 +233,7 @@ fn judge(
             if let Some(why) = kind.and_then(|kind| differs_in_kind(node, kind)) {
                 return Ok(State::Other { why });
             }
-            let now = current.meta(place, node)?;
+            let now = &*current.meta_like(place, node, after)?;
             match differs_where_changed(now, after, before) {
                 None => Ok(State::After),
                 Some(why) => match differs_where_changed(now, before, after) {
@@ -388,6 +388,9 @@ pub(crate) fn differs_where_changed(now: &Meta, wanted: &Meta, other: &Meta) -> 
     }
     if wanted.xattrs != other.xattrs {
         seen.xattrs.clone_from(&now.xattrs);
+    }
+    if wanted.flags != other.flags {
+        seen.flags = now.flags;
     }
     let mtime = |meta: &Meta| meta.times.map(|times| times.mtime);
     if wanted.changes_times_to(other) && mtime(now) != mtime(wanted) {

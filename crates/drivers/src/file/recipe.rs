@@ -278,6 +278,18 @@ impl Image {
         }
     }
 
+    /// The same, to be changed.
+    pub(crate) const fn meta_mut(&mut self) -> Option<&mut Meta> {
+        match self {
+            Self::File { meta, .. }
+            | Self::Symlink { meta, .. }
+            | Self::Directory { meta }
+            | Self::Special { meta, .. }
+            | Self::Kept { meta, .. } => Some(meta),
+            Self::Absent | Self::Linked { .. } | Self::Unkept { .. } => None,
+        }
+    }
+
     /// Names the bytes of a file, if they are known.
     pub(crate) const fn digest(&self) -> Option<Digest> {
         match self {
@@ -429,6 +441,9 @@ pub(crate) struct Meta {
     /// Extended attributes and ACLs, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) xattrs: Vec<(AnyBytes, AnyBytes)>,
+    /// The inode flags that people set; none where nobody changed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) flags: Option<u32>,
 }
 
 impl Meta {

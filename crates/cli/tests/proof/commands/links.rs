@@ -244,6 +244,38 @@ fn inode_flags_stay() {
     }
 }
 
+/// Flags that do not lock are noted before they change, and come back.
+#[test]
+fn inode_flags_that_a_command_changes() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let disk = Disk::of_kind(kind, if kind == "ext4" { 64 } else { 400 });
+        for line in [
+            "chattr +d a",
+            "chattr -d b; chattr +A b",
+            "chattr +dAS a d",
+            "chattr +d a; chmod 600 a; touch -d 2020-01-01 a",
+            "chattr +d a; echo more >> a",
+            "echo more >> a; chattr +d a",
+            "chattr -d b; echo more >> b",
+            "chattr +d a; mv a d/a",
+            "chattr +d a; rm a",
+            "chattr -d b; rm b; echo new > b",
+            "chattr +d a; ln a c; echo more >> c",
+            "chattr +d c1; echo more >> c2",
+            "chattr -R +d d; rm d/x",
+        ] {
+            let world = World::at(&disk.path(), None);
+            world.file("a", "A\n");
+            world.file("b", "B\n");
+            world.file("d/x", "X\n");
+            world.file("c1", "C\n");
+            shell(&world, "chattr +d b; ln c1 c2");
+            there_and_back(&world, line);
+            shell(&world, "rm -r *");
+        }
+    }
+}
+
 #[test]
 fn times_far_ahead_come_back() {
     let disk = Disk::of_kind("ext4", 64);

@@ -3,17 +3,17 @@
 //! `/proc/self/fd/N` names exactly the inode that the descriptor holds, a symbolic link included, so no
 //! path is walked twice and no kind of inode needs its own calls.
 
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use backout_capture::owner;
 use backout_model::TargetPath;
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat, getxattr,
-    listxattr, removexattr, setxattr, utimensat,
+    AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat,
+    getxattr, listxattr, removexattr, setxattr, utimensat,
 };
 use rustix::io::Errno;
 
-use super::Node;
+use super::{Node, flags};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Kind, Meta, Times};
@@ -59,7 +59,23 @@ pub(crate) fn read(node: &Node, fd: impl AsFd, path: &TargetPath) -> Result<Meta
         gid: node.gid,
         times: Some(node.times),
         xattrs: xattrs(fd.as_fd(), path)?,
+        flags: None,
     })
+}
+
+/// Reads the inode flags that people set of what is open, if only to refer to it. None where they cannot be told.
+pub(crate) fn flags_of(fd: impl AsFd, kind: Kind) -> Option<u32> {
+    let opened = opened(fd.as_fd(), kind)?;
+    flags::all(&opened).map(|_| flags::read(&opened).bits())
+}
+
+/// Opens a file or a directory for reading that is open only to refer to it.
+fn opened(fd: BorrowedFd<'_>, kind: Kind) -> Option<OwnedFd> {
+    let is_flagged = matches!(kind, Kind::File | Kind::Directory);
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    is_flagged
+        .then(|| rustix::fs::open(proc_path(fd), flags, Mode::empty()).ok())
+        .flatten()
 }
 
 /// Reads the extended attributes, ACLs included, sorted by name.
@@ -109,6 +125,8 @@ pub(crate) fn write(
 ) -> Result<Vec<String>, FileError> {
     let fd = fd.as_fd();
     let mut gaps = Vec::new();
+    // Its mode may close it before the flags are given.
+    let flagged = wanted.flags.and_then(|_| opened(fd, kind));
     let stat = rustix::fs::fstat(fd).naming(path, "look at")?;
     let node = Node::of(&stat);
     if (node.uid, node.gid) != (wanted.uid, wanted.gid) {
@@ -132,6 +150,11 @@ pub(crate) fn write(
     }
     if let Some(times) = wanted.times {
         write_times(fd, times, path)?;
+    }
+    if let Some(flags) = wanted.flags
+        && !flagged.is_some_and(|opened| flags::give(flags, opened))
+    {
+        gaps.push("inode flags".to_owned());
     }
     Ok(gaps)
 }

@@ -160,13 +160,19 @@ fn obtain_kept(
         without: None,
         holes: Holes::new(),
     };
-    let why = node.map_or(
-        "the inode that was kept is gone",
-        |_| "its other names changed since",
-    );
-    let said = format!("`{path}` comes back as a file of its own: {why}");
+    let said = said_of_copy(path, node.is_some());
     let obtained = obtain(tools, path, &file, anyway, rewritten)?;
     Ok(obtained.map(|obtained| obtained.with_note(said)))
+}
+
+/// Says that a file comes back by a copy of its bytes.
+fn said_of_copy(path: &TargetPath, is_there: bool) -> String {
+    let why = if is_there {
+        "its other names changed since"
+    } else {
+        "the inode that was kept is gone"
+    };
+    format!("`{path}` comes back as a file of its own: {why}")
 }
 
 /// Says how a kept inode is not quite what it was.
