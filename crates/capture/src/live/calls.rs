@@ -37,7 +37,10 @@ pub enum Act {
     /// Change times.
     Times,
     /// Change the flags that `chattr` sets.
-    Flags,
+    Flags {
+        /// What they are to be, where the call says just that.
+        to: Option<u32>,
+    },
     /// Open a file for reading.
     Read,
     /// Become another program.
@@ -227,7 +230,7 @@ impl Shape {
             Kind::Make => Act::Make,
             Kind::Attributes => Act::Attributes,
             Kind::Times => Act::Times,
-            Kind::Flags => Act::Flags,
+            Kind::Flags => Act::Flags { to: None },
             Kind::Exec => Act::Exec,
             Kind::Standing | Kind::Confining | Kind::Never(_) => Act::Standing,
             Kind::Mounts => Act::Mounts,

@@ -6,11 +6,13 @@ use std::os::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use super::calls::{Act, Kind, Operand, Shape, Without, as_int, shape_of};
+use super::memory::read_exactly;
 use super::mounts;
 use super::operands::Operands;
 use super::place::{Lost, only_path_of};
 use super::supervise::{Answer, Observer, Touch};
 use super::sys::{self, Notice};
+use super::table::SET_FLAGS;
 use super::task::Scene;
 
 /// How often a call whose path changes under our eyes is looked at again.
@@ -73,6 +75,9 @@ impl Eyes {
                 return (Answer::Refuse(libc::EPERM), None);
             }
             Kind::Exec if !self.tells_execs => return (Answer::Continue, None),
+            Kind::Flags => Act::Flags {
+                to: flags_in(notice),
+            },
             _ => shape.act(&notice.arguments),
         };
         if shape.first.is_none() {
@@ -155,7 +160,7 @@ impl Eyes {
             _ => return false,
         };
         let is_plain = !self.has_new_mounts && self.scene(notice.thread).is_plain();
-        if act == Act::Flags || !is_plain {
+        if matches!(act, Act::Flags { .. }) || !is_plain {
             return false;
         }
         let number = notice.arguments.get(index).copied().map_or(-1, as_int);
@@ -175,6 +180,18 @@ impl Eyes {
             ..*scene
         }
     }
+}
+
+/// Reads what the flags of an inode are to be, from the call that sets them all at once.
+fn flags_in(notice: &Notice) -> Option<u32> {
+    let [_, request, address, ..] = notice.arguments;
+    let is_plain =
+        notice.number == libc::SYS_ioctl && SET_FLAGS.contains(&as_int(request).cast_unsigned());
+    let mut bytes = [0; 4];
+    is_plain
+        .then(|| read_exactly(notice.thread, address, &mut bytes).ok())
+        .flatten()
+        .map(|()| u32::from_ne_bytes(bytes))
 }
 
 /// A call whose arguments cannot be read does not happen.

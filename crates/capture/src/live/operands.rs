@@ -60,7 +60,7 @@ impl Operands {
         };
         let mut note = None;
         let first = match place(&self.first) {
-            Err(Lost::Root) if act == Act::Flags => Err(Lost::Blind(
+            Err(Lost::Root) if matches!(act, Act::Flags { .. }) => Err(Lost::Blind(
                 Errno::PERM,
                 "the flags of `/` could not be brought back",
             )),

@@ -25,6 +25,9 @@ const SETTLING_MAX: Duration = Duration::from_secs(10);
 /// How long after a call another is waited for before anything else.
 const BUSY: Duration = Duration::from_millis(20);
 
+/// How many calls are taken up before the first of them is answered.
+const TAKEN_UP_MAX: usize = 256;
+
 /// A call that is about to happen.
 #[derive(Debug)]
 pub struct Touch {
@@ -123,6 +126,8 @@ pub struct Supervisor {
     start: Option<OwnedFd>,
     /// Calls that were taken up and not answered yet.
     waiting: VecDeque<Notice>,
+    /// The thread whose call was taken up last.
+    asked_last: Option<u32>,
     eyes: Eyes,
     is_reaped: bool,
     /// Whether a process was ended so that the kernel wrote its memory into a file.
@@ -137,6 +142,7 @@ impl Supervisor {
             signals,
             start: Some(start),
             waiting: VecDeque::new(),
+            asked_last: None,
             eyes: Eyes::new(),
             is_reaped: false,
             has_dumped: false,
@@ -181,8 +187,11 @@ impl Supervisor {
             if ready.others {
                 observer.look_around();
             }
-            if ready.call || !self.waiting.is_empty() {
-                self.answer(observer)?;
+            if ready.call {
+                self.take_up()?;
+            }
+            if let Some(notice) = self.waiting.pop_front() {
+                self.answer(&notice, observer)?;
                 is_busy = true;
                 continue;
             }
@@ -297,16 +306,35 @@ impl Supervisor {
         }
     }
 
-    fn answer(&mut self, observer: &mut dyn Observer) -> io::Result<()> {
-        let waiting = self.waiting.pop_front();
-        let Some(notice) = waiting.map_or_else(
-            || sys::receive(self.listener.as_fd()),
-            |notice| Ok(Some(notice)),
-        )?
-        else {
-            return Ok(());
-        };
-        let (answer, touch) = self.eyes.ask(self.listener.as_fd(), &notice, observer);
+    /// Takes up all calls that wait: until then a signal can interrupt even those that never are otherwise. Where only one
+    /// thread asks there is no second to look for.
+    fn take_up(&mut self) -> io::Result<()> {
+        for _ in 0..TAKEN_UP_MAX {
+            let Some(notice) = sys::receive(self.listener.as_fd())? else {
+                return Ok(());
+            };
+            let others = self.asked_last.replace(notice.thread);
+            let is_alone = self.waiting.is_empty() && others == Some(notice.thread);
+            self.waiting.push_back(notice);
+            if is_alone || !self.has_call()? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether a call waits to be taken up.
+    fn has_call(&self) -> io::Result<bool> {
+        let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
+        match poll(&mut fds, Some(&Timespec::default())) {
+            Ok(_) => Ok(fds.iter().any(|fd| fd.revents().contains(PollFlags::IN))),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn answer(&mut self, notice: &Notice, observer: &mut dyn Observer) -> io::Result<()> {
+        let (answer, touch) = self.eyes.ask(self.listener.as_fd(), notice, observer);
         let reply = match answer {
             Answer::Continue | Answer::Watch => Reply::Continue,
             Answer::Refuse(errno) => Reply::Fail(errno),
@@ -314,7 +342,7 @@ impl Supervisor {
         };
         sys::send(self.listener.as_fd(), notice.id, reply)?;
         if let (Answer::Watch, Some(mut touch)) = (answer, touch) {
-            self.see_to_the_end(&notice, &mut touch, observer)?;
+            self.see_to_the_end(notice, &mut touch, observer)?;
         }
         Ok(())
     }

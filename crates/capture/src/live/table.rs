@@ -177,13 +177,16 @@ const fn asks(request: u32, kind: Kind) -> (u32, Shape) {
     (request, one(libc::SYS_ioctl, kind, Operand::Fd(0)))
 }
 
+/// `FS_IOC_SETFLAGS` and its 32-bit form.
+pub(super) const SET_FLAGS: [u32; 2] = [0x4008_6602, 0x4004_6602];
+
 /// What is asked of a descriptor that needs not be open for writing, and changes files.
 pub(crate) const REQUESTS: &[(u32, Shape)] = {
     use Kind::{Flags, Never};
     &[
         // FS_IOC_SETFLAGS, its 32-bit form, FS_IOC_FSSETXATTR, FAT_IOCTL_SET_ATTRIBUTES
-        asks(0x4008_6602, Flags),
-        asks(0x4004_6602, Flags),
+        asks(SET_FLAGS[0], Flags),
+        asks(SET_FLAGS[1], Flags),
         asks(0x401c_5820, Flags),
         asks(0x4004_7211, Flags),
         // FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY, FS_IOC_SET_ENCRYPTION_POLICY

@@ -7,7 +7,7 @@ use backout_model::TargetPath;
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
-use super::keep::{KeepError, Kept, has_flags, meta_of, with_meta};
+use super::keep::{KeepError, Kept, all_flags, flags_of, has_flags, meta_of, with_meta};
 use super::ledger::Known;
 use super::log::Note;
 use super::others::What;
@@ -15,7 +15,7 @@ use super::recorder::{
     ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times,
 };
 use crate::file::recipe::{Image, Kind, Meta};
-use crate::file::sys::Node;
+use crate::file::sys::{Node, flags};
 
 /// How often a name that vanishes while it is looked at is looked at again.
 const TRIES_MAX: usize = 8;
@@ -74,7 +74,7 @@ impl Recorder {
             (Act::Attributes | Act::Times, Some(place), _) => {
                 self.dressed(place, touch.act).map(|()| Answer::Continue)
             }
-            (Act::Flags, Some(place), _) => self.flags(place),
+            (Act::Flags { to }, Some(place), _) => self.flags(place, to),
             (Act::Link, Some(old), Some(new)) => self.link(old, new, touch.has_our_rights),
             // A file without a name gets one.
             (Act::Link, None, Some(new)) => self.made(new).map(|_| Answer::Continue),
@@ -331,8 +331,9 @@ impl Recorder {
         self.learn(dressed, Vec::new())
     }
 
-    /// Flags that `chattr` sets are not kept: they may only be given to what the command made itself.
-    pub(super) fn flags(&mut self, place: &Place) -> Result<Answer, Stop> {
+    /// Flags that `chattr` sets are noted before they change. Those that lock a file, and whatever else is changed with
+    /// them, may only be given to what the command made itself.
+    pub(super) fn flags(&mut self, place: &Place, to: Option<u32>) -> Result<Answer, Stop> {
         let is_new = match self.origin(place)? {
             None => true,
             Some(origin) => {
@@ -343,12 +344,38 @@ impl Recorder {
         if is_new {
             return Ok(Answer::Continue);
         }
+        let now = all_flags(place);
+        if let (Some(to), Some(now)) = (to, now)
+            && flags::is_undoable(now, to)
+        {
+            return self.flagged(place).map(|()| Answer::Continue);
+        }
         self.note(format!(
             "changing the flags of `{}` (as `chattr` does) was refused: they could not be brought back; \
              do it without `backout run`",
             place.path().display()
         ));
         Ok(Answer::Refuse(EPERM))
+    }
+
+    /// Notes the flags of something, and what it is that has them.
+    fn flagged(&mut self, place: &Place) -> Result<(), Stop> {
+        self.dressed(place, Act::Attributes)?;
+        let Some(node) = node_of(place) else {
+            return Ok(());
+        };
+        let origin = self.inode_origin(place, &node)?;
+        let told = origin.as_ref().and_then(|path| self.ledger.known.get(path));
+        let meta = match told {
+            Some(Known::Dressed { meta, .. }) => Some(meta),
+            Some(Known::Whole(image)) => image.meta(),
+            Some(Known::Absent) | None => None,
+        };
+        let is_told = meta.is_none_or(|meta| meta.flags.is_some());
+        match origin.zip(flags_of(place, &node)) {
+            Some((path, flags)) if !is_told => self.learn(Note::Flags { path, flags }, Vec::new()),
+            _ => Ok(()),
+        }
     }
 
     /// A directory goes away, if it is empty. One that is not stays: it must not count as known when it moves later.

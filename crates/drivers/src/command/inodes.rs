@@ -20,7 +20,7 @@ use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
 use crate::file::recipe::{Identity, Image, Kind, Meta};
-use crate::file::sys::{Dir, Node, names};
+use crate::file::sys::{Dir, Node, bytes, names};
 
 /// The device of the directory that a file is in, and the number of the file.
 pub(super) type Number = (u64, u64);
@@ -364,6 +364,7 @@ impl Settling<'_> {
             stored: false,
             meta,
             without: None,
+            holes: bytes::holes(&place.read()?, size),
         }))
     }
 

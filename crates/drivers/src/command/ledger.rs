@@ -98,6 +98,7 @@ impl Ledger {
                 self.learn(path, Known::Whole(image));
             }
             Note::Shelved { path, image } => drop(self.shelved.insert(path, image)),
+            Note::Flags { path, flags } => self.flagged(&path, flags),
             Note::Forget(path) => drop(self.known.remove(&path)),
             Note::Parent { path, times } => {
                 self.parents.entry(path).or_insert(times);
@@ -128,6 +129,18 @@ impl Ledger {
                 image,
                 identity,
             } => self.scanned(path, image, identity),
+        }
+    }
+
+    /// Takes in which flags something had that is known already.
+    fn flagged(&mut self, path: &TargetPath, flags: u32) {
+        let meta = match self.known.get_mut(path) {
+            Some(Known::Dressed { meta, .. }) => Some(meta),
+            Some(Known::Whole(image)) => image.meta_mut(),
+            Some(Known::Absent) | None => None,
+        };
+        if let Some(meta) = meta {
+            meta.flags.get_or_insert(flags);
         }
     }
 

@@ -44,6 +44,8 @@ pub(crate) enum Note {
     },
     /// The inode of a file that was written in place is kept as well: its name goes, others stay.
     Shelved { path: TargetPath, image: Image },
+    /// The inode flags of something that is known by other notes, and that nobody had changed before.
+    Flags { path: TargetPath, flags: u32 },
     /// What was to be kept was not kept after all.
     Forget(TargetPath),
     /// The times of a directory.

@@ -1,5 +1,6 @@
 //! What is at a name now, against what was there.
 
+use std::io::Seek as _;
 use std::sync::Arc;
 
 use backout_model::{Slot, TargetPath};
@@ -12,7 +13,7 @@ use super::settle::{Before, Settling, missing, redressed};
 use crate::file::compare::differs_in_meta;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{digest_of, link_target, meta_of};
-use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
+use crate::file::recipe::{Change, Holes, Identity, Image, Kind, Meta};
 use crate::file::sys::{Dir, Node, Place, bytes, meta};
 
 impl Settling<'_> {
@@ -44,6 +45,8 @@ impl Settling<'_> {
         let place = Dir::of(path)?;
         let mut file = place.read()?;
         let Some(depot) = self.tools.depots.depot_for(place.dir.path()) else {
+            let holes = bytes::holes(&file, file.metadata().naming(path, "look at")?.len());
+            file.rewind().naming(path, "read")?;
             let (digest, size) = self.tools.stash.stash(self.id, &mut file)?;
             return Ok(Image::File {
                 digest,
@@ -51,6 +54,7 @@ impl Settling<'_> {
                 stored: true,
                 meta,
                 without: None,
+                holes,
             });
         };
         let slot = Slot {
@@ -96,7 +100,13 @@ impl Settling<'_> {
             return Ok(None);
         }
         let before = self.dress(before)?;
-        let after = self.image(path)?;
+        let mut after = self.image(path)?;
+        if let (Some(was), Some(is)) = (before.meta(), after.meta_mut())
+            && let Some(place) = self.place(path)?
+            && let Some(node) = place.node()?
+        {
+            is.flags = flags_like(&place, &node, was)?;
+        }
         let is_same = match (&before, &after) {
             (Image::Absent, Image::Absent) => true,
             (Image::Directory { meta: was }, Image::Directory { meta: is }) => {
@@ -106,6 +116,8 @@ impl Settling<'_> {
                 Image::File {
                     digest: was,
                     meta: old,
+                    holes,
+                    size,
                     ..
                 },
                 Image::File {
@@ -114,7 +126,8 @@ impl Settling<'_> {
                     ..
                 },
             ) => {
-                if was == is {
+                let place = Dir::of(path)?;
+                if was == is && bytes::holes(&place.read()?, *size) == *holes {
                     return Ok(redressed(path, Kind::File, old, new));
                 }
                 false
@@ -206,7 +219,7 @@ impl Settling<'_> {
                 && wanted
                     .times
                     .is_none_or(|times| times.mtime == node.times.mtime)
-                && differs_in_meta(&meta_of(&place, &node)?, &wanted, kind).is_none();
+                && differs_in_meta(&meta_like(&place, &node, &wanted)?, &wanted, kind).is_none();
         if !is_dressed {
             meta::write(place.handle()?, kind, &wanted, &path)?;
         }
@@ -238,7 +251,7 @@ impl Settling<'_> {
         else {
             return Ok(None);
         };
-        let is = meta_of(&place, &node)?;
+        let is = meta_like(&place, &node, was)?;
         Ok(redressed(path, kind, was, &is))
     }
 
@@ -271,6 +284,7 @@ impl Settling<'_> {
                     stored: false,
                     meta,
                     without: None,
+                    holes: Holes::new(),
                 }
             }
             Kind::Symlink => Image::Symlink {
@@ -336,4 +350,20 @@ impl Settling<'_> {
         let node = self.node(path)?;
         Ok(node.is_some_and(|node| node.identity == seen && node.kind != Kind::Directory))
     }
+}
+
+/// Reads the inode flags of what is there, if it is told which they were.
+fn flags_like(place: &Place, node: &Node, was: &Meta) -> Result<Option<u32>, FileError> {
+    Ok(match was.flags {
+        Some(_) => meta::flags_of(place.handle()?, node.kind),
+        None => None,
+    })
+}
+
+/// Reads everything but the content, with the inode flags if it is told which they were.
+pub(super) fn meta_like(place: &Place, node: &Node, was: &Meta) -> Result<Meta, FileError> {
+    Ok(Meta {
+        flags: flags_like(place, node, was)?,
+        ..meta_of(place, node)?
+    })
 }

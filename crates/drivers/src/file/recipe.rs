@@ -22,6 +22,9 @@ pub(crate) use super::written::Written;
 /// The newest version of the body that this program writes and reads.
 pub(crate) const VERSION: u16 = 3;
 
+/// Where a file has holes, by start and end.
+pub(crate) type Holes = Vec<(u64, u64)>;
+
 /// Numbers of inodes.
 pub(crate) type Numbers = std::collections::HashSet<u64>;
 
@@ -55,10 +58,6 @@ pub(crate) struct ParentTimes {
 /// One change of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "kebab-case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the largest is by far the most frequent"
-)]
 pub(crate) enum Change {
     /// A name comes to stand for something else.
     Set {
@@ -186,6 +185,9 @@ pub(crate) enum Image {
         /// What a file made of these bytes does not have, in words: holes, flags.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         without: Option<String>,
+        /// Where it has holes, if the bytes are in the store: those do not tell.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        holes: Holes,
     },
     /// A symbolic link.
     Symlink {
@@ -266,6 +268,18 @@ impl Image {
 
     /// Gives mode, owner and the rest, where it has its own.
     pub(crate) const fn meta(&self) -> Option<&Meta> {
+        match self {
+            Self::File { meta, .. }
+            | Self::Symlink { meta, .. }
+            | Self::Directory { meta }
+            | Self::Special { meta, .. }
+            | Self::Kept { meta, .. } => Some(meta),
+            Self::Absent | Self::Linked { .. } | Self::Unkept { .. } => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) const fn meta_mut(&mut self) -> Option<&mut Meta> {
         match self {
             Self::File { meta, .. }
             | Self::Symlink { meta, .. }
@@ -427,6 +441,9 @@ pub(crate) struct Meta {
     /// Extended attributes and ACLs, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) xattrs: Vec<(AnyBytes, AnyBytes)>,
+    /// The inode flags that people set; none where nobody changed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) flags: Option<u32>,
 }
 
 impl Meta {

@@ -13,7 +13,7 @@ use super::{Planner, View};
 use crate::file::baseline::Baseline;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{INLINE_BYTES_MAX, digest_of, link_target, meta_of};
-use crate::file::recipe::{Image, Kind, Meta};
+use crate::file::recipe::{Holes, Image, Kind, Meta};
 use crate::file::request::{LayerEntry, LayerState};
 use crate::file::resolve::Last;
 use crate::file::stage::{Incoming, Material};
@@ -135,6 +135,7 @@ impl Planner<'_> {
             stored: false,
             meta,
             without: None,
+            holes: Holes::new(),
         };
         self.set(path, after, Material::CopyOf(source.path(), node.identity))
     }

@@ -73,6 +73,7 @@ fn written(world: &World, name: &str) -> Written {
         size: content.len() as u64,
         stored: false,
         slot: None,
+        holes: Vec::new(),
         meta: meta_of(&place, &place.node().unwrap().unwrap()).unwrap(),
     }
 }

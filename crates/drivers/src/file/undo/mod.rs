@@ -42,6 +42,9 @@ fn put_back_changed(now: &Meta, before: &Meta, after: &Meta) -> Meta {
     if before.xattrs != after.xattrs {
         wanted.xattrs.clone_from(&before.xattrs);
     }
+    if before.flags != after.flags {
+        wanted.flags = before.flags;
+    }
     if before.changes_times_to(after) {
         wanted.times = before.times;
     }

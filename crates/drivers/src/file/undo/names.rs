@@ -10,7 +10,6 @@ use crate::file::compare::Current;
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
-use crate::file::keep::meta_of;
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::stage::Material;
 
@@ -34,7 +33,7 @@ impl Undo<'_> {
                 why: "it is gone".to_owned(),
             });
         };
-        let mut now = meta_of(place, node)?;
+        let mut now = current.meta_like(place, node, after)?.into_owned();
         if !before.changes_times_to(after) {
             now.times = None;
         }

@@ -7,7 +7,7 @@ use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
 use crate::file::kept::why_empty;
 use crate::file::listing::listing;
-use crate::file::recipe::{Image, Kind, Numbers};
+use crate::file::recipe::{Holes, Image, Kind, Numbers};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place};
 use crate::file::tools::Tools;
@@ -158,14 +158,21 @@ fn obtain_kept(
         stored: true,
         meta: meta.clone(),
         without: None,
+        holes: Holes::new(),
     };
-    let why = match node {
-        Some(_) => "its other names changed since",
-        None => "the inode that was kept is gone",
-    };
-    let said = format!("`{path}` comes back as a file of its own: {why}");
+    let said = said_of_copy(path, node.is_some());
     let obtained = obtain(tools, path, &file, anyway, rewritten)?;
     Ok(obtained.map(|obtained| obtained.with_note(said)))
+}
+
+/// Says that a file comes back by a copy of its bytes.
+fn said_of_copy(path: &TargetPath, is_there: bool) -> String {
+    let why = if is_there {
+        "its other names changed since"
+    } else {
+        "the inode that was kept is gone"
+    };
+    format!("`{path}` comes back as a file of its own: {why}")
 }
 
 /// Says how a kept inode is not quite what it was.

@@ -16,9 +16,9 @@ use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::keep::meta_of;
 use crate::file::listing::listing;
-use crate::file::recipe::{Change, Identity, Image, Kind};
+use crate::file::recipe::{Change, Holes, Identity, Image, Kind};
 use crate::file::stage::{Incoming, Material, wait};
-use crate::file::sys::{Dir, Node, Place, meta};
+use crate::file::sys::{Dir, Node, Place, bytes, meta};
 
 /// How many names a message lists.
 const NAMES_SHOWN_MAX: usize = 3;
@@ -149,6 +149,7 @@ impl Undo<'_> {
                 stored,
                 meta: wanted,
                 without,
+                holes,
             },
             Material::Stored,
         ) = (&image, &material)
@@ -175,6 +176,7 @@ impl Undo<'_> {
         let Material::Nameless(file) = &waiting.material else {
             return Ok((image, waiting.material, Vec::new()));
         };
+        bytes::punch(file, holes).naming(path, "write")?;
         let gaps = meta::write(file, Kind::File, wanted, path)?;
         let node = Node::of(&rustix::fs::fstat(file).naming(path, "look at")?);
         let mut real = meta::read(&node, file, path)?;
@@ -185,6 +187,7 @@ impl Undo<'_> {
             stored: *stored,
             meta: real,
             without: without.clone(),
+            holes: holes.clone(),
         };
         Ok((image, waiting.material, gaps))
     }
@@ -421,6 +424,7 @@ impl Undo<'_> {
             stored: true,
             meta: wanted,
             without: None,
+            holes: Holes::new(),
         };
         let change = Change::Set {
             path: path.clone(),
