@@ -190,9 +190,22 @@ fn put_in(
         Fresh::Raw(piece.raw.clone()),
         Fresh::Value(piece.value.clone()),
     ];
-    let edits = values
-        .iter()
-        .map(|value| document.dialect().insert(document, upper, missing, value));
+    let edits = values.iter().map(|value| {
+        let insert = document.dialect().insert(document, upper, missing, value);
+        insert.ok()
+    });
+    let lines = match piece.value {
+        Value::Map(_) => document
+            .dialect()
+            .insert_section(document.text(), &piece.tail),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Text(_)
+        | Value::Raw(_)
+        | Value::List(_) => None,
+    };
+    let edits = std::iter::once(lines).chain(edits);
     first_good(document, key, edits.flatten(), Want::Means(&piece.value))
 }
 

@@ -49,7 +49,7 @@ impl KeyChange {
 pub struct Piece {
     /// The text of the value.
     pub raw: String,
-    /// The text from behind the name to the value's end: what is put back.
+    /// What is put back: the text from behind the name to the value's end, or all lines of a section.
     pub tail: String,
     /// What it means.
     pub value: Value,
@@ -116,8 +116,11 @@ impl Patch {
             let Some(next) = step(node, segment) else {
                 break;
             };
-            let holds = next.form == Form::Implied
-                || (next.span.start() <= range.start && range.end <= next.span.end());
+            let (start, end) = (next.span.start(), next.span.end());
+            let inside = start <= range.start && range.end <= end;
+            // What the edit replaces as a whole is not there afterwards, and a block begins where its first member does.
+            let stays = range.start > start || (range.end < end && next.form != Form::Block);
+            let holds = next.form == Form::Implied || (inside && stays);
             if !holds {
                 break;
             }
@@ -243,7 +246,12 @@ pub(crate) fn witnesses(document: &Document<'_>, key: &KeyPath) -> Vec<Witness> 
         };
         if let Segment::Index(_) = segment {
             let below = key.segments().get(depth + 1);
-            let own = |name: &str| matches!(below, Some(Segment::Name(own)) if own == name);
+            // A key that is the item itself, or what the item is called, tells nothing.
+            let own = |name: &str| match below {
+                Some(Segment::Name(own)) => own == name,
+                Some(Segment::Index(_) | Segment::Append) => false,
+                None => true,
+            };
             let single = |member: &&crate::tree::Member| {
                 let named = NAMES.contains(&&*member.name) && !own(&member.name);
                 named && matches!(member.node.kind, Kind::Scalar(_))

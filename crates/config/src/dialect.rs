@@ -71,6 +71,11 @@ pub(crate) trait Dialect {
         value: &Fresh,
     ) -> Result<Edit, ConfigError>;
 
+    /// Adds a section whose lines are given as they stood, header included. Only formats with sections do.
+    fn insert_section(&self, _text: &str, _lines: &str) -> Option<Edit> {
+        None
+    }
+
     /// Takes the last member of the way out.
     fn remove(&self, document: &Document<'_>, way: &Way<'_>) -> Result<Edit, ConfigError>;
 

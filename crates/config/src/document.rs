@@ -8,7 +8,7 @@ use crate::format::Format;
 use crate::key::{KeyPath, Segment};
 use crate::lines::{self, Place};
 use crate::merge;
-use crate::tree::{self, Kind, Node, SIZE_MAX, Way};
+use crate::tree::{self, Kind, Node, SIZE_MAX, TOML_SIZE_MAX, Way};
 use crate::value::{NewValue, Value};
 
 /// A config text, read and understood.
@@ -42,10 +42,14 @@ pub struct Edited {
 impl<'t> Document<'t> {
     /// Reads a text.
     pub fn parse(format: Format, text: &'t str) -> Result<Self, ConfigError> {
-        if text.len() > SIZE_MAX {
+        let limit = match format {
+            Format::Toml => TOML_SIZE_MAX,
+            Format::Json | Format::Jsonc | Format::Yaml | Format::Ini | Format::Env => SIZE_MAX,
+        };
+        if text.len() > limit {
             return Err(ConfigError::OverLimit {
                 what: "the size in bytes",
-                limit: SIZE_MAX,
+                limit,
             });
         }
         let root = dialect(format).parse(text)?;
@@ -133,7 +137,7 @@ impl<'t> Document<'t> {
     pub(crate) fn piece(&self, way: &Way<'_>) -> Piece {
         let node = way.node();
         let tail = match way.members.last() {
-            Some(member) => member.tail.unwrap_or(node.span),
+            Some(member) => member.tail.or(member.whole).unwrap_or(node.span),
             None => node.span,
         };
         Piece {

@@ -125,24 +125,13 @@ fn add(
         Ok(now.piece(&now.follow(&told)?))
     })
     .map_err(|error| blame_value(error, &fresh))?;
-    let change = if in_list {
-        KeyChange {
-            before: Some(document.piece(way)),
-            after: Some(after),
-            patch: None,
-            made: 0,
-            witnesses: witnesses(document, &told),
-            key: told,
-        }
-    } else {
-        KeyChange {
-            before: None,
-            after: Some(after),
-            patch: Some(Patch::of(document, &told, &edit)),
-            made: told.segments().len() - depth - 1,
-            witnesses: witnesses(document, &told),
-            key: told,
-        }
+    let change = KeyChange {
+        before: in_list.then(|| document.piece(way)),
+        after: Some(after),
+        patch: Some(Patch::of(document, &told, &edit)),
+        made: told.segments().len().saturating_sub(depth + 1),
+        witnesses: witnesses(document, &told),
+        key: told,
     };
     Ok(Edited {
         text,
@@ -176,7 +165,7 @@ pub(crate) fn unset(document: &Document<'_>, key: &KeyPath) -> Result<Edited, Co
     let change = KeyChange {
         before: Some(document.piece(&document.follow(&told)?)),
         after,
-        patch: (!in_list).then(|| Patch::of(document, key, &edit)),
+        patch: Some(Patch::of(document, key, &edit)),
         made: 0,
         witnesses: witnesses(document, &told),
         key: told,

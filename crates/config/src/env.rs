@@ -51,10 +51,7 @@ impl Dialect for Env {
         let tail = way.members.last().and_then(|m| m.tail).unwrap_or_default();
         let separator = lines::cut(text, tail.start()..node.span.start());
         let separator = if separator.is_empty() { "=" } else { separator };
-        Ok(format!(
-            "{separator}{}",
-            written(value, node.span.of(text))?
-        ))
+        assigned(separator, value, node.span.of(text))
     }
 
     fn insert(
@@ -74,7 +71,7 @@ impl Dialect for Env {
         let last = way.node().members().last().and_then(|member| member.whole);
         let exported = last.is_some_and(|whole| has_export(whole.of(text)));
         let export = if exported { "export " } else { "" };
-        let entry = format!("{export}{name}={}", written(value, "")?);
+        let entry = format!("{export}{name}{}", assigned("=", value, "")?);
         Ok(crate::sections::add_line(
             document,
             way.node(),
@@ -232,6 +229,14 @@ fn meaning(raw: &str) -> String {
         }
     }
     out
+}
+
+/// What follows a name. A name without a value has nothing, not even `=`.
+fn assigned(separator: &str, value: &Fresh, old: &str) -> Result<String, ConfigError> {
+    if matches!(value, Fresh::Value(Value::Null)) {
+        return Ok(String::new());
+    }
+    Ok(format!("{separator}{}", written(value, old)?))
 }
 
 fn written(value: &Fresh, old: &str) -> Result<String, ConfigError> {

@@ -69,10 +69,7 @@ impl Dialect for Ini {
             }
             separator => separator.to_owned(),
         };
-        Ok(format!(
-            "{separator}{}",
-            written(value, in_quotes(old).is_some())?
-        ))
+        assigned(&separator, value, in_quotes(old).is_some())
     }
 
     fn insert(
@@ -84,11 +81,11 @@ impl Dialect for Ini {
     ) -> Result<Edit, ConfigError> {
         let (text, node) = (document.text(), way.node());
         let line_break = lines::line_break(text);
-        let value = written(value, false)?;
+        let assigned = assigned(&separator_of(document, node), value, false)?;
         let names: Vec<&str> = missing.iter().filter_map(name).collect();
         match names.as_slice() {
             [name] => {
-                let entry = format!("{}{}{value}", fits(name)?, separator_of(document, node));
+                let entry = format!("{}{assigned}", fits(name)?);
                 Ok(crate::sections::add_line(
                     document,
                     node,
@@ -103,7 +100,7 @@ impl Dialect for Ini {
                 {
                     return Err(cannot("a section of this name"));
                 }
-                let entry = format!("{}{}{value}", fits(name)?, separator_of(document, node));
+                let entry = format!("{}{assigned}", fits(name)?);
                 Ok(crate::sections::add_section(
                     text,
                     &format!("[{section}]{line_break}{entry}"),
@@ -111,6 +108,10 @@ impl Dialect for Ini {
             }
             _ => Err(cannot("such keys")),
         }
+    }
+
+    fn insert_section(&self, text: &str, lines: &str) -> Option<Edit> {
+        Some(crate::sections::add_section(text, lines))
     }
 
     fn remove(&self, document: &Document<'_>, way: &Way<'_>) -> Result<Edit, ConfigError> {
@@ -242,8 +243,10 @@ fn value(text: &str, key: usize, from: usize) -> Span {
         end = next_end;
     }
     // An empty value stands right behind its separator.
-    let start = if stop <= start { from } else { start };
-    Span::new(start, stop.max(start))
+    if stop <= start {
+        return Span::new(from, from);
+    }
+    Span::new(start, stop)
 }
 
 fn is_remark(line: &str) -> bool {
@@ -296,6 +299,20 @@ fn fits(name: &str) -> Result<&str, ConfigError> {
         return Err(cannot("no reader would find a key of this name"));
     }
     Ok(name)
+}
+
+/// What follows a name. A key without a value has nothing, not even a separator.
+fn assigned(separator: &str, value: &Fresh, quoted: bool) -> Result<String, ConfigError> {
+    if matches!(value, Fresh::Value(Value::Null)) {
+        return Ok(String::new());
+    }
+    let value = written(value, quoted)?;
+    let separator = if value.is_empty() {
+        separator.trim_end()
+    } else {
+        separator
+    };
+    Ok(format!("{separator}{value}"))
 }
 
 fn written(value: &Fresh, quoted: bool) -> Result<String, ConfigError> {

@@ -49,7 +49,7 @@ pub use format::Format;
 pub use key::{KeyPath, Segment};
 pub use lines::Place;
 pub use merge::MERGE_READ_MAX;
-pub use tree::{DEPTH_MAX, SIZE_MAX, VALUES_MAX};
+pub use tree::{DEPTH_MAX, SIZE_MAX, TOML_SIZE_MAX, VALUES_MAX};
 pub use value::{NewValue, Value};
 
 /// Reads a text as one value. A key that stands twice is refused.

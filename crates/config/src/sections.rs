@@ -59,7 +59,10 @@ fn first_of_root(document: &Document<'_>, entry: &str) -> Edit {
 /// Where the first section below a value begins.
 pub(crate) fn first_section(node: &Node) -> Option<usize> {
     let starts = node.members().iter().map(|member| match member.node.form {
-        Form::Section => Some(member.node.span.start()),
+        Form::Section => {
+            let own = member.node.span.start();
+            Some(first_section(&member.node).map_or(own, |below| below.min(own)))
+        }
         Form::Implied => first_section(&member.node),
         Form::Plain | Form::Block | Form::Absent => None,
     });

@@ -11,6 +11,8 @@ use crate::lines;
 
 /// The largest text that is read, in bytes.
 pub const SIZE_MAX: usize = 64 << 20;
+/// The same for TOML, whose judge needs more memory.
+pub const TOML_SIZE_MAX: usize = 16 << 20;
 /// The deepest nesting that is read.
 pub const DEPTH_MAX: usize = 128;
 /// The most values that are read in one text.

@@ -111,6 +111,10 @@ impl Dialect for Toml {
         }
     }
 
+    fn insert_section(&self, text: &str, lines: &str) -> Option<Edit> {
+        Some(sections::add_section(text, lines))
+    }
+
     fn remove(&self, document: &Document<'_>, way: &Way<'_>) -> Result<Edit, ConfigError> {
         let above = way
             .members

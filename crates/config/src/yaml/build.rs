@@ -212,6 +212,8 @@ impl<'t> Build<'t> {
             _ => None,
         };
         let key = self.node(event, marks, cursor)?;
+        // A name is no value, and does not count as one.
+        self.values = self.values.saturating_sub(1);
         let simple = name.is_some() && !key.marked && !key.span.of(self.text).contains('\n');
         let name = name.unwrap_or_else(|| key.span.of(self.text).to_owned());
         let name = if key.is_absent() { String::new() } else { name };

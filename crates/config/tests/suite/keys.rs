@@ -1,6 +1,6 @@
 //! Keys are printed as they are parsed, whatever the names hold. Formats are told by file names.
 
-use backout_config::{ConfigError, Format, KeyPath, Segment};
+use backout_config::{ConfigError, Document, Format, KeyPath, SIZE_MAX, Segment, TOML_SIZE_MAX};
 
 #[test]
 fn a_key_is_read_as_people_write_it() {
@@ -78,4 +78,30 @@ fn a_format_is_told_by_the_name_of_the_file() {
     ] {
         assert_eq!(Format::of_file(file), format, "{file}");
     }
+}
+
+#[test]
+fn a_text_over_the_limit_is_refused_with_the_limit() {
+    let large = "#".repeat(SIZE_MAX + 1);
+    for format in Format::ALL {
+        let limit = if format == Format::Toml {
+            TOML_SIZE_MAX
+        } else {
+            SIZE_MAX
+        };
+        let error = Document::parse(format, &large).unwrap_err();
+        assert_eq!(
+            error,
+            ConfigError::OverLimit {
+                what: "the size in bytes",
+                limit
+            }
+        );
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused_with_their_place() {
+    let error = Document::from_bytes(Format::Ini, b"a = 1\nb = \xff\n").unwrap_err();
+    assert_eq!(error.to_string(), "line 2, column 5: this is not UTF-8");
 }

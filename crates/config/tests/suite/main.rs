@@ -10,6 +10,7 @@ mod env;
 mod ini;
 mod json;
 mod keys;
+mod laws;
 mod steps;
 mod toml;
 mod yaml;
