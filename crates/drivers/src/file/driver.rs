@@ -1,12 +1,13 @@
 //! The file driver: the trait, and what previews and benchmarks ask beside it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use backout_model::ports::{
     Applied, Depots, Driver, How, Prepared, PreparedUndo, ReadContents, WriteContents,
 };
-use backout_model::{Armed, Effect, OperationId, Slot, Target, TargetPath, Traits, Verb};
+use backout_model::{Armed, Effect, Key, OperationId, Slot, Target, TargetPath, Traits, Verb};
 
 use super::error::FileError;
 use super::execute::{Purpose, run};
@@ -17,7 +18,7 @@ use super::recipe::{FileCompletion, FileRecipe};
 use super::request::FileRequest;
 use super::stage::Staged;
 use super::tools::{Progress, Tools};
-use super::undo::{check_kept, prepare_undo};
+use super::undo::{check_kept, prepare_undo, with_moved};
 use super::view::{Examined, examine};
 use crate::command::{self, Limits, Recorder, RecorderError, Settled};
 
@@ -60,6 +61,17 @@ impl FileDriver {
     pub fn targets_of(&self, effect: &Effect) -> Result<Vec<Target>, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
         Ok(recipe.changes.iter().flat_map(plan::targets_of).collect())
+    }
+
+    /// Gives names with all that an undo of them touches: what was moved goes back by either of its names.
+    pub fn with_moved(
+        &self,
+        effect: &Effect,
+        names: &BTreeSet<Key>,
+    ) -> Result<BTreeSet<Key>, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        let all = with_moved(&recipe.changes, names);
+        Ok(all.into_iter().cloned().map(Key::from).collect())
     }
 
     /// Lists what an effect changed, name by name, trees with all that is in them. Looks only.

@@ -23,6 +23,7 @@ use super::recipe::{Change, Meta};
 pub(crate) use check::check_kept;
 pub(crate) use prepare::prepare_undo;
 pub(crate) use restore::without_directory;
+pub(crate) use select::with_moved;
 
 /// Gives every target of a change the same outcome.
 fn outcomes_of(change: &Change, kind: &OutcomeKind) -> Vec<TargetOutcome> {

@@ -1,7 +1,7 @@
 //! The way back of a move and of changed permissions.
 
 use backout_model::ports::OnConflict;
-use backout_model::{OutcomeKind, TargetPath};
+use backout_model::{OutcomeKind, TargetOutcome, TargetPath};
 
 use super::obtain::obtain;
 use super::prepare::Undo;
@@ -132,6 +132,25 @@ impl Undo<'_> {
             self.put(&new, (Image::Absent, Seen::Absent), obtained)?;
         }
         Ok(outcome)
+    }
+
+    /// What was to make room for a move that does not go back stays where it is: nothing would come in its place.
+    pub(super) fn keep_room(&mut self, from: &TargetPath, outcomes: &mut [TargetOutcome]) {
+        let is_whole = self.whole.contains_key(from);
+        let is_room = |path: &TargetPath| path == from || is_whole && path.is_below(from);
+        let planned = self.steps.len();
+        self.steps.retain(|step| match &step.change {
+            Change::Set { path, after, .. } => !(is_room(path) && after.is_absent()),
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => true,
+        });
+        if self.steps.len() == planned {
+            return;
+        }
+        let room = outcomes.iter_mut().filter(|it| is_room(it.target.path()));
+        for outcome in room.filter(|outcome| outcome.kind.is_settled()) {
+            let why = "what belongs there cannot come back".to_owned();
+            outcome.kind = OutcomeKind::Conflict { why };
+        }
     }
 
     /// Puts back what a move had replaced that is already under its old name again.

@@ -93,6 +93,11 @@ pub(crate) fn prepare_undo(
         }
         let is_shared = recipe.shared.contains_key(&index);
         let kind = undo.take_back(change, state, is_shared)?;
+        if let Change::Move { from, .. } = change
+            && !kind.is_settled()
+        {
+            undo.keep_room(from, &mut outcomes);
+        }
         outcomes.extend(outcomes_of(change, &kind).into_iter().rev());
         tools.reach("file.judged")?;
     }
