@@ -76,9 +76,9 @@ impl Engine {
         let taken = taken.filter(|standing| standing.undone_by == Some(undo.id));
         let taken: Vec<Standing> = taken.cloned().collect();
         // A redo that was taken back by its own name need not be what holds the target.
-        let held: HashMap<&TargetPath, Option<OperationId>> = taken
+        let held: HashMap<&Key, Option<OperationId>> = taken
             .iter()
-            .map(|standing| (standing.target.path(), standing.held_by))
+            .map(|standing| (standing.target.key(), standing.held_by))
             .collect();
         let now = mapped_to(taken.iter().map(|standing| &standing.target), outcomes);
         let is_back = |outcome: &TargetOutcome| {
@@ -90,7 +90,7 @@ impl Engine {
                 .get(outcome.target.key())
                 .is_none_or(|kind| **kind == OutcomeKind::Restored);
             let is_changed = outcome.kind != OutcomeKind::AlreadyGone;
-            let holder = held.get(outcome.target.path()).copied().flatten();
+            let holder = held.get(outcome.target.key()).copied().flatten();
             let held_by = match intent {
                 Some(_) if holder != intent => holder,
                 _ if was_clean && is_changed => Some(by),
