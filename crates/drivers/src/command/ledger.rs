@@ -186,10 +186,12 @@ impl Ledger {
         nearest.map_or_else(|| origin.clone(), |(_, now)| now)
     }
 
-    /// Learns what a name was. What others did to it before the command touched it is part of that.
+    /// Learns what a name was. What others did to it before the command touched it is part of that, by the name that it
+    /// has now: another may have its old one.
     fn learn(&mut self, path: TargetPath, known: Known) {
         if !self.known.contains_key(&path) {
-            self.foreign.remove(&path);
+            let now = self.now_of(&path);
+            self.foreign.remove(&now);
         }
         self.known.insert(path, known);
     }

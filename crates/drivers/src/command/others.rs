@@ -66,6 +66,8 @@ impl Balance {
 pub(super) enum Seen {
     /// Something happened to a name that the command touched.
     Touched(TargetPath),
+    /// A directory took a name that the command touched.
+    Taken(TargetPath),
     /// Something came to be under a name that the command did not touch.
     Arrived(TargetPath),
 }
@@ -312,8 +314,12 @@ impl Others {
         } else {
             return None;
         };
+        let is_directory = events.contains(ReadFlags::ISDIR);
         match self.balances.get_mut(&path) {
-            Some(balance) => take(balance.of(what)).map(|()| Seen::Touched(path)),
+            Some(balance) => take(balance.of(what)).map(|()| match what {
+                What::Arrives if is_directory => Seen::Taken(path),
+                _ => Seen::Touched(path),
+            }),
             None if what == What::Arrives => Some(Seen::Arrived(path)),
             None => None,
         }

@@ -265,6 +265,11 @@ impl Recorder {
                 Seen::Arrived(path) if self.ledger.is_in_own_directory(&path) => {
                     Note::Stranger(path)
                 }
+                // Whatever is in it is theirs, too.
+                Seen::Taken(path) => {
+                    self.is_so(Note::Foreign(path.clone()));
+                    Note::Stranger(path)
+                }
                 Seen::Touched(_) | Seen::Arrived(_) => continue,
             };
             self.is_so(note);

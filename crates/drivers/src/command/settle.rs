@@ -151,7 +151,13 @@ fn settle_until(
 /// Says of names that somebody else changed them, too.
 fn foreign(ledger: &Ledger) -> BTreeMap<TargetPath, String> {
     let why = "somebody else changed it while the command ran";
-    let names = ledger.foreign.iter();
+    // What was there before is gone with its directory; what is there now came with somebody else's.
+    let is_theirs = |(path, known): &(&TargetPath, &Known)| {
+        let mut above = path.ancestors();
+        **known != Known::Absent && above.any(|above| ledger.strangers.contains(&above))
+    };
+    let below = ledger.known.iter().filter(is_theirs).map(|(path, _)| path);
+    let names = ledger.foreign.iter().chain(below);
     names.map(|name| (name.clone(), why.to_owned())).collect()
 }
 

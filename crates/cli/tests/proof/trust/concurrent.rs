@@ -188,3 +188,46 @@ fn a_directory_that_a_command_removed_is_cut_with_all_that_was_in_it() {
     assert!(running.go_on(&world).status.success());
     to_and_fro(&world, &before);
 }
+
+/// A command, what it does after somebody was there, and what that somebody wrote.
+const TAKEN: [(&str, &str, &str); 7] = [
+    ("rm -r d", "true", "d/x"),
+    ("mv f g", "echo b >> g", "f"),
+    ("mv f g", "rm g", "f"),
+    ("mv d e; echo b >> e/x", "true", "d/p"),
+    ("mv d e; rm e/x", "true", "d/p"),
+    ("mv d e", "true", "d/p"),
+    ("mv d e", "echo b >> e/x", "d/x"),
+];
+
+#[test]
+fn a_name_that_a_command_left_and_a_person_took_is_not_undone_over() {
+    for (first, then, theirs) in TAKEN {
+        let world = World::in_memory();
+        world.file("f", "f0\n");
+        world.file("d/x", "x0\n");
+        let running = Running::start(&world, &[], first, then);
+        world.file(theirs, "a person\n");
+        let output = running.go_on(&world);
+        assert!(output.status.success(), "{first}: {}", said(&output));
+        let after = world.tree();
+        let told = world.fails(1, &["undo"]);
+        assert!(world.tree() == after, "{first}; {then}: {told}");
+        let told = said(&world.run(&["undo", "--partial"]));
+        assert_eq!(world.read(theirs), "a person\n", "{first}; {then}: {told}");
+        world.check_store();
+    }
+}
+
+#[test]
+fn a_name_that_a_command_left_and_another_agent_took_is_not_undone_over() {
+    let world = World::in_memory();
+    world.file("f", "f0\n");
+    let running = Running::start(&world, &[], "mv f g", "echo b >> g");
+    world.ok(&["--agent", "other", "write", "f", "--text", "other\n"]);
+    assert!(running.go_on(&world).status.success());
+    let run = newest(&world, "run");
+    let told = world.fails(1, &["--agent", "me", "undo", &run]);
+    assert_eq!(world.read("f"), "other\n", "{told}");
+    world.check_store();
+}

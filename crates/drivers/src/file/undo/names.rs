@@ -146,7 +146,9 @@ impl Undo<'_> {
         if self.steps.len() == planned {
             return;
         }
-        let room = outcomes.iter_mut().filter(|it| it.target.file().is_some_and(is_room));
+        let room = outcomes
+            .iter_mut()
+            .filter(|it| it.target.file().is_some_and(is_room));
         for outcome in room.filter(|outcome| outcome.kind.is_settled()) {
             let why = "what belongs there cannot come back".to_owned();
             outcome.kind = OutcomeKind::Conflict { why };
