@@ -21,9 +21,16 @@ WHERE target.path = ?1 AND target.undone_by IS NULL
   AND operation.status IN ('armed', 'applied', 'committed', 'interrupted', 'in-doubt', 'failed')
 ORDER BY target.lsn DESC";
 
+/// The next name behind one that somebody wrote, as bytes are ordered.
+const BEHIND: &str = "
+SELECT min(path) FROM target WHERE path > ?1";
+
 /// The names below a directory that somebody wrote.
 const BELOW: &str = "
 SELECT DISTINCT path FROM target WHERE path > ?1 AND path < ?2";
+
+/// From so many targets on it pays to look where nobody wrote anything.
+const MANY: usize = 16;
 
 impl Store {
     /// Finds what a write of `targets` depends on.
@@ -33,6 +40,8 @@ impl Store {
                 store: self,
                 transaction,
                 seen: HashMap::new(),
+                is_many: targets.len() >= MANY,
+                gap: None,
             };
             let mut found = BTreeSet::new();
             for target in targets {
@@ -50,6 +59,22 @@ struct Finder<'s, 't> {
     store: &'s Store,
     transaction: &'s Transaction<'t>,
     seen: HashMap<TargetPath, Vec<(OperationId, Target)>>,
+    is_many: bool,
+    gap: Option<Gap>,
+}
+
+/// Names that nobody wrote: all between two, as bytes are ordered. Targets come sorted, so most new names lie in few gaps.
+struct Gap {
+    after: Vec<u8>,
+    before: Option<Vec<u8>>,
+}
+
+impl Gap {
+    fn has(&self, path: &TargetPath) -> bool {
+        let path = path.as_bytes();
+        let before = self.before.as_deref();
+        path > self.after.as_slice() && before.is_none_or(|before| path < before)
+    }
 }
 
 impl Finder<'_, '_> {
@@ -73,8 +98,14 @@ impl Finder<'_, '_> {
     }
 
     fn newest_on(&mut self, path: &TargetPath) -> Result<&[(OperationId, Target)], StorageError> {
+        if self.gap.as_ref().is_some_and(|gap| gap.has(path)) {
+            return Ok(&[]);
+        }
         if !self.seen.contains_key(path) {
             let newest = self.query(path)?;
+            if newest.is_empty() && self.is_many {
+                self.gap = Some(self.gap_behind(path)?);
+            }
             self.seen.insert(path.clone(), newest);
         }
         Ok(self.seen.get(path).map_or(&[], Vec::as_slice))
@@ -102,6 +133,16 @@ impl Finder<'_, '_> {
             }
         }
         Ok(newest)
+    }
+
+    fn gap_behind(&self, path: &TargetPath) -> Result<Gap, StorageError> {
+        let after = path.as_bytes().to_vec();
+        let before = self
+            .transaction
+            .prepare_cached(BEHIND)
+            .and_then(|mut statement| statement.query_row([&after], |row| row.get(0)))
+            .map_err(|error| self.store.named(error))?;
+        Ok(Gap { after, before })
     }
 
     fn below(&self, directory: &TargetPath) -> Result<Vec<TargetPath>, StorageError> {
