@@ -248,7 +248,7 @@ fn refuse(
 const fn is_harmless(act: Act) -> bool {
     matches!(
         act,
-        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas
+        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas | Act::Sync
     )
 }
 
