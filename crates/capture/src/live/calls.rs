@@ -51,6 +51,8 @@ pub enum Act {
     Mounts,
     /// Change how much anybody may store.
     Quotas,
+    /// Have the disk keep what was written.
+    Sync,
 }
 
 /// Where a path is among the arguments.
@@ -114,6 +116,7 @@ pub(crate) enum Kind {
     Confining,
     Mounts,
     Quotas,
+    Sync,
     /// What it does cannot be kept: it fails with `EPERM`, and this is said.
     Never(&'static str),
 }
@@ -235,6 +238,7 @@ impl Shape {
             Kind::Standing | Kind::Confining | Kind::Never(_) => Act::Standing,
             Kind::Mounts => Act::Mounts,
             Kind::Quotas => Act::Quotas,
+            Kind::Sync => Act::Sync,
         }
     }
 }

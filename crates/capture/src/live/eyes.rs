@@ -212,8 +212,9 @@ fn unreadable(
             observer.refused(
                 notice.thread,
                 &format!(
-                    "`{name}` keeps its memory from its own user ({errno}), so nobody can see what it would write; \
-                     run it as root, or with `--capture scan`"
+                    "`{name}` keeps its memory from its own user ({errno}), so nobody can see what it would write; start \
+                     an agent before the command and without `backout run` (`eval $(ssh-agent)`, `gpgconf --launch \
+                     gpg-agent`), or run the command with `--capture scan`, or as root"
                 ),
             );
             Answer::Refuse(libc::EPERM)
@@ -247,7 +248,7 @@ fn refuse(
 const fn is_harmless(act: Act) -> bool {
     matches!(
         act,
-        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas
+        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas | Act::Sync
     )
 }
 

@@ -34,13 +34,13 @@ pub(crate) const COMMON: &[Shape] = {
     use Without::{Flagged, Null};
     use libc::{
         SYS_acct, SYS_bind, SYS_capset, SYS_chroot, SYS_execve, SYS_execveat, SYS_fchmod,
-        SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_fremovexattr, SYS_fsetxattr,
-        SYS_landlock_restrict_self, SYS_linkat, SYS_lremovexattr, SYS_lsetxattr, SYS_mkdirat,
-        SYS_mknodat, SYS_mount, SYS_openat, SYS_pivot_root, SYS_quotactl, SYS_quotactl_fd,
-        SYS_removexattr, SYS_renameat2, SYS_setfsgid, SYS_setfsuid, SYS_setgid, SYS_setgroups,
-        SYS_setns, SYS_setregid, SYS_setresgid, SYS_setresuid, SYS_setreuid, SYS_setuid,
-        SYS_setxattr, SYS_swapon, SYS_symlinkat, SYS_truncate, SYS_umount2, SYS_unlinkat,
-        SYS_unshare, SYS_utimensat,
+        SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_fdatasync, SYS_fremovexattr, SYS_fsetxattr,
+        SYS_fsync, SYS_landlock_restrict_self, SYS_linkat, SYS_lremovexattr, SYS_lsetxattr,
+        SYS_mkdirat, SYS_mknodat, SYS_mount, SYS_msync, SYS_openat, SYS_pivot_root, SYS_quotactl,
+        SYS_quotactl_fd, SYS_removexattr, SYS_renameat2, SYS_setfsgid, SYS_setfsuid, SYS_setgid,
+        SYS_setgroups, SYS_setns, SYS_setregid, SYS_setresgid, SYS_setresuid, SYS_setreuid,
+        SYS_setuid, SYS_setxattr, SYS_swapon, SYS_symlinkat, SYS_sync, SYS_sync_file_range,
+        SYS_syncfs, SYS_truncate, SYS_umount2, SYS_unlinkat, SYS_unshare, SYS_utimensat,
     };
     &[
         one(SYS_openat, Open(Some(2)), at(0, 1, AsOpened(2))),
@@ -128,6 +128,12 @@ pub(crate) const COMMON: &[Shape] = {
         none(SYS_swapon, Kind::Never(SWAPPING)),
         none(SYS_quotactl, Kind::Quotas),
         none(SYS_quotactl_fd, Kind::Quotas),
+        none(SYS_fsync, Kind::Sync),
+        none(SYS_fdatasync, Kind::Sync),
+        none(SYS_msync, Kind::Sync),
+        none(SYS_sync, Kind::Sync),
+        none(SYS_syncfs, Kind::Sync),
+        none(SYS_sync_file_range, Kind::Sync),
     ]
 };
 

@@ -186,6 +186,7 @@ impl Recorder {
         if is_itself {
             self.note_first(&node, &origin);
         }
+        self.is_ahead = !self.limits.syncs;
         self.learn(
             Note::Whole {
                 path: origin,

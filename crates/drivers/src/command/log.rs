@@ -177,6 +177,20 @@ impl LogWriter {
         self.is_dirty = self.syncing.is_none();
     }
 
+    /// Has the disk keep what was written, and waits for it.
+    pub(crate) fn sync_now(&mut self) -> io::Result<()> {
+        self.synced()?;
+        if !self.is_dirty {
+            return Ok(());
+        }
+        self.file.sync_data()?;
+        if let Some(directory) = self.directory.take() {
+            directory.sync_all()?;
+        }
+        self.is_dirty = false;
+        Ok(())
+    }
+
     /// Waits until the disk has said yes or no to what it was last told.
     pub(crate) fn synced(&mut self) -> io::Result<()> {
         let Some(syncing) = self.syncing.take() else {

@@ -96,6 +96,8 @@ pub struct Recorder {
     pub(super) notes_left_out: usize,
     /// What is so already and could not be noted yet: until the log has it, nothing goes on that needs another note.
     pub(super) owed: VecDeque<Note>,
+    /// Whether a file is written in place of which the disk may not have yet what was in it.
+    pub(super) is_ahead: bool,
 }
 
 impl std::fmt::Debug for Recorder {
@@ -157,6 +159,7 @@ impl Recorder {
             notes: Vec::new(),
             notes_left_out: 0,
             owed: VecDeque::new(),
+            is_ahead: false,
         })
     }
 
@@ -257,6 +260,23 @@ impl Recorder {
         self.log.sync_soon();
     }
 
+    /// The command is about to have the disk keep what it wrote: the disk keeps what was there before, first.
+    fn keep_first(&mut self) -> Answer {
+        if !self.is_ahead {
+            return Answer::Continue;
+        }
+        match self.log.sync_now().and_then(|()| self.shelf.sync()) {
+            Ok(()) => {
+                self.is_ahead = false;
+                Answer::Continue
+            }
+            Err(error) => {
+                self.note(format!("the disk would not keep the capture log: {error}"));
+                Answer::Refuse(Errno::IO.raw_os_error())
+            }
+        }
+    }
+
     /// Takes in what others did since the last look.
     pub fn look_around(&mut self) -> io::Result<()> {
         for seen in self.others.seen() {
@@ -300,6 +320,12 @@ impl Recorder {
         } else {
             self.notes_left_out += 1;
         }
+    }
+
+    /// Lets a call pass that is not undone, and says so.
+    fn pass(&mut self, why: &str) -> Answer {
+        self.note(why.to_owned());
+        Answer::Continue
     }
 
     pub(super) fn learn(&mut self, note: Note, bytes: Vec<u8>) -> Result<(), Stop> {
@@ -355,13 +381,12 @@ impl Observer for Recorder {
             // What a process mounts for itself alone is gone with it.
             Act::Mounts if !touch.has_our_mounts => return Answer::Continue,
             Act::Mounts => {
-                self.note("it changed what is mounted; that is not undone".to_owned());
-                return Answer::Continue;
+                return self.pass("it changed what is mounted; that is not undone");
             }
             Act::Quotas => {
-                self.note("it asked for quotas or changed them; that is not undone".to_owned());
-                return Answer::Continue;
+                return self.pass("it asked for quotas or changed them; that is not undone");
             }
+            Act::Sync => return self.keep_first(),
             Act::Exec => {
                 self.executed(touch);
                 return Answer::Continue;

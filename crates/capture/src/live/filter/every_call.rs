@@ -8,13 +8,16 @@ use super::super::table::NEWEST;
 use super::tests::{ARCHITECTURE, answer};
 use super::{ALLOW, ERRNO, Filter, NOTIFY, Wanted, enosys};
 
-/// They change files, or what a process sees and may do: they are asked about. Of opens only those that write, of
+/// They change files, or have the disk keep them, or change what a process sees and may do: they are asked about. Of opens only those that write, of
 /// `ioctl` only what changes files.
 const ASKED: &[(i64, &str)] = &[
     (2, "open"),
     (16, "ioctl"),
+    (26, "msync"),
     (49, "bind"),
     (59, "execve"),
+    (74, "fsync"),
+    (75, "fdatasync"),
     (76, "truncate"),
     (82, "rename"),
     (83, "mkdir"),
@@ -42,6 +45,7 @@ const ASKED: &[(i64, &str)] = &[
     (133, "mknod"),
     (155, "pivot_root"),
     (161, "chroot"),
+    (162, "sync"),
     (163, "acct"),
     (165, "mount"),
     (166, "umount2"),
@@ -65,7 +69,9 @@ const ASKED: &[(i64, &str)] = &[
     (266, "symlinkat"),
     (268, "fchmodat"),
     (272, "unshare"),
+    (277, "sync_file_range"),
     (280, "utimensat"),
+    (306, "syncfs"),
     (308, "setns"),
     (316, "renameat2"),
     (322, "execveat"),
@@ -120,7 +126,6 @@ const HARMLESS: &[(i64, &str)] = &[
     (23, "select"),
     (24, "sched_yield"),
     (25, "mremap"),
-    (26, "msync"),
     (27, "mincore"),
     (28, "madvise"),
     (29, "shmget"),
@@ -166,8 +171,6 @@ const HARMLESS: &[(i64, &str)] = &[
     (71, "msgctl"),
     (72, "fcntl"),
     (73, "flock"),
-    (74, "fsync"),
-    (75, "fdatasync"),
     (77, "ftruncate"),
     (78, "getdents"),
     (79, "getcwd"),
@@ -227,7 +230,6 @@ const HARMLESS: &[(i64, &str)] = &[
     (158, "arch_prctl"),
     (159, "adjtimex"),
     (160, "setrlimit"),
-    (162, "sync"),
     (164, "settimeofday"),
     (168, "swapoff"),
     (169, "reboot"),
@@ -319,7 +321,6 @@ const HARMLESS: &[(i64, &str)] = &[
     (274, "get_robust_list"),
     (275, "splice"),
     (276, "tee"),
-    (277, "sync_file_range"),
     (278, "vmsplice"),
     (279, "move_pages"),
     (281, "epoll_pwait"),
@@ -346,7 +347,6 @@ const HARMLESS: &[(i64, &str)] = &[
     (302, "prlimit64"),
     (303, "name_to_handle_at"),
     (305, "clock_adjtime"),
-    (306, "syncfs"),
     (307, "sendmmsg"),
     (309, "getcpu"),
     (310, "process_vm_readv"),
