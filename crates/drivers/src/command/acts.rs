@@ -355,13 +355,13 @@ impl Recorder {
     pub(super) fn rmdir(&mut self, place: &Place, may_act: bool) -> Result<Answer, Stop> {
         match node_of(place).map(|node| node.kind) {
             Some(Kind::Directory) => {}
-            Some(_) => return Ok(Answer::Refuse(ENOTDIR)),
-            None => return Ok(Answer::Refuse(ENOENT)),
+            Some(_) => return Ok(Answer::Fails(ENOTDIR)),
+            None => return Ok(Answer::Fails(ENOENT)),
         }
         if is_filled(place) {
             // Who has other rights may be told something else.
             return Ok(if may_act {
-                Answer::Refuse(ENOTEMPTY)
+                Answer::Fails(ENOTEMPTY)
             } else {
                 Answer::Continue
             });
