@@ -38,7 +38,16 @@ fn missing_of(programs: &[(&str, &'static str)]) -> Vec<&'static str> {
     missing.map(|(_, package)| *package).collect()
 }
 
-fn install(missing: &[&str]) -> Result<(), String> {
+/// Installs a package if what it brings is not there.
+pub(crate) fn install_if_missing(file: &str, package: &str) -> Result<(), String> {
+    if std::path::Path::new(file).exists() {
+        return Ok(());
+    }
+    install(&[package])
+}
+
+/// Installs packages.
+pub(crate) fn install(missing: &[&str]) -> Result<(), String> {
     if missing.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | laws | fuzz | mutants | bench | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | laws | links | transparent | fuzz | mutants | bench | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
@@ -6,9 +6,11 @@ mod apt;
 mod crash;
 mod demo;
 mod fuzz;
+mod links;
 mod mutants;
 mod run;
 mod tidy;
+mod transparent;
 
 use std::process::ExitCode;
 
@@ -22,6 +24,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   crash    every pair of crash points, power cuts, errors, kills: `crash --help` (minutes)
   damage   every page of a store truncated, flipped, zeroed, spliced, deleted; and repaired (minutes)
   laws     random stories of agents, people and accidents, [STORIES] of them from [SEED] on (20000 from 0; an hour)
+  links    random lines on files with several names, on five file systems: [STORIES] on each (2000) from [SEED] on
+  transparent  every call, and the tests of others (pjdfstest, Python, coreutils, git), bare and under `run`; [SUITE...]
+           (half an hour)
   fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
   mutants  change the code of undo, redo and recovery on purpose, and see that a test notices; [PART/OF] (hours)
   bench    measure against what a user would do instead, write docs/benchmarks.md
@@ -41,6 +46,8 @@ fn main() -> ExitCode {
         Some("crash") => crash::crash(&rest),
         Some("damage") => damage(),
         Some("laws") => laws(&rest),
+        Some("links") => links::links(&rest),
+        Some("transparent") => transparent::transparent(&rest),
         Some("mutants") => mutants::mutants(&rest),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),

@@ -9,6 +9,7 @@ use super::calls::{Act, Kind, Operand, Shape, Without, as_int, shape_of};
 use super::memory::read_exactly;
 use super::mounts;
 use super::operands::Operands;
+use super::order;
 use super::place::{Lost, only_path_of};
 use super::supervise::{Answer, Observer, Touch};
 use super::sys::{self, Notice};
@@ -67,6 +68,9 @@ impl Eyes {
             ));
             return (Answer::Refuse(libc::ENOSYS), None);
         };
+        if order::has_odd_flags(notice) {
+            return (Answer::Refuse(libc::EINVAL), None);
+        }
         let is_here = shape.kind == Kind::Mounts && Scene::of(notice.thread).has_our_mounts;
         self.remember(shape.kind, is_here);
         let act = match shape.kind {
@@ -99,7 +103,10 @@ impl Eyes {
             }
             let places = match operands.resolve(notice, act, scene) {
                 Ok(places) => places,
-                Err(lost) => return (refuse(listener, notice, act, lost, observer), None),
+                Err(lost) => {
+                    let answer = refuse(listener, notice, act, lost, observer);
+                    return (settled(notice, act, scene, &operands, answer), None);
+                }
             };
             if let Some(note) = places.note {
                 observer.noted(note);
@@ -113,6 +120,7 @@ impl Eyes {
                 has_our_mounts: scene.has_our_mounts && !scene.has_new_mounts,
             };
             let answer = observer.before(&mut touch);
+            let answer = settled(notice, act, scene, &operands, answer);
             let is_by_kernel = matches!(answer, Answer::Continue | Answer::Watch);
             if !is_by_kernel || Operands::read(notice, shape).as_ref() == Ok(&operands) {
                 return (answer, Some(touch));
@@ -206,6 +214,9 @@ fn unreadable(
         return Answer::Continue;
     }
     match errno {
+        Errno::FAULT | Errno::NAMETOOLONG if order::is_malformed(notice) => {
+            Answer::Refuse(libc::EINVAL)
+        }
         Errno::FAULT | Errno::NAMETOOLONG => Answer::Refuse(errno.raw_os_error()),
         _ => {
             let name = name_of(notice.thread);
@@ -234,7 +245,7 @@ fn refuse(
         return Answer::Continue;
     }
     match lost {
-        Lost::Fails(errno) => Answer::Refuse(errno.raw_os_error()),
+        Lost::Fails(errno) => Answer::Fails(errno.raw_os_error()),
         Lost::Blind(errno, why) => {
             observer.refused(notice.thread, &format!("{why}: {errno}"));
             Answer::Refuse(errno.raw_os_error())
@@ -242,6 +253,16 @@ fn refuse(
         // A second path is always a name.
         Lost::Nameless { .. } | Lost::Root | Lost::Dots(_) => Answer::Refuse(libc::ENOENT),
     }
+}
+
+/// Finds the error that a call fails with which cannot happen.
+fn settled(notice: &Notice, act: Act, scene: Scene, operands: &Operands, answer: Answer) -> Answer {
+    let Answer::Fails(errno) = answer else {
+        return answer;
+    };
+    let known = Errno::from_raw_os_error(errno);
+    let first = order::first_error(notice, act, scene, operands.paths(), known);
+    Answer::Refuse(first.raw_os_error())
 }
 
 /// Tells whether a call changes no file, so that it may go on unseen.

@@ -4,6 +4,7 @@ use rustix::io::Errno;
 
 use super::calls::{Act, Operand, Shape, as_int};
 use super::memory::{read_exactly, read_path};
+use super::order::Path;
 use super::place::{Base, Dots, Last, Lost, Place, of_base, resolve};
 use super::sys::Notice;
 use super::task::Scene;
@@ -27,6 +28,19 @@ enum Where {
     Nowhere,
 }
 
+impl Where {
+    fn path(operand: Option<&Self>) -> Option<Path<'_>> {
+        match operand? {
+            Self::Path(base, bytes, last) => Some(Path {
+                base: *base,
+                bytes,
+                last: *last,
+            }),
+            Self::Base(_) | Self::Nowhere => None,
+        }
+    }
+}
+
 /// Where the paths of a call lead.
 #[derive(Debug, Default)]
 pub(super) struct Places {
@@ -47,6 +61,14 @@ impl Operands {
             first: read(shape.first)?,
             second: read(shape.second)?,
         })
+    }
+
+    /// Gives the paths, where they are paths.
+    pub(super) fn paths(&self) -> [Option<Path<'_>>; 2] {
+        [
+            Where::path(self.first.as_ref()),
+            Where::path(self.second.as_ref()),
+        ]
     }
 
     /// Finds where the paths lead. What must fail fails as it does without us.
@@ -93,6 +115,7 @@ impl Operands {
         }
         let named = |found: Result<Option<Place>, Lost>, is_first: bool| {
             found.map_err(|lost| match lost {
+                Lost::Dots(_) if notice.number == libc::SYS_bind => Lost::Fails(Errno::ADDRINUSE),
                 Lost::Dots(dots) => Lost::Fails(without_name(act, dots, is_first)),
                 other => other,
             })

@@ -67,6 +67,8 @@ pub enum Answer {
     Watch,
     /// It fails with this error number.
     Refuse(i32),
+    /// It cannot happen, for this reason or for one that the kernel meets before it.
+    Fails(i32),
     /// The observer has done it.
     Done,
 }
@@ -337,7 +339,7 @@ impl Supervisor {
         let (answer, touch) = self.eyes.ask(self.listener.as_fd(), notice, observer);
         let reply = match answer {
             Answer::Continue | Answer::Watch => Reply::Continue,
-            Answer::Refuse(errno) => Reply::Fail(errno),
+            Answer::Refuse(errno) | Answer::Fails(errno) => Reply::Fail(errno),
             Answer::Done => Reply::Give(0),
         };
         sys::send(self.listener.as_fd(), notice.id, reply)?;

@@ -250,7 +250,7 @@ fn next(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Splits a path before its last component; slashes at the end stay with it.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let end = path
         .iter()
         .rposition(|byte| *byte != b'/')

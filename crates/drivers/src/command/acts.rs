@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use backout_capture::live::{Act, Answer, Place, Touch};
 use backout_model::TargetPath;
-use rustix::fs::{Mode, OFlags, fstat, openat};
+use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use super::keep::{KeepError, Kept, all_flags, flags_of, has_flags, meta_of, with_meta};
 use super::ledger::Known;
 use super::log::Note;
-use super::others::What;
 use super::recorder::{
     ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times,
 };
@@ -42,9 +41,7 @@ impl Recorder {
     }
 
     pub(super) fn act(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
-        if let Some(place) = touch.first.as_mut().filter(|_| touch.act != Act::Read) {
-            self.bring_up(place);
-        }
+        self.bring_up(touch);
         let (first, second) = (touch.first.as_ref(), touch.second.as_ref());
         match (touch.act, first, second) {
             (
@@ -83,32 +80,6 @@ impl Recorder {
             }
             (Act::Read, Some(place), _) => self.read(place),
             _ => Ok(Answer::Continue),
-        }
-    }
-
-    /// A file with several names in a lower layer of an overlay becomes one of its own when it changes. That happens here
-    /// first, so that it is this one that is kept.
-    fn bring_up(&mut self, place: &mut Place) {
-        let is_shared = |node: Node| node.is_shared && node.kind == Kind::File;
-        if !node_of(place).is_some_and(is_shared) || !is_in_overlay(place) {
-            return;
-        }
-        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let Ok(opened) = openat(&place.dir, &place.name, flags, Mode::empty()) else {
-            return;
-        };
-        drop(opened);
-        if let Ok(path) = TargetPath::new(place.path()) {
-            // That was ourselves. What cannot be written into the log stops the next call.
-            self.others.expect(&path, What::Closed);
-            let _told = self.look_around();
-        }
-        if place.look().is_ok() && !node_of(place).is_some_and(is_shared) {
-            self.note(format!(
-                "`{}` has other names in a lower layer of its overlay; from now on it is a file of its own, and an undo does \
-                 not join them again",
-                place.path().display()
-            ));
         }
     }
 
@@ -383,13 +354,13 @@ impl Recorder {
     pub(super) fn rmdir(&mut self, place: &Place, may_act: bool) -> Result<Answer, Stop> {
         match node_of(place).map(|node| node.kind) {
             Some(Kind::Directory) => {}
-            Some(_) => return Ok(Answer::Refuse(ENOTDIR)),
-            None => return Ok(Answer::Refuse(ENOENT)),
+            Some(_) => return Ok(Answer::Fails(ENOTDIR)),
+            None => return Ok(Answer::Fails(ENOENT)),
         }
         if is_filled(place) {
             // Who has other rights may be told something else.
             return Ok(if may_act {
-                Answer::Refuse(ENOTEMPTY)
+                Answer::Fails(ENOTEMPTY)
             } else {
                 Answer::Continue
             });
@@ -481,10 +452,4 @@ fn is_subvolume(place: &Place) -> bool {
 fn is_inode(image: &Image, node: &Node) -> bool {
     let number = (node.identity.dev, node.identity.ino);
     matches!(image, Image::Kept { identity, .. } if (identity.dev, identity.ino) == number)
-}
-
-/// Tells whether a place is in an overlay of several layers.
-fn is_in_overlay(place: &Place) -> bool {
-    const OVERLAY: i64 = 0x794c_7630;
-    rustix::fs::fstatfs(&place.dir).is_ok_and(|found| found.f_type == OVERLAY)
 }

@@ -11,7 +11,7 @@ use crate::file::recipe::Kind;
 impl Recorder {
     /// Notes what the call will do to names, if it succeeds.
     pub(super) fn expect(&mut self, touch: &Touch, answer: Answer) {
-        if matches!(answer, Answer::Refuse(_)) {
+        if matches!(answer, Answer::Refuse(_) | Answer::Fails(_)) {
             return;
         }
         let path = |place: &Place| TargetPath::new(place.path()).ok();

@@ -23,6 +23,7 @@ mod expect;
 mod guard;
 mod inodes;
 mod keep;
+mod layers;
 mod ledger;
 mod log;
 mod look;

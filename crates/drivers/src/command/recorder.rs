@@ -90,6 +90,8 @@ pub struct Recorder {
     pub(super) served_by_others: HashSet<u64>,
     /// Inodes of several names, by device and number, with the name of before that what they were is noted under.
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
+    /// Files that are known to be of the upper layer of their overlay, by device and number.
+    pub(super) raised: HashSet<(u64, u64)>,
     /// A file that the kernel is about to give another name.
     pub(super) linking: Option<Linking>,
     pub(super) notes: Vec<String>,
@@ -155,6 +157,7 @@ impl Recorder {
             served: HashMap::new(),
             served_by_others: served_now(),
             firsts: HashMap::new(),
+            raised: HashSet::new(),
             linking: None,
             notes: Vec::new(),
             notes_left_out: 0,

@@ -204,6 +204,7 @@ fn names_that_an_overlay_takes_apart() {
         "rm h1; echo 2 > h2",
         "mv h1 h4; echo 2 >> h4; ln h2 h5; echo 5 >> h5",
         "ln h1 n; rm h1; echo more >> n",
+        "ln h1 n; echo 1 >> n; ln n m; echo 2 >> m; ln -f m n; echo 3 > n",
     ] {
         let disk = Disk::overlay(setting);
         let world = World::at(&disk.path(), None);
@@ -223,6 +224,42 @@ fn names_that_an_overlay_takes_apart() {
         }
         world.check_store();
     }
+}
+
+#[test]
+fn what_an_overlay_loses_is_said() {
+    let setting = "ln -s x s1; ln s1 s2; echo A > sparse; truncate -s 30000 sparse; echo B > t; echo C > h1; ln h1 h2";
+    for (line, lost) in [
+        ("rm s1", "`s1` has other names"),
+        ("touch -h s1", "`s1` has other names"),
+        ("mv -T t s1", "`s1` has other names"),
+        ("mv -T t h1", "`h1` has other names"),
+        ("chmod 600 sparse", "`sparse` has holes"),
+        ("mv sparse elsewhere", "`sparse` has holes"),
+        ("mv -T t sparse", "`sparse` has holes"),
+    ] {
+        let disk = Disk::overlay(setting);
+        let world = World::at(&disk.path(), Some(&disk.root().join("state")));
+        let before = world.tree();
+        let output = world.run(&["run", "--", "bash", "-c", line]);
+        assert!(said(&output).contains(lost), "{line}: {}", said(&output));
+        world.ok(&["undo"]);
+        let name = vec![lost.split('`').nth(1).unwrap().to_owned()];
+        let before = if lost.contains("holes") {
+            before.filled(&name)
+        } else {
+            before.taken_apart(&name)
+        };
+        let now = world.tree();
+        assert!(now == before, "{line}: {}", now.difference(&before));
+    }
+}
+
+#[test]
+fn a_write_into_a_lower_layer_gives_its_holes_back() {
+    let disk = Disk::overlay("echo A > sparse; truncate -s 30000 sparse");
+    let world = World::at(&disk.path(), Some(&disk.root().join("state")));
+    there_and_back(&world, "echo more >> sparse");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod bad_days;
 mod behaviour;
+mod calls;
 mod confined;
 mod door;
 mod eyes;
