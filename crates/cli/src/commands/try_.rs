@@ -67,11 +67,11 @@ pub(crate) struct TryArgs {
 
     /// Only what matches, like `src/**` or `/etc/*.conf`; may be repeated.
     #[arg(long, value_name = "GLOB")]
-    only: Vec<String>,
+    only: Vec<OsString>,
 
     /// Not what matches; may be repeated.
     #[arg(long, value_name = "GLOB")]
-    exclude: Vec<String>,
+    exclude: Vec<OsString>,
 
     /// Give the command no network but its own loopback.
     #[arg(long, requires = "command")]
@@ -110,8 +110,8 @@ impl TryArgs {
 /// Tries a command, or decides about one that was tried.
 pub(crate) fn cmd_try(session: &mut Session, args: TryArgs) -> Result<(), Failure> {
     let here = absolute(&PathBuf::from("."))?;
-    let globs = |patterns: &[String]| {
-        let glob = |pattern: &String| Glob::new(pattern, &here);
+    let globs = |patterns: &[OsString]| {
+        let glob = |pattern: &OsString| Glob::new(pattern, &here);
         patterns.iter().map(glob).collect()
     };
     let selection = Selection {

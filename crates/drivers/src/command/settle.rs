@@ -349,7 +349,7 @@ impl Settling<'_> {
         }
         let mut look_at = self.look_at.clone();
         look_at.extend(before.keys().cloned());
-        let mut parents = self.ledger.parents.clone();
+        let mut parents = self.known_times()?;
         let trees = self.arrived_trees()?;
         for path in look_at.into_iter().filter(|path| !arrived.contains(path)) {
             let was = before.get(&path);
@@ -368,6 +368,20 @@ impl Settling<'_> {
             changes.extend(found);
         }
         Ok((changes, parents, counts))
+    }
+
+    /// Gives the times that directories had. One that was cut and in which nothing changed since has those that it has now:
+    /// what it had before is told by the part.
+    fn known_times(&mut self) -> Result<BTreeMap<TargetPath, Times>, FileError> {
+        let mut times = self.ledger.parents.clone();
+        let cuts = self.ledger.cuts.values();
+        let cut: BTreeSet<TargetPath> = cuts.flat_map(|cut| cut.parents.keys().cloned()).collect();
+        for path in cut {
+            if let Some(node) = self.node(&path)? {
+                times.entry(path).or_insert(node.times);
+            }
+        }
+        Ok(times)
     }
 
     /// Finds the directories that moved: where they are now.

@@ -22,6 +22,9 @@ use super::undo::{check_kept, prepare_undo, with_moved};
 use super::view::{Examined, examine};
 use crate::command::{self, Limits, Recorder, RecorderError, Settled};
 
+/// A kept inode, and what is wrong with it, if something is.
+pub type LookedAt = (Slot, Result<Option<String>, FileError>);
+
 /// Writes files so that every write can be taken back.
 #[derive(Debug)]
 pub struct FileDriver {
@@ -74,6 +77,12 @@ impl FileDriver {
         Ok(all.into_iter().cloned().map(Key::from).collect())
     }
 
+    /// Names the directories that an effect moved to where nothing was.
+    pub fn brought(&self, effect: &Effect) -> Result<BTreeSet<TargetPath>, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        Ok(recipe.brought())
+    }
+
     /// Lists what an effect changed, name by name, trees with all that is in them. Looks only.
     pub fn changes(&self, effect: &Effect) -> Result<Vec<FileChange>, FileError> {
         past::changes_of(effect)
@@ -107,15 +116,14 @@ impl FileDriver {
         past::read(&self.tools, was, bytes_max)
     }
 
-    /// Says of each inode that was kept for an effect, for a name that is needed, what is wrong with it, if something is.
-    /// Looks only.
+    /// Says of each inode that an effect keeps, for a name that is needed, what is wrong with it, if something is. Looks
+    /// only.
     pub fn check_kept(
         &self,
         effect: &Effect,
-        slots: &[Slot],
         is_needed: &dyn Fn(&TargetPath) -> bool,
-    ) -> Result<Vec<Result<Option<String>, FileError>>, FileError> {
-        check_kept(&self.tools, effect, slots, is_needed)
+    ) -> Result<Vec<LookedAt>, FileError> {
+        check_kept(&self.tools, effect, is_needed)
     }
 
     /// Begins to record what a command does to files, in the log at `log`.

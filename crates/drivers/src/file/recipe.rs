@@ -7,7 +7,7 @@
 //! - Every version is read for ever; golden files under `golden/` hold it to that. Version 2 can say that a target is shared
 //!   with others, that nobody has what it was, and which bytes a kept file has. Version 3 writes wide numbers as text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::wide::{self, Wide};
 use backout_model::{
@@ -494,6 +494,28 @@ impl FileRecipe {
             Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
         });
         numbers.collect()
+    }
+
+    /// Names the directories that were moved to where nothing was.
+    pub(crate) fn brought(&self) -> BTreeSet<TargetPath> {
+        let taken = self.changes.iter().filter_map(|change| match change {
+            Change::Set { path, before, .. } => (!before.is_absent()).then_some(path),
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
+        });
+        let taken: BTreeSet<&TargetPath> = taken.collect();
+        let moved = self.changes.iter().filter_map(|change| match change {
+            Change::Move {
+                to,
+                node: Kind::Directory,
+                replaced: Image::Absent,
+                ..
+            } => Some(to),
+            Change::Set { .. }
+            | Change::Move { .. }
+            | Change::Retouch { .. }
+            | Change::Rewrite { .. } => None,
+        });
+        moved.filter(|to| !taken.contains(to)).cloned().collect()
     }
 
     /// Reads a body of any version up to ours.

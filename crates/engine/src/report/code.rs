@@ -123,7 +123,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Storage(error) | EngineError::NotArmed(error) => storage(error),
         EngineError::File(error) => file(error),
         EngineError::TakenBack { cause, .. } => of(cause),
-        EngineError::NotRecorded { .. } => ErrorCode::NotRecorded,
+        EngineError::NotRecorded { .. } | EngineError::NotSettled { .. } => ErrorCode::NotRecorded,
         EngineError::Stays { .. } => ErrorCode::Stays,
         EngineError::HalfDone { .. } => ErrorCode::HalfDone,
         EngineError::Refused { .. } => ErrorCode::Gate,

@@ -175,6 +175,7 @@ impl Report {
                 report.next = inner.next;
                 report.next("then run `backout recover`: it takes the operation back")
             }
+            EngineError::NotSettled { id, cause } => not_settled(id, *cause),
             EngineError::Stays { id, cause, why } => {
                 let (cause, why) = (Self::from(*cause), Self::from(*why));
                 let mut report = Self::refused(format!(
@@ -274,6 +275,23 @@ fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> R
         .because(whose)
         .because("from inside of a command only the work of its own agent and task is taken back")
         .next("have it done outside of the command, by whoever started it")
+}
+
+/// A command ran; only the record of it is missing.
+fn not_settled(id: OperationId, cause: EngineError) -> Report {
+    let inner = if let EngineError::NotArmed(error) = &cause {
+        storage::report(error)
+    } else {
+        Report::from(cause)
+    };
+    let mut report = Report::refused("the command ran, but what it did is not recorded yet")
+        .because(inner.what)
+        .because("what it replaced is kept, and its log tells what it did");
+    report.next = inner.next;
+    let id = id.short();
+    report.next(format!(
+        "then run `backout recover`: it settles operation {id}"
+    ))
 }
 
 fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {

@@ -87,6 +87,7 @@ impl Engine {
                 self.add_moved(&plan, &mut along)?;
             }
             if along.len() == known {
+                self.put_in_order(&history, &mut plan)?;
                 return Ok((history, plan));
             }
         }

@@ -4,7 +4,7 @@
 //! What cannot be read is a finding and never the end of the check. What can still be undone is told from the records
 //! that can be trusted, not from the tables that may be hurt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::ports::ContentsError;
 use backout_model::{Digest, Event, Gap, Lsn, OperationId, Record, Slot, TargetPath, Timestamp};
@@ -119,13 +119,17 @@ impl VerifyReport {
     }
 }
 
-/// Says of each inode that an operation keeps what is wrong with it, if something is.
-type CheckSlots<'a> = dyn Fn(OperationId, &[Slot]) -> Vec<Option<String>> + 'a;
+/// Lists the inodes that an operation keeps, each with what is wrong with it, if something is. It is told of those that were
+/// put away for it; a redo may keep some that were put away for another.
+type CheckSlots<'a> = dyn Fn(OperationId, &[Slot]) -> Vec<(Slot, Option<String>)> + 'a;
 
 impl Store {
     /// Checks everything. `progress` is told how many of how many items are done.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport, StorageError> {
-        let look = |_, slots: &[Slot]| slots.iter().map(slot_is_gone).collect();
+        let look = |_, slots: &[Slot]| {
+            let each = slots.iter().map(|slot| (slot.clone(), slot_is_gone(slot)));
+            each.collect()
+        };
         self.verify_with(&look, progress)
     }
 
@@ -156,17 +160,19 @@ impl Store {
                 detail: cause(&error),
             });
         }
+        let mut looked_at: BTreeSet<Slot> = BTreeSet::new();
         for (id, slots) in self.needed_slots(&replay.transaction)? {
-            report.slots += slots.len() as u64;
-            let looked = slots.iter().zip(check_slots(id, &slots));
-            let findings = looked.filter_map(|(slot, detail)| {
-                Some(VerifyFinding::Slot {
-                    path: slot.path(),
-                    needed_by: id,
-                    detail: detail?,
-                })
-            });
-            report.findings.extend(findings);
+            for (slot, detail) in check_slots(id, &slots) {
+                let path = slot.path();
+                report.slots += u64::from(looked_at.insert(slot));
+                report
+                    .findings
+                    .extend(detail.map(|detail| VerifyFinding::Slot {
+                        path,
+                        needed_by: id,
+                        detail,
+                    }));
+            }
         }
         self.verify_contents(&replay.transaction, &mut report, progress)?;
         self.tell_undoable(&replay.transaction, &mut report)?;
@@ -252,9 +258,11 @@ impl Store {
         // What was taken back is gathered once, not looked for again for every inode.
         let mut statement = replay
             .prepare(
-                "SELECT slot.operation, slot.depot, slot.name FROM slot
-                 JOIN operation ON operation.id = slot.operation
+                "SELECT operation.id, slot.depot, slot.name FROM operation
+                 LEFT JOIN slot ON slot.operation = operation.id
                  WHERE operation.status IN ('applied', 'committed', 'interrupted')
+                   -- what a redo keeps may have been put away for another
+                   AND (slot.name IS NOT NULL OR operation.undoes IS NOT NULL)
                    AND operation.retained = 1
                    AND operation.id IN (SELECT coalesce(held_by, operation) FROM target
                                         WHERE undone_by IS NULL)
@@ -267,20 +275,20 @@ impl Store {
             .query_map([], |row| {
                 Ok((
                     row.get::<_, i64>(0)?,
-                    row.get::<_, Vec<u8>>(1)?,
-                    row.get::<_, String>(2)?,
+                    row.get::<_, Option<Vec<u8>>>(1)?,
+                    row.get::<_, Option<String>>(2)?,
                 ))
             })
             .map_err(named)?;
         let mut needed: BTreeMap<OperationId, Vec<Slot>> = BTreeMap::new();
         for row in rows {
             let (id, depot, name) = row.map_err(named)?;
-            let depot =
-                TargetPath::from_bytes(&depot).map_err(|cause| contradiction("a slot", &cause))?;
-            needed
-                .entry(id_from_sql(id))
-                .or_default()
-                .push(Slot { depot, name });
+            let slots = needed.entry(id_from_sql(id)).or_default();
+            if let (Some(depot), Some(name)) = (depot, name) {
+                let depot = TargetPath::from_bytes(&depot)
+                    .map_err(|cause| contradiction("a slot", &cause))?;
+                slots.push(Slot { depot, name });
+            }
         }
         Ok(needed)
     }
@@ -357,7 +365,8 @@ impl Store {
         let mut hurt = hurt_images(&report.findings);
         let mut statement = replay
             .prepare(
-                "SELECT id, redone_by, retained, notes FROM operation
+                "SELECT id, redone_by, retained AND coalesce((SELECT redo.retained FROM operation AS redo
+                     WHERE redo.id = operation.redone_by), 1), notes FROM operation
                  WHERE status IN ('applied', 'committed', 'interrupted', 'failed', 'in-doubt')
                    AND undoes IS NULL
                  ORDER BY lsn DESC",

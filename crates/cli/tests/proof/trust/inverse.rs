@@ -343,3 +343,19 @@ fn somebodys_text_is_in_conflict_also_after_the_redo_that_brought_it_was_taken_b
     assert_eq!(world.read("k"), "person\n");
     world.check_store();
 }
+
+#[test]
+fn a_file_that_changed_moved_with_its_directory_and_got_another_name_is_redone_each_time() {
+    for line in [
+        "echo n >> d/2; mv d e; ln e/2 hl",
+        "mv d e; echo n >> e/2; ln e/2 hl",
+    ] {
+        let world = World::new();
+        world.file("d/2", "two\n");
+        let before = world.tree().without_times();
+        world.ok(&["run", "--", "sh", "-c", line]);
+        to_and_fro(&world, &before);
+        world.ok(&["undo"]);
+        world.ok(&["redo"]);
+    }
+}

@@ -1,5 +1,9 @@
 //! A part of an operation, by path; the rest stays undoable.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
 use super::{json, newest, outcomes};
 use crate::world::{World, said};
 
@@ -302,5 +306,37 @@ fn what_stands_where_a_move_cannot_come_back_to_stays_there() {
     );
     json(&world, 1, &["redo", "--force"]);
     assert_eq!(world.read("a"), "a0\n");
+    world.check_store();
+}
+
+#[test]
+fn a_path_that_is_no_text_is_undone_and_named_like_any_other() {
+    let world = World::new();
+    let name = OsStr::from_bytes(b"caf\xe9");
+    let (there, other) = (world.path("").join(name), world.path("other"));
+    let write = |path: &Path, text: &str| std::fs::write(path, text).unwrap();
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    write(&there, "0\n");
+    write(&other, "0\n");
+    let line = "for f in *; do echo 1 > $f; done";
+    world.ok(&["run", "--", "sh", "-c", line]);
+    let run = newest(&world, "run");
+    let told = |arguments: &[&str], last: &OsStr| {
+        let output = world.command(arguments).arg(last).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    };
+    // By its path, and back.
+    told(&["undo"], name);
+    assert_eq!((read(&there), read(&other)), ("0\n".into(), "1\n".into()));
+    world.ok(&["redo"]);
+    // By `--only`, which the hint of a preview says so that a shell reads it.
+    let hint = told(&["undo", &run, "-n", "--only"], name);
+    assert!(hint.contains("--only $'caf\\xe9'"), "{hint}");
+    told(&["undo", &run, "--only"], name);
+    assert_eq!((read(&there), read(&other)), ("0\n".into(), "1\n".into()));
+    told(&["redo", "--only"], name);
+    told(&["undo", &run, "--exclude"], name);
+    assert_eq!((read(&there), read(&other)), ("1\n".into(), "0\n".into()));
     world.check_store();
 }

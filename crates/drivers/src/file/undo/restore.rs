@@ -236,7 +236,7 @@ impl Undo<'_> {
                 // A redo begins with the names of before.
                 let now = is_at(to, node)?.then_some(to);
                 let before = self.name_of_before(now, node, &current.path);
-                let is_own = before.is_none() && now.is_some() && self.listed.contains(to);
+                let is_own = before.is_none() && now.is_some() && self.makes(to);
                 let identity = (!is_own).then_some(node.identity);
                 let to = before.unwrap_or_else(|| to.clone());
                 return Ok(Ok(((Image::Linked { to, identity }, seen), None)));
@@ -264,6 +264,23 @@ impl Undo<'_> {
         }
         let (image, node) = self.keeper.keep(place)?;
         Ok(Ok(((image, Seen::There(node)), None)))
+    }
+
+    /// Tells whether the effect brought a name, by itself or in a tree that it brought as one.
+    fn makes(&self, name: &TargetPath) -> bool {
+        let is_tree_above = |change: &Change| match change {
+            Change::Set { path, after, .. } => {
+                matches!(
+                    after,
+                    Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    }
+                ) && name.is_below(path)
+            }
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
+        };
+        self.listed.contains(name) || self.changes.iter().any(is_tree_above)
     }
 
     /// Gives a name that a file with several had before the effect and has again after this undo. If that is the same
