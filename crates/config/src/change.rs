@@ -26,6 +26,9 @@ pub struct KeyChange {
     /// How many parents were made for the key.
     #[serde(default)]
     pub made: usize,
+    /// Whether the parent was there but had no value (`parent:` in YAML), and is to have none again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hollow: bool,
     /// By what the lists on the way to the key are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Witness>,
