@@ -45,7 +45,11 @@ pub fn apply(format: Format, text: &str, change: &KeyChange) -> Result<Applied, 
         });
     }
     let upper = document.follow(key)?;
-    document.dialect().guard(&document, key, &upper)?;
+    match document.dialect().guard(&document, key, &upper) {
+        // The key was here before: what it is called is no question any more.
+        Ok(()) | Err(ConfigError::Ambiguous { .. }) => {}
+        Err(error) => return Err(error),
+    }
     let text = match (&way, &change.after) {
         (Some(way), Some(piece)) => by_patch(&document, change, Want::Means(&piece.value))
             .map_or_else(|| exchange(&document, key, way, piece), Ok),

@@ -375,7 +375,7 @@ fn meanwhile(
     if since
         .changes
         .iter()
-        .all(|change| change.before.is_some() && change.after.is_some())
+        .all(|change| change.before.is_some() && change.after.is_some() && change.patch.is_none())
         && let Ok(alone) = perform(format, text, &foreign)
         && alone
             .changes
