@@ -45,7 +45,11 @@ pub fn apply(format: Format, text: &str, change: &KeyChange) -> Result<Applied, 
         });
     }
     let upper = document.follow(key)?;
-    document.dialect().guard(&document, key, &upper)?;
+    match document.dialect().guard(&document, key, &upper) {
+        // The key was here before: what it is called is no question any more.
+        Ok(()) | Err(ConfigError::Ambiguous { .. }) => {}
+        Err(error) => return Err(error),
+    }
     let text = match (&way, &change.after) {
         (Some(way), Some(piece)) => by_patch(&document, change, Want::Means(&piece.value))
             .map_or_else(|| exchange(&document, key, way, piece), Ok),
@@ -166,12 +170,31 @@ fn take_out(
             let mut short = way.clone();
             short.members.truncate(length - up);
             let below = key.segments().get(length - up..)?;
-            let alone = is_chain(short.node(), below);
-            alone
-                .then(|| edit::removal(document, key, &short).ok())
-                .flatten()
+            let alone =
+                is_chain(short.node(), below) && (up == 0 || is_ours(document, change, &short));
+            let mut edit = edit::removal(document, key, &short)
+                .ok()
+                .filter(|_| alone)?;
+            if let Some(rest) = edit
+                .new
+                .strip_prefix(" {}")
+                .filter(|_| change.hollow && up == change.made)
+            {
+                edit.new = rest.to_owned();
+            }
+            Some(edit)
         });
     first_good(document, key, edits, Want::Absent)
+}
+
+/// Whether a parent that was made for a key holds no line, and so no remark, that did not come with it.
+fn is_ours(document: &Document<'_>, change: &KeyChange, parent: &Way<'_>) -> bool {
+    let whole = parent.members.last().and_then(|member| member.whole);
+    let lines = whole.map(|whole| bare(whole.of(document.text())));
+    match (lines, &change.patch) {
+        (Some(lines), Some(patch)) => lines.iter().all(|line| patch.before.contains(line)),
+        (Some(_) | None, _) => false,
+    }
 }
 
 /// Puts a key in at the end of what holds it.

@@ -1,5 +1,6 @@
 //! What an edit did to one key, as plain data that can be kept, carried out and taken back.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub struct KeyChange {
     /// How many parents were made for the key.
     #[serde(default)]
     pub made: usize,
+    /// Whether the parent was there but had no value (`parent:` in YAML), and is to have none again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hollow: bool,
     /// By what the lists on the way to the key are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Witness>,
@@ -218,10 +222,16 @@ fn edges(document: &Document<'_>, node: &Node, key: &KeyPath) -> (usize, usize) 
     }
 }
 
-/// The members of a value that stand in one place each, with their keys. Tables that are only implied give their members.
+/// The members of a value that stand in one place each, with their keys. Tables that are only implied give their members. A name that
+/// stands twice says not which, and is no neighbour.
 fn neighbours(node: &Node, key: &KeyPath, near: &mut Vec<(KeyPath, crate::tree::Span)>) {
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    for member in node.members() {
+        *times.entry(&member.name).or_default() += 1;
+    }
     for (index, member) in node.members().iter().enumerate() {
         let segment = match node.kind {
+            Kind::Map(_) if times.get(&*member.name).is_some_and(|times| *times > 1) => continue,
             Kind::List(_) => Segment::Index(index),
             Kind::Map(_) | Kind::Scalar(_) | Kind::Alias => Segment::Name(member.name.to_string()),
         };

@@ -102,6 +102,7 @@ impl<'d> Differ<'d, '_> {
                 after,
                 patch: None,
                 made: 0,
+                hollow: false,
             });
         }
     }

@@ -80,6 +80,7 @@ fn replace(
         after: Some(after),
         patch,
         made: 0,
+        hollow: false,
         witnesses: witnesses(document, key),
     };
     Ok(Edited {
@@ -130,6 +131,7 @@ fn add(
         after: Some(after),
         patch: Some(Patch::of(document, &told, &edit)),
         made: told.segments().len().saturating_sub(depth + 1),
+        hollow: way.node().is_absent(),
         witnesses: witnesses(document, &told),
         key: told,
     };
@@ -167,6 +169,7 @@ pub(crate) fn unset(document: &Document<'_>, key: &KeyPath) -> Result<Edited, Co
         after,
         patch: Some(Patch::of(document, key, &edit)),
         made: 0,
+        hollow: false,
         witnesses: witnesses(document, &told),
         key: told,
     };

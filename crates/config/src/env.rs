@@ -88,7 +88,7 @@ impl Dialect for Env {
         &self,
         _document: &Document<'_>,
         key: &KeyPath,
-        _trail: &Way<'_>,
+        _way: &Way<'_>,
     ) -> Result<(), ConfigError> {
         match key.segments() {
             [Segment::Name(_)] => Ok(()),

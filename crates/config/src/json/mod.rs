@@ -93,7 +93,7 @@ impl Dialect for Json {
         &self,
         _document: &Document<'_>,
         _key: &KeyPath,
-        _trail: &Way<'_>,
+        _way: &Way<'_>,
     ) -> Result<(), ConfigError> {
         Ok(())
     }

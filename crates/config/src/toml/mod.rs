@@ -132,7 +132,7 @@ impl Dialect for Toml {
         &self,
         _document: &Document<'_>,
         _key: &KeyPath,
-        _trail: &Way<'_>,
+        _way: &Way<'_>,
     ) -> Result<(), ConfigError> {
         Ok(())
     }

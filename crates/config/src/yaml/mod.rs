@@ -161,7 +161,12 @@ impl Dialect for Yaml {
                 .checked_sub(2)
                 .and_then(|at| way.members.get(at));
             return Ok(match above.and_then(|member| member.tail) {
-                Some(tail) => Edit::new(tail.range(), format!(" {empty}")),
+                Some(tail) => {
+                    // Remarks between the name and its first member stay.
+                    let lead = lines::cut(text, tail.start()..own.start()).trim_end();
+                    let kept = if lead.contains('#') { lead } else { "" };
+                    Edit::new(tail.range(), format!(" {empty}{kept}"))
+                }
                 None => Edit::new(parent.span.range(), empty),
             });
         }

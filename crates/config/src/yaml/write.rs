@@ -190,25 +190,24 @@ pub(super) fn block_chain(
     }
 }
 
-/// A value of several lines, moved to another indent.
+/// A value of several lines, moved to another indent. Its lines keep their line ends.
 fn block_raw(raw: &str, indent: &str, line_break: &str) -> String {
-    let mut lines = raw.lines();
+    let mut lines = raw.split('\n');
     let first = lines.next().unwrap_or_default();
-    let depth = |line: &&str| line.len() - line.trim_start_matches(' ').len();
-    let old = raw
-        .lines()
+    let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let below = raw
+        .split('\n')
         .skip(1)
-        .filter(|line| !line.trim().is_empty())
-        .map(|line| depth(&line))
-        .min();
-    let moved = lines.map(|line| match line.get(old.unwrap_or_default()..) {
-        Some(rest) if !rest.trim().is_empty() => format!("{line_break}{indent}{rest}"),
-        Some(_) | None => line_break.to_owned(),
+        .filter(|line| !line.trim().is_empty());
+    let old = below.map(depth).min().unwrap_or_default();
+    let moved = lines.map(|line| match line.get(old..) {
+        Some(rest) if !rest.trim().is_empty() => format!("\n{indent}{rest}"),
+        Some(_) | None => format!("\n{}", line.trim_matches(' ')),
     });
     let moved: String = moved.collect();
-    let first = first.trim();
-    if first.is_empty() {
-        moved
+    let first = first.trim_matches(' ');
+    if first.trim().is_empty() {
+        format!("{first}{moved}")
     } else if first.starts_with(['#', '|', '>', '"', '\'', '[', '{', '&', '!']) {
         format!(" {first}{moved}")
     } else {

@@ -217,6 +217,11 @@ fn what_is_ambiguous_is_refused() {
         &plain("4"),
         "[a]\nx=1\nx=2\ny=4\n",
     );
+    // Nor is it a neighbour by which a key finds its place again.
+    unset(I, "x\na=1\nx\nb=2\n", "a", "x\nx\nb=2\n");
+    unset(I, "x\na=1\nx\n", "a", "x\nx\n");
+    // A key goes back although another one differs only in case.
+    unset(I, "[s]\na = 1\nA = 2\n", "s.a", "[s]\nA = 2\n");
     says(
         I,
         CONF,

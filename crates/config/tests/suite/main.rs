@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod changes;
 mod env;
 mod ini;
 mod json;

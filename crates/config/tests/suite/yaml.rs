@@ -227,6 +227,20 @@ fn a_key_goes_and_comes_back_to_its_place() {
         "a: 1\ns:\n  y: 2\n",
     );
     reverts_in(Y, &edited, "b: 1\ns:\n    x: 1\nz: 0\n", "b: 1\nz: 0\n");
+    // What others remarked in it stays, and so does what holds the remark.
+    reverts_in(
+        Y,
+        &edited,
+        "a: 1\ns:\n  # why\n  x: 1\n",
+        "a: 1\ns: {}\n  # why\n",
+    );
+    let edited = set(Y, "s:\na: 1\n", "s.x", &plain("1"), "s:\n  x: 1\na: 1\n");
+    reverts_in(
+        Y,
+        &edited,
+        "s:\n  # why\n  x: 1\na: 1\n",
+        "s:\n  # why\na: 1\n",
+    );
 }
 
 #[test]

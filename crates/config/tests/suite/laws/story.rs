@@ -230,7 +230,86 @@ fn one_edit(format: Format, bytes: &[u8]) -> Result<(), TestCaseError> {
         let as_text = matches!(format, Format::Ini | Format::Env);
         prop_assert!(as_text || value.means(&found), "{found:?} {told}");
     }
-    meanwhile(format, &text, &edited, &mut dice, &told)
+    meanwhile(format, &text, &edited, &mut dice, &told)?;
+    remarked(format, &text, &edited, &mut dice, &told)
+}
+
+/// Others write a remark or a blank line somewhere; then the edit is taken back, and their line stays.
+fn remarked(
+    format: Format,
+    text: &str,
+    edited: &Edited,
+    dice: &mut Dice<'_>,
+    told: &str,
+) -> Result<(), TestCaseError> {
+    let changed: Vec<&KeyPath> = edited.changes.iter().map(|change| &change.key).collect();
+    let Some((since, at)) = with_remark(format, &edited.text, dice) else {
+        return Ok(());
+    };
+    let told = format!("{told}\nthen {since:?}");
+    // A parent that was made for the key stays, empty, if their line is in it, also where nothing was.
+    let keys = |text: &str| {
+        let mut keys = others(format, text, &[]);
+        keys.retain(|(_, _, value)| {
+            !matches!(value, Value::Null) && *value != Value::Map(Vec::new())
+        });
+        keys
+    };
+    let same = Document::parse(format, &since).is_ok_and(|document| document.keys().is_ok());
+    if !same || keys(&since) != keys(&edited.text) {
+        return Ok(());
+    }
+    // Inside of what was set, a remark is a change of it.
+    let document = Document::parse(format, &edited.text).unwrap();
+    let inside = changed.iter().any(|key| {
+        document.get(key).ok().flatten().is_some_and(|found| {
+            let start = found.raw.as_ptr() as usize - edited.text.as_ptr() as usize;
+            let name = edited
+                .text
+                .get(..start)
+                .unwrap_or_default()
+                .trim_end()
+                .len();
+            (name..=start + found.raw.len()).contains(&at)
+        })
+    });
+    if inside {
+        return Ok(());
+    }
+    let back = revert_all(format, &since, &edited.changes);
+    prop_assert!(back.is_ok(), "{} {}", back.unwrap_err(), told);
+    let back = back.unwrap();
+    prop_assert_eq!(
+        back.matches("zz").count(),
+        since.matches("zz").count(),
+        "{} gives {:?}",
+        told,
+        back
+    );
+    prop_assert_eq!(keys(&back), keys(text), "{} gives {:?}", told, back);
+    Ok(())
+}
+
+/// The text with one line more, and where it was put.
+fn with_remark(format: Format, text: &str, dice: &mut Dice<'_>) -> Option<(String, usize)> {
+    let starts: Vec<usize> = std::iter::once(0)
+        .chain(text.match_indices('\n').map(|(at, _)| at + 1))
+        .collect();
+    let at = starts[dice.roll(starts.len())];
+    let indent: String = text.get(at..)?.chars().take_while(|c| *c == ' ').collect();
+    let sign = match format {
+        Format::Json => "",
+        Format::Jsonc => "// zz",
+        Format::Ini => "; zz",
+        Format::Yaml | Format::Toml | Format::Env => "# zz",
+    };
+    let at = if at == 0 && text.starts_with('\u{feff}') {
+        3
+    } else {
+        at
+    };
+    let (above, below) = text.split_at(at);
+    Some((format!("{above}{indent}{sign}\n{below}"), at))
 }
 
 fn others_are_unreadable(format: Format, text: &str) -> bool {
@@ -296,7 +375,7 @@ fn meanwhile(
     if since
         .changes
         .iter()
-        .all(|change| change.before.is_some() && change.after.is_some())
+        .all(|change| change.before.is_some() && change.after.is_some() && change.patch.is_none())
         && let Ok(alone) = perform(format, text, &foreign)
         && alone
             .changes
