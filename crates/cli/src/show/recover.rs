@@ -43,7 +43,8 @@ fn said(recovered: &Recovered) -> String {
             0 => String::new(),
             more => format!(", and so for {more} more"),
         };
-        let path = quoted(&first.target.to_string());
+        let path = first.target.to_string();
+        let path = quoted(path.as_ref());
         let back = typed(&format!("restore {path} --from {}", by.short()));
         text.extend(["; what was overwritten comes back with ", &back, &more]);
     }

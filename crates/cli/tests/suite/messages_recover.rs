@@ -191,7 +191,12 @@ fn what_a_forced_rollback_of_an_undo_overwrites_is_named() {
     world.put("a", "theirs");
     world.put("b", "theirs too");
     let undo = world.newest_id();
-    insta::assert_snapshot!(world.cli(["recover", "--rollback", &undo, "--force"]), @"");
+    insta::assert_snapshot!(world.cli(["recover", "--rollback", &undo, "--force"]), @"
+    3c6ef372  undo of run sh -c 'echo 1 > a; echo 1 > b'  now undone
+      a  restored over a later change: content changed since (1 -> 6 bytes)
+      b  restored over a later change: content changed since (1 -> 10 bytes)
+      its process died half-way, and what it had done was put back; do it again with `backout undo 9e3779b9`; what was overwritten comes back with `backout restore a --from daa66d2c`, and so for 1 more
+    ");
     assert_eq!(
         (world.text("a"), world.text("b")),
         ("1\n".into(), "1\n".into())

@@ -39,6 +39,6 @@ impl Engine {
 }
 
 fn is_inside(step: &UndoStep, brought: &BTreeSet<TargetPath>) -> bool {
-    let mut paths = step.targets.iter().map(Target::path);
+    let mut paths = step.targets.iter().filter_map(Target::file);
     paths.any(|path| path.ancestors().any(|above| brought.contains(&above)))
 }
