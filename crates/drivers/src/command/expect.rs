@@ -62,7 +62,9 @@ impl Recorder {
                     let is_exchange = is_exchange(flags);
                     self.expect_move(&first, &second, is_exchange);
                     if answer == Answer::Done {
-                        self.others.moved(&first, &second, is_exchange);
+                        let is_tree =
+                            is_exchange || node.is_some_and(|node| node.kind == Kind::Directory);
+                        self.others.moved(&first, &second, is_exchange, is_tree);
                     }
                 }
             }

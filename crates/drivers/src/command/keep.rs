@@ -405,6 +405,9 @@ pub(crate) fn flags_of(place: &Place, node: &Node) -> Option<u32> {
 
 /// Reads everything but the content.
 pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, KeepError> {
+    if let Some(meta) = meta::read_plain(node, &place.dir, &place.name) {
+        return Ok(meta);
+    }
     let path = TargetPath::new(place.path()).map_err(|error| KeepError::Meta(error.to_string()))?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = openat(&place.dir, &place.name, flags, Mode::empty()).during("open")?;

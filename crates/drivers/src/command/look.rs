@@ -1,7 +1,6 @@
 //! What is at a name now, against what was there.
 
 use std::io::Seek as _;
-use std::sync::Arc;
 
 use backout_model::{Slot, TargetPath};
 use rustix::fs::{Mode, OFlags, openat};
@@ -174,26 +173,24 @@ impl Settling<'_> {
         let Image::Kept { slot, identity, .. } = before else {
             return Ok(false);
         };
-        let (slot, ino) = (slot.path(), identity.ino);
+        let ino = identity.ino;
         let Some(node) = self.node(path)? else {
             return Ok(false);
         };
-        let is_it = node.identity.ino == ino;
-        if is_it
-            && Dir::of(&slot)?
-                .node()?
-                .is_some_and(|kept| kept.identity.ino == ino)
-        {
-            let place = Dir::of(&slot)?;
+        if node.identity.ino != ino {
+            return Ok(false);
+        }
+        let place = self.slot(slot)?;
+        if place.node()?.is_some_and(|kept| kept.identity.ino == ino) {
             self.touch(&node);
             rustix::fs::unlinkat(&place.dir, &place.name, rustix::fs::AtFlags::empty())
-                .naming(&slot, "take back")?;
+                .naming(&slot.path(), "take back")?;
         }
-        Ok(is_it)
+        Ok(true)
     }
 
     /// Gives a kept inode the metadata that it had before the command.
-    pub(super) fn dress(&self, image: Image) -> Result<Image, FileError> {
+    pub(super) fn dress(&mut self, image: Image) -> Result<Image, FileError> {
         let Image::Kept {
             slot,
             node: kind,
@@ -206,12 +203,8 @@ impl Settling<'_> {
         else {
             return Ok(image);
         };
-        let path = slot.path();
-        let place = Dir::of(&path)?;
-        let missing = || FileError::NotFound {
-            path: path.to_string(),
-        };
-        let node = place.node()?.ok_or_else(missing)?;
+        let place = self.slot(&slot)?;
+        let node = place.node()?.ok_or_else(|| missing(&slot.path()))?;
         // What was written in place has another name, and is dressed with its bytes.
         let is_written = self.is_written(node.identity.ino);
         let is_dressed = is_written
@@ -220,10 +213,13 @@ impl Settling<'_> {
                     .times
                     .is_none_or(|times| times.mtime == node.times.mtime)
                 && differs_in_meta(&meta_like(&place, &node, &wanted)?, &wanted, kind).is_none();
-        if !is_dressed {
-            meta::write(place.handle()?, kind, &wanted, &path)?;
-        }
-        let identity = place.node()?.ok_or_else(missing)?.identity;
+        let identity = if is_dressed {
+            node.identity
+        } else {
+            meta::write(place.handle()?, kind, &wanted, &slot.path())?;
+            let dressed = place.node()?.ok_or_else(|| missing(&slot.path()))?;
+            dressed.identity
+        };
         Ok(Image::Kept {
             slot,
             node: kind,
@@ -300,36 +296,6 @@ impl Settling<'_> {
                 }
             }
         })
-    }
-
-    /// Finds a name in its open directory. The last directory stays open: names come sorted.
-    pub(super) fn place(&mut self, path: &TargetPath) -> Result<Option<Place>, FileError> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Ok(None);
-        };
-        let dir = match &self.last {
-            Some(dir) if *dir.path() == parent => Arc::clone(dir),
-            _ => match Dir::open(&parent) {
-                Ok(dir) => {
-                    self.last = Some(Arc::clone(&dir));
-                    dir
-                }
-                Err(
-                    FileError::NotFound { .. }
-                    | FileError::NotADirectory { .. }
-                    | FileError::ThroughSymlink { .. },
-                ) => return Ok(None),
-                Err(error) => return Err(error),
-            },
-        };
-        Ok(Some(dir.place(name)))
-    }
-
-    pub(super) fn node(&mut self, path: &TargetPath) -> Result<Option<Node>, FileError> {
-        match self.place(path)? {
-            Some(place) => place.node(),
-            None => Ok(None),
-        }
     }
 
     pub(super) fn names_in(

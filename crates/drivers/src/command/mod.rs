@@ -19,6 +19,7 @@
 
 mod acts;
 mod conclude;
+mod dirs;
 mod expect;
 mod guard;
 mod inodes;

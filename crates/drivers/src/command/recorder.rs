@@ -501,8 +501,9 @@ impl Observer for Recorder {
             return false;
         }
         let note = if is_moved {
+            let (is_exchange, is_tree) = (moving.is_exchange, moving.is_directory);
             self.others
-                .moved(&moving.from, &moving.to, moving.is_exchange);
+                .moved(&moving.from, &moving.to, is_exchange, is_tree);
             Note::Moved
         } else {
             Note::NotMoved

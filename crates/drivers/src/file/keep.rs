@@ -475,7 +475,10 @@ pub(crate) fn is_same_mount(one: &Dir, other: &Dir) -> Result<bool, FileError> {
 
 /// Reads everything but the content of what is there.
 pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, FileError> {
-    meta::read(node, place.handle()?, &place.path())
+    match meta::read_plain(node, &place.dir, &place.name) {
+        Some(meta) => Ok(meta),
+        None => meta::read(node, place.handle()?, &place.path()),
+    }
 }
 
 /// Reads where a symbolic link points.

@@ -19,6 +19,9 @@ const BLOCK_BYTES_MAX: u64 = 64 * 1024;
 /// How many holes of one file are told at most.
 const HOLES_MAX: usize = 1024;
 
+/// What is no larger is read at once.
+const SMALL_BYTES: usize = 4 * 1024;
+
 /// Copies all that `from` gives, and returns digest and length.
 pub(crate) fn copy_stream(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(Digest, u64)> {
     let mut hasher = blake3::Hasher::new();
@@ -39,9 +42,23 @@ pub(crate) fn copy_stream(from: &mut dyn Read, to: &mut dyn Write) -> io::Result
     Ok((Digest::from_bytes(*hasher.finalize().as_bytes()), total))
 }
 
-/// Computes digest and length of all that `from` gives.
+/// Computes digest and length of all that `from` gives. Most files are small, and need no room of their own.
 pub(crate) fn digest(from: &mut dyn Read) -> io::Result<(Digest, u64)> {
-    copy_stream(from, &mut io::sink())
+    let mut head = [0_u8; SMALL_BYTES];
+    let mut rest = head.as_mut_slice();
+    while !rest.is_empty() {
+        match from.read(rest) {
+            Ok(0) => {
+                let length = SMALL_BYTES - rest.len();
+                let whole = head.get(..length).unwrap_or_default();
+                return Ok((Digest::of(whole), length as u64));
+            }
+            Ok(count) => rest = rest.get_mut(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    copy_stream(&mut head.as_slice().chain(from), &mut io::sink())
 }
 
 /// Tells whether a file has holes.
@@ -138,6 +155,15 @@ mod tests {
     use std::os::unix::fs::MetadataExt as _;
 
     use super::*;
+
+    #[test]
+    fn a_digest_is_that_of_all_bytes_however_many() {
+        for length in [0, 1, SMALL_BYTES - 1, SMALL_BYTES, SMALL_BYTES + 1, 100_000] {
+            let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(length).collect();
+            let expected = (Digest::of(&bytes), length as u64);
+            assert_eq!(digest(&mut bytes.as_slice()).unwrap(), expected, "{length}");
+        }
+    }
 
     #[test]
     fn a_clone_keeps_holes_and_bytes() {

@@ -3,7 +3,9 @@
 //! `/proc/self/fd/N` names exactly the inode that the descriptor holds, a symbolic link included, so no
 //! path is walked twice and no kind of inode needs its own calls.
 
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use backout_capture::owner;
 use backout_model::TargetPath;
@@ -76,6 +78,23 @@ fn opened(fd: BorrowedFd<'_>, kind: Kind) -> Option<OwnedFd> {
     is_flagged
         .then(|| rustix::fs::open(proc_path(fd), flags, Mode::empty()).ok())
         .flatten()
+}
+
+/// Reads everything but the content of a name in an open directory, if it has no extended attributes: most have none, and
+/// need not be opened. None if it has, or if that cannot be told so.
+pub(crate) fn read_plain(node: &Node, dir: impl AsFd, name: &OsStr) -> Option<Meta> {
+    let at = Path::new(&proc_path(dir.as_fd())).join(name);
+    match rustix::fs::llistxattr_query(&at) {
+        Ok(0) | Err(Errno::NOTSUP) => Some(Meta {
+            mode: node.mode,
+            uid: node.uid,
+            gid: node.gid,
+            times: Some(node.times),
+            xattrs: Vec::new(),
+            flags: None,
+        }),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Reads the extended attributes, ACLs included, sorted by name.
