@@ -4,7 +4,7 @@
 //! The calls, their names and what they meet are in `fixtures/calls.py`.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -90,6 +90,9 @@ fn compare(who: Who, part: usize) {
         part: if is_every { 0 } else { part }.to_string(),
         parts: if is_every { 1 } else { PARTS }.to_string(),
     };
+    if who == Who::User {
+        chown(bare.path(""), Some(USER), Some(USER)).unwrap();
+    }
     for world in [&bare, &watched] {
         fs::set_permissions(world.scratch(""), open.clone()).unwrap();
         table.says("prepare", &world.path(""), &[&still]);
