@@ -157,6 +157,14 @@ impl Report {
                 report
             }
             EngineError::TakenBack { id, cause } => {
+                if let EngineError::File(FileError::HalfDone {
+                    putting_back,
+                    cause,
+                    ..
+                }) = &*cause
+                {
+                    return left_over(id, putting_back, cause);
+                }
                 let mut report = Self::from(*cause);
                 report.why.push(format!(
                     "operation {} was taken back: everything is as it was before",
@@ -185,7 +193,9 @@ impl Report {
                 report.why.extend(cause.why);
                 report.why.push(why.what);
                 report.why.extend(why.why);
-                report.next(format!("take it back with `backout undo {}`", id.short()))
+                // What was just tried is no advice.
+                report.next = why.next;
+                report
             }
             EngineError::HalfDone {
                 id,
@@ -274,6 +284,16 @@ fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> R
         .because(whose)
         .because("from inside of a command only the work of its own agent and task is taken back")
         .next("have it done outside of the command, by whoever started it")
+}
+
+/// Says that every target is as before, but that something of ours is left.
+fn left_over(id: OperationId, putting_back: &str, cause: &FileError) -> Report {
+    file::report(cause)
+        .because(format!(
+            "operation {} was taken back: every target is as it was before",
+            id.short()
+        ))
+        .because(format!("but something of ours is left: {putting_back}"))
 }
 
 fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {
