@@ -259,6 +259,23 @@ fn a_file_that_somebody_writes_at_the_same_moment() {
 }
 
 #[test]
+fn a_store_that_somebody_else_has_open_is_not_repaired() {
+    let world = one_write();
+    tamper(
+        &world,
+        "DROP TRIGGER record_is_append_only; UPDATE record SET body = x'00' WHERE lsn = 1",
+    );
+    let other = rusqlite::Connection::open(world.place("state/journal.sqlite")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    insta::assert_snapshot!(world.still(|| world.cli(["doctor", "--repair"])), @"
+    error: nothing was repaired: the store is being used
+      why: another process has it open
+      next: try again when it is done
+    [exit code 1]
+    ");
+}
+
+#[test]
 fn a_store_that_is_in_use_is_not_repaired() {
     let world = one_write();
     let damage = "DROP TRIGGER record_is_append_only; UPDATE record SET body = x'00' WHERE lsn = 1";

@@ -157,6 +157,14 @@ impl Report {
                 report
             }
             EngineError::TakenBack { id, cause } => {
+                if let EngineError::File(FileError::HalfDone {
+                    putting_back,
+                    cause,
+                    ..
+                }) = &*cause
+                {
+                    return left_over(id, putting_back, cause);
+                }
                 let mut report = Self::from(*cause);
                 report.why.push(format!(
                     "operation {} was put back: nothing of it stays",
@@ -186,7 +194,9 @@ impl Report {
                 report.why.extend(cause.why);
                 report.why.push(why.what);
                 report.why.extend(why.why);
-                report.next(format!("take it back with `backout undo {}`", id.short()))
+                // What was just tried is no advice.
+                report.next = why.next;
+                report
             }
             EngineError::HalfDone {
                 id,
@@ -292,6 +302,16 @@ fn not_settled(id: OperationId, cause: EngineError) -> Report {
     report.next(format!(
         "then run `backout recover`: it settles operation {id}"
     ))
+}
+
+/// Says that every target is as before, but that something of ours is left.
+fn left_over(id: OperationId, putting_back: &str, cause: &FileError) -> Report {
+    file::report(cause)
+        .because(format!(
+            "operation {} was taken back: every target is as it was before",
+            id.short()
+        ))
+        .because(format!("but something of ours is left: {putting_back}"))
 }
 
 fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {
