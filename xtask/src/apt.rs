@@ -22,7 +22,12 @@ const NEEDED: [(&str, &str); 13] = [
 ];
 
 /// Programs that tests run under our watch if they are here. Without one, its test says so.
-const WANTED: [(&str, &str); 3] = [("rsync", "rsync"), ("sqlite3", "sqlite3"), ("npm", "npm")];
+const WANTED: [(&str, &str); 4] = [
+    ("rsync", "rsync"),
+    ("sqlite3", "sqlite3"),
+    ("npm", "npm"),
+    ("bindfs", "bindfs"),
+];
 
 /// Installs the packages whose programs are missing. Without root it says which they are.
 pub(crate) fn install_what_tests_need() -> Result<(), String> {

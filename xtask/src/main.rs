@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | laws | links | transparent | fuzz | mutants | bench | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | fuzz | mutants | bench | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
@@ -23,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test     every test; installs the Debian packages the tests need (as root)
   crash    every pair of crash points, power cuts, errors, kills: `crash --help` (minutes)
   damage   every page of a store truncated, flipped, zeroed, spliced, deleted; and repaired (minutes)
+  attack   every attack on `run`, and [ROUNDS] of each race for a name (2000) (half an hour)
   laws     random stories of agents, people and accidents, [STORIES] of them from [SEED] on (20000 from 0; an hour)
   links    random lines on files with several names, on five file systems: [STORIES] on each (2000) from [SEED] on
   transparent  every call, and the tests of others (pjdfstest, Python, coreutils, git), bare and under `run`; [SUITE...]
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Some("test") => test(&rest),
         Some("crash") => crash::crash(&rest),
         Some("damage") => damage(),
+        Some("attack") => attack(&rest),
         Some("laws") => laws(&rest),
         Some("links") => links::links(&rest),
         Some("transparent") => transparent::transparent(&rest),
@@ -175,6 +177,22 @@ fn damage() -> Result<(), String> {
     tests.args(["--test", "proof", "damage::"]);
     tests.env("BACKOUT_EVERY_DAMAGE", "1");
     run_all(vec![Step::new("every damage", &mut tests)])
+}
+
+fn attack(arguments: &[String]) -> Result<(), String> {
+    let rounds = match arguments {
+        [] => "2000",
+        [rounds] if rounds.parse::<usize>().is_ok() => rounds.as_str(),
+        _ => return Err("usage: cargo xtask attack [ROUNDS]".to_owned()),
+    };
+    apt::install_what_tests_need()?;
+    let mut tests = cargo();
+    tests
+        .args(["test", "--package", "backout-cli", "--features", "testing"])
+        .args(["--test", "proof", "attacks::", "--", "--nocapture"])
+        .env("BACKOUT_EVERY_ATTACK", "1")
+        .env("BACKOUT_RACES", rounds);
+    run_all(vec![Step::new("attacks", &mut tests)])
 }
 
 fn bench(rest: &[String]) -> Result<(), String> {

@@ -76,8 +76,10 @@ pub(crate) enum Operand {
 pub(crate) enum Without {
     /// The call fails.
     Fails,
-    /// The descriptor itself is meant if that argument has `AT_EMPTY_PATH`.
+    /// The descriptor itself is meant by an empty path if that argument has `AT_EMPTY_PATH`.
     Flagged(usize),
+    /// So it is by no path.
+    FlaggedOrNull(usize),
     /// No path means the descriptor itself; an empty one as above.
     Null(Option<usize>),
 }
@@ -277,7 +279,8 @@ impl Without {
         };
         match self {
             Self::Fails => false,
-            Self::Flagged(flags) => has_flag(flags),
+            Self::Flagged(flags) => !is_null && has_flag(flags),
+            Self::FlaggedOrNull(flags) => has_flag(flags),
             Self::Null(flags) => is_null || flags.is_some_and(has_flag),
         }
     }

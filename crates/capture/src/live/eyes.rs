@@ -1,12 +1,14 @@
 //! Looking at a call: what it is about to do and to what, or why it does not happen.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 
 use super::calls::{Act, Kind, Operand, Shape, Without, as_int, shape_of};
-use super::memory::read_exactly;
+use super::carry::{Carried, carry_out};
+use super::flight::Flight;
+use super::memory::{is_secret, read_exactly};
 use super::mounts;
 use super::operands::Operands;
 use super::order;
@@ -34,6 +36,8 @@ pub(super) struct Eyes {
     has_new_mounts: bool,
     /// Whether the observer wants to hear of new programs.
     tells_execs: bool,
+    /// Calls that the kernel carries out.
+    flight: Flight,
     calls: u64,
 }
 
@@ -44,6 +48,7 @@ impl Eyes {
             is_confined: false,
             has_new_mounts: false,
             tells_execs: !rustix::process::geteuid().is_root(),
+            flight: Flight::default(),
             calls: 0,
         }
     }
@@ -59,8 +64,10 @@ impl Eyes {
         listener: BorrowedFd<'_>,
         notice: &Notice,
         observer: &mut dyn Observer,
+        waiting: &mut VecDeque<Notice>,
     ) -> (Answer, Option<Touch>) {
         self.calls += 1;
+        self.flight.asks_again(notice.thread);
         let Some(shape) = shape_of(notice.number, &notice.arguments) else {
             observer.noted(&format!(
                 "system call {} was refused: nobody knows here what it does",
@@ -116,13 +123,17 @@ impl Eyes {
                 thread: notice.thread,
                 first: places.first,
                 second: places.second,
+                gone: places.gone,
                 has_our_rights: scene.has_our_rights && scene.has_our_mounts && !self.is_confined,
                 has_our_mounts: scene.has_our_mounts && !scene.has_new_mounts,
             };
+            if self.flight.holds(&touch) {
+                self.flight.see_out(listener, &touch, waiting);
+                continue;
+            }
             let answer = observer.before(&mut touch);
             let answer = settled(notice, act, scene, &operands, answer);
-            let is_by_kernel = matches!(answer, Answer::Continue | Answer::Watch);
-            if !is_by_kernel || Operands::read(notice, shape).as_ref() == Ok(&operands) {
+            if let Some(answer) = self.begin(listener, (notice, shape, &operands), &touch, answer) {
                 return (answer, Some(touch));
             }
         }
@@ -131,6 +142,38 @@ impl Eyes {
             "its path keeps changing while it is looked at",
         );
         (Answer::Refuse(libc::EAGAIN), None)
+    }
+
+    /// Lets a call happen as the observer wants it. None if it must be looked at again.
+    fn begin(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        (notice, shape, operands): (&Notice, &Shape, &Operands),
+        touch: &Touch,
+        answer: Answer,
+    ) -> Option<Answer> {
+        if answer == Answer::Perform && operands.are_names() {
+            match carry_out(listener, notice, shape, touch) {
+                Carried::Over(Ok(number)) => return Some(Answer::Gave(number)),
+                Carried::Over(Err(errno)) => return Some(Answer::Refuse(errno.raw_os_error())),
+                Carried::Again => return None,
+                Carried::ByKernel => {}
+            }
+        }
+        match answer {
+            Answer::Refuse(_) | Answer::Fails(_) | Answer::Done | Answer::Gave(_) => {
+                return Some(answer);
+            }
+            Answer::Continue | Answer::Perform | Answer::Watch => {}
+        }
+        if Operands::read(notice, shape).as_ref() != Ok(operands) {
+            return None;
+        }
+        let has_names = operands.are_names() || touch.second.is_some();
+        if has_names && answer != Answer::Watch {
+            self.flight.begins(notice, touch);
+        }
+        Some(answer)
     }
 
     /// Remembers what a call is about to change of how processes see the world.
@@ -217,7 +260,14 @@ fn unreadable(
         Errno::FAULT | Errno::NAMETOOLONG if order::is_malformed(notice) => {
             Answer::Refuse(libc::EINVAL)
         }
-        Errno::FAULT | Errno::NAMETOOLONG => Answer::Refuse(errno.raw_os_error()),
+        Errno::FAULT | Errno::NAMETOOLONG => {
+            let mut arguments = notice.arguments.iter();
+            if arguments.any(|address| is_secret(notice.thread, *address)) {
+                let why = "its path is in memory that only itself can read (`memfd_secret`)";
+                observer.refused(notice.thread, why);
+            }
+            Answer::Refuse(errno.raw_os_error())
+        }
         _ => {
             let name = name_of(notice.thread);
             observer.refused(

@@ -1,13 +1,16 @@
 //! The paths of a call: as they are in the memory of the process, and where they lead.
 
+use std::os::fd::AsFd as _;
+
 use rustix::io::Errno;
 
 use super::calls::{Act, Operand, Shape, as_int};
 use super::memory::{read_exactly, read_path};
 use super::order::Path;
-use super::place::{Base, Dots, Last, Lost, Place, of_base, resolve};
+use super::place::{Base, Dots, Gone, Last, Lost, Place, of_base, resolve};
 use super::sys::Notice;
 use super::task::Scene;
+use super::walk::{Lead, Walk};
 
 /// The longest address of a socket in the file system.
 const ADDRESS_BYTES_MAX: usize = 110;
@@ -46,6 +49,8 @@ impl Where {
 pub(super) struct Places {
     pub(super) first: Option<Place>,
     pub(super) second: Option<Place>,
+    /// What the first is about, if that lost its name and has others.
+    pub(super) gone: Option<Gone>,
     /// What is worth saying of them.
     pub(super) note: Option<&'static str>,
 }
@@ -71,6 +76,11 @@ impl Operands {
         ]
     }
 
+    /// Tells whether what it is about is named, and not open.
+    pub(super) const fn are_names(&self) -> bool {
+        matches!(self.first, Some(Where::Path(..)))
+    }
+
     /// Finds where the paths lead. What must fail fails as it does without us.
     pub(super) fn resolve(&self, notice: &Notice, act: Act, scene: Scene) -> Result<Places, Lost> {
         let place = |operand: &Option<Where>| match operand {
@@ -80,7 +90,7 @@ impl Operands {
             }
             Some(Where::Base(base)) => of_base(notice.thread, scene, *base).map(Some),
         };
-        let mut note = None;
+        let (mut note, mut gone) = (None, None);
         let first = match place(&self.first) {
             Err(Lost::Root) if matches!(act, Act::Flags { .. }) => Err(Lost::Blind(
                 Errno::PERM,
@@ -96,9 +106,7 @@ impl Operands {
             }
             Err(Lost::Nameless { has_others }) => {
                 if has_others {
-                    note = Some(
-                        "it changed a file by a descriptor whose name is gone; what its other names show is not undone",
-                    );
+                    gone = self.first.as_ref().and_then(|it| it.gone(notice, scene));
                 }
                 Ok(None)
             }
@@ -123,8 +131,26 @@ impl Operands {
         Ok(Places {
             first: named(first, true)?,
             second: named(second, false)?,
+            gone,
             note,
         })
+    }
+}
+
+impl Where {
+    /// Tells which file it is that has no name here.
+    fn gone(&self, notice: &Notice, scene: Scene) -> Option<Gone> {
+        let opened = match self {
+            Self::Path(base, path, last) => {
+                match Walk::new(notice.thread, scene).lead(*base, path, *last) {
+                    Ok(Lead::Itself(opened)) => opened,
+                    Ok(Lead::Name { .. } | Lead::Dots(_)) | Err(_) => return None,
+                }
+            }
+            Self::Base(base) => base.open(notice.thread).ok()?,
+            Self::Nowhere => return None,
+        };
+        Gone::of(opened.as_fd())
     }
 }
 

@@ -15,7 +15,7 @@ use super::calls::Act;
 use super::ending::{has_left, ran};
 use super::eyes::Eyes;
 use super::front::{Ending, ending_of};
-use super::place::Place;
+use super::place::{Gone, Place};
 use super::sys::{self, First, Notice, Reply};
 
 /// How often to look whether a call is over that the kernel carries out, and when to give up: its file system is stuck.
@@ -39,6 +39,8 @@ pub struct Touch {
     pub first: Option<Place>,
     /// The second path, of a rename or a link.
     pub second: Option<Place>,
+    /// What it does it to, if that lost its name and has others.
+    pub gone: Option<Gone>,
     /// Whether what we do in its place is what it may do itself.
     pub has_our_rights: bool,
     /// Whether its paths are the same files for us.
@@ -52,6 +54,7 @@ impl Touch {
             thread,
             first: None,
             second: None,
+            gone: None,
             has_our_rights: false,
             has_our_mounts,
         }
@@ -63,14 +66,18 @@ impl Touch {
 pub enum Answer {
     /// The kernel carries it out.
     Continue,
+    /// All that it changes is kept: it is carried out for the process where that is the same, else by the kernel.
+    Perform,
     /// The kernel carries it out, and the observer wants to see the result.
     Watch,
     /// It fails with this error number.
     Refuse(i32),
     /// It cannot happen, for this reason or for one that the kernel meets before it.
     Fails(i32),
-    /// The observer has done it.
+    /// It is done.
     Done,
+    /// It is done, and gave a descriptor of this number.
+    Gave(i32),
 }
 
 /// Is asked before each call.
@@ -336,11 +343,14 @@ impl Supervisor {
     }
 
     fn answer(&mut self, notice: &Notice, observer: &mut dyn Observer) -> io::Result<()> {
-        let (answer, touch) = self.eyes.ask(self.listener.as_fd(), notice, observer);
+        let (answer, touch) =
+            self.eyes
+                .ask(self.listener.as_fd(), notice, observer, &mut self.waiting);
         let reply = match answer {
-            Answer::Continue | Answer::Watch => Reply::Continue,
+            Answer::Continue | Answer::Perform | Answer::Watch => Reply::Continue,
             Answer::Refuse(errno) | Answer::Fails(errno) => Reply::Fail(errno),
             Answer::Done => Reply::Give(0),
+            Answer::Gave(number) => Reply::Give(i64::from(number)),
         };
         sys::send(self.listener.as_fd(), notice.id, reply)?;
         if let (Answer::Watch, Some(mut touch)) = (answer, touch) {

@@ -5,14 +5,12 @@ use std::ffi::c_long;
 use super::calls::{
     FOLLOW, Follow, Kind, NOFOLLOW, Operand, Shape, Without, at, from_here, none, one, or, two,
 };
+use super::sys::{FCHMODAT2, REMOVEXATTRAT, SETXATTRAT};
 
 /// The newest call that this table knows. What comes later could do anything, and does not exist for a command.
 pub(crate) const NEWEST: c_long = 470;
 
 /// Newer than the library's list.
-const SYS_FCHMODAT2: c_long = 452;
-const SYS_SETXATTRAT: c_long = 463;
-const SYS_REMOVEXATTRAT: c_long = 466;
 const SYS_OPEN_TREE_ATTR: c_long = 467;
 const SYS_FILE_SETATTR: c_long = 469;
 
@@ -31,7 +29,7 @@ pub(crate) const COMMON: &[Shape] = {
         Attributes, Confining, Exec, Flags, Link, Make, Mounts, Open, Rename, Standing, Times,
         Truncate, Unlink,
     };
-    use Without::{Flagged, Null};
+    use Without::{Flagged, FlaggedOrNull, Null};
     use libc::{
         SYS_acct, SYS_bind, SYS_capset, SYS_chroot, SYS_execve, SYS_execveat, SYS_fchmod,
         SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_fdatasync, SYS_fremovexattr, SYS_fsetxattr,
@@ -65,7 +63,7 @@ pub(crate) const COMMON: &[Shape] = {
         one(SYS_fchmod, Attributes, Operand::Fd(0)),
         one(SYS_fchmodat, Attributes, at(0, 1, Always)),
         one(
-            SYS_FCHMODAT2,
+            FCHMODAT2,
             Attributes,
             or(0, 1, Unless(3, NOFOLLOW), Flagged(3)),
         ),
@@ -82,19 +80,19 @@ pub(crate) const COMMON: &[Shape] = {
         one(SYS_lremovexattr, Attributes, from_here(0, Never)),
         one(SYS_fremovexattr, Attributes, Operand::Fd(0)),
         one(
-            SYS_SETXATTRAT,
+            SETXATTRAT,
             Attributes,
-            or(0, 1, Unless(2, NOFOLLOW), Flagged(2)),
+            or(0, 1, Unless(2, NOFOLLOW), FlaggedOrNull(2)),
         ),
         one(
-            SYS_REMOVEXATTRAT,
+            REMOVEXATTRAT,
             Attributes,
-            or(0, 1, Unless(2, NOFOLLOW), Flagged(2)),
+            or(0, 1, Unless(2, NOFOLLOW), FlaggedOrNull(2)),
         ),
         one(
             SYS_FILE_SETATTR,
             Flags,
-            or(0, 1, Unless(4, NOFOLLOW), Flagged(4)),
+            or(0, 1, Unless(4, NOFOLLOW), FlaggedOrNull(4)),
         ),
         one(
             SYS_utimensat,

@@ -241,6 +241,15 @@ fn rights_of(who: &str) -> Option<Vec<String>> {
     Some(lines.map(str::to_owned).chain([label]).collect())
 }
 
+/// Gives which rights a task never gives to what it makes.
+pub(super) fn umask_of(thread: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(mask.trim(), 8).ok()
+}
+
 /// Gives the numbers of a task's process and of itself, as the `/proc` that is open tells them.
 pub(super) fn number_in(thread: u32, proc: BorrowedFd<'_>) -> Option<(u32, u32)> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;

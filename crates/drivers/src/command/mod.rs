@@ -29,6 +29,7 @@ mod ledger;
 mod log;
 mod look;
 mod moves;
+mod nameless;
 mod order;
 mod orphans;
 mod others;

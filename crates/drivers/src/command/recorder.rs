@@ -396,36 +396,8 @@ impl Observer for Recorder {
             }
             Act::Read => {}
             _ => {
-                for place in [&touch.first, &touch.second].into_iter().flatten() {
-                    let directory = fstat(&place.dir)
-                        .ok()
-                        .map(|stat| (stat.st_dev, stat.st_ino));
-                    let is_rename = matches!(touch.act, Act::Rename { .. });
-                    if self.is_ours(place, directory) || (is_rename && self.holds_ours(place)) {
-                        let note =
-                            "writing our own state was refused; nothing of it may change here";
-                        self.note(note.to_owned());
-                        return Answer::Refuse(EPERM);
-                    }
-                    if self.is_kernels(place, directory) {
-                        let path = place.path();
-                        if path.starts_with("/sys") || path.starts_with("/proc/sys") {
-                            self.note(format!(
-                                "`{}` belongs to the kernel; it is not undone",
-                                path.display()
-                            ));
-                        }
-                        return Answer::Continue;
-                    }
-                    if self.is_served(place, directory) {
-                        let note = "it wrote to a file system that it serves itself; what its server did is recorded";
-                        self.note(note.to_owned());
-                        return Answer::Continue;
-                    }
-                    if !touch.has_our_mounts && !Self::is_seen(place) {
-                        self.note("it wrote where only it can see; that is not undone".to_owned());
-                        return Answer::Continue;
-                    }
+                if let Some(answer) = self.beforehand(touch) {
+                    return answer;
                 }
             }
         }
@@ -443,6 +415,7 @@ impl Observer for Recorder {
             self.expect(touch, *answer);
         }
         match answer {
+            Ok(Answer::Continue) if touch.has_our_rights && touch.has_our_mounts => Answer::Perform,
             Ok(answer) => answer,
             Err(stop) => match touch.first.take() {
                 Some(place) => self.stop(&place, stop),

@@ -18,6 +18,7 @@ mod served;
 mod signals;
 mod stories;
 mod storm;
+mod survivor_storm;
 mod survivors;
 mod witness;
 
