@@ -147,12 +147,13 @@ const fn names(act: Act) -> bool {
         Act::Truncate
         | Act::Attributes
         | Act::Times
-        | Act::Flags
+        | Act::Flags { .. }
         | Act::Read
         | Act::Exec
         | Act::Standing
         | Act::Mounts
-        | Act::Quotas => false,
+        | Act::Quotas
+        | Act::Sync => false,
     }
 }
 
@@ -168,7 +169,7 @@ const fn changes(act: Act) -> bool {
         | Act::Make
         | Act::Attributes
         | Act::Times
-        | Act::Flags => true,
-        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas => false,
+        | Act::Flags { .. } => true,
+        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas | Act::Sync => false,
     }
 }

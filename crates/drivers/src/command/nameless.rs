@@ -17,7 +17,7 @@ use crate::file::recipe::{Image, Kind};
 impl Recorder {
     /// Keeps what a call changes of a file whose name went. None if the file is not one of those that were kept.
     pub(super) fn nameless(&mut self, touch: &Touch) -> Option<Answer> {
-        if touch.act == Act::Flags && touch.gone.is_some() {
+        if matches!(touch.act, Act::Flags { .. }) && touch.gone.is_some() {
             let note = "changing the flags of a file whose name is gone (as `chattr` does) was refused: they could not be brought back";
             self.note(note.to_owned());
             return Some(Answer::Refuse(EPERM));
@@ -116,12 +116,13 @@ const fn is_change(act: Act) -> bool {
         | Act::Rename { .. }
         | Act::Link
         | Act::Make
-        | Act::Flags
+        | Act::Flags { .. }
         | Act::Read
         | Act::Exec
         | Act::Standing
         | Act::Mounts
-        | Act::Quotas => false,
+        | Act::Quotas
+        | Act::Sync => false,
     }
 }
 

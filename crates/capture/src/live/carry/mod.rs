@@ -75,6 +75,7 @@ pub(super) fn carry_out(
         | Kind::Confining
         | Kind::Mounts
         | Kind::Quotas
+        | Kind::Sync
         | Kind::Never(_) => Err(Carried::ByKernel),
     };
     done.unwrap_or_else(|early| early)
