@@ -10,12 +10,14 @@
 
 mod judge;
 mod list;
+mod place;
 mod splice;
 mod tests;
 mod tree;
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::Write as _;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use judge::Verdict;
@@ -33,11 +35,10 @@ const USAGE: &str = "usage: cargo xtask mutants [PART/OF] [WORD]
 pub(crate) fn mutants(arguments: &[String]) -> Result<(), String> {
     let (mut part, mut of, mut word) = (0, 1, None);
     for argument in arguments {
-        match argument
-            .split_once('/')
-            .map(|(a, b)| (a.parse(), b.parse()))
-        {
-            Some((Ok(first), Ok(step))) if first < step => (part, of) = (first, step),
+        let numbers = argument.split_once('/');
+        let numbers = numbers.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        match numbers {
+            Some((first, step)) if first < step => (part, of) = (first, step),
             None if word.is_none() => word = Some(argument.as_str()),
             _ => return Err(USAGE.to_owned()),
         }
@@ -56,29 +57,31 @@ pub(crate) fn mutants(arguments: &[String]) -> Result<(), String> {
         asked.len()
     ));
     let tests = tests::survey(&tree)?;
-    let (mut caught, mut missed) = (0, 0);
-    let mut outcomes = OpenOptions::new();
-    let outcomes = outcomes.create(true).append(true);
-    let outcomes = outcomes.open(tree.folder.join("outcomes"));
-    let mut outcomes = outcomes.map_err(|error| error.to_string())?;
+    let outcomes = tree.folder.join("outcomes");
+    let outcomes = File::create(outcomes).map_err(|error| error.to_string())?;
+    let counted = Mutex::new((0, 0, outcomes));
     let begun = Instant::now();
-    for mutant in asked {
-        let verdict = judge::judge(&tree, &tests, mutant)?;
+    place::each(&tree.folder, &asked, |place, _, mutant| {
+        let same_file = tree.ready.iter().filter(|it| it.file == mutant.file);
+        let neighbours = same_file.map(|it| it.id).collect();
+        let verdict = judge::judge(&tree, place, &tests, (mutant, &neighbours))?;
         let line = match &verdict {
             Verdict::Caught(test) => format!("caught  {}  by {test}", mutant.name),
             Verdict::Endless => format!("endless  {}", mutant.name),
             Verdict::Missed(count) => format!("MISSED  {}  by {count} tests", mutant.name),
         };
-        writeln!(outcomes, "{line}").map_err(|error| error.to_string())?;
+        let mut counted = counted.lock().map_err(|error| error.to_string())?;
+        writeln!(counted.2, "{line}").map_err(|error| error.to_string())?;
         match verdict {
-            Verdict::Caught(_) | Verdict::Endless => caught += 1,
+            Verdict::Caught(_) | Verdict::Endless => counted.0 += 1,
             Verdict::Missed(_) => {
-                missed += 1;
+                counted.1 += 1;
                 say(&line);
             }
         }
-    }
-    tree.switch(0)?;
+        Ok(())
+    })?;
+    let (caught, missed, _) = counted.into_inner().map_err(|error| error.to_string())?;
     let seconds = begun.elapsed().as_secs();
     say(&format!("{caught} caught, {missed} missed, in {seconds} s"));
     if word.is_none() && part == 0 {

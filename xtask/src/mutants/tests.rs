@@ -5,10 +5,12 @@ use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::place::{self, Place};
 use super::tree::Tree;
 use crate::run::say;
 
@@ -25,12 +27,12 @@ const SOURCES: [Source; 7] = [
     },
     Source {
         part: "both_laws",
-        told: &[("BACKOUT_LAWS_STORIES", "40")],
+        told: &[("BACKOUT_LAWS_STORIES", "20")],
         ..Source::all("backout-cli", "laws")
     },
 ];
 
-/// A test that has not ended after so long, and ten times as long as without a change, has been changed into a loop.
+/// A test that has not ended after so long, and three times as long as without a change, has been changed into a loop.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Source {
@@ -60,7 +62,7 @@ pub(crate) struct Test {
     pub(crate) source: usize,
     binary: PathBuf,
     pub(crate) name: String,
-    /// How long it takes without a change.
+    /// How long it took without a change.
     pub(crate) takes: Duration,
     /// The changes that it comes by.
     pub(crate) seen: BTreeSet<usize>,
@@ -103,29 +105,38 @@ pub(crate) fn survey(tree: &Tree) -> Result<Vec<Test>, String> {
         );
     }
     say(&format!("{} tests", tests.len()));
-    tree.switch(tree.recording())?;
-    for test in &mut tests {
-        tree.take_seen()?;
+    let surveyed = Mutex::new(Vec::new());
+    place::each(&tree.folder, &tests, |place, _, test| {
+        place.switch(tree.recording())?;
+        place.take_seen()?;
         let begun = Instant::now();
-        let came = run(tree, &[test])?;
-        if came != Came::Passed {
-            say(&format!("{} does not judge: {came:?}", test.name));
-            continue;
+        match run(tree, place, &[test])? {
+            Came::Passed => {
+                let takes = begun.elapsed();
+                let seen = place.take_seen()?;
+                let test = test.clone();
+                let mut surveyed = surveyed.lock().map_err(|error| error.to_string())?;
+                surveyed.push(Test {
+                    takes,
+                    seen,
+                    ..test
+                });
+            }
+            came => say(&format!("{} does not judge: {came:?}", test.name)),
         }
-        test.takes = begun.elapsed();
-        test.seen = tree.take_seen()?;
-    }
-    Ok(tests)
+        Ok(())
+    })?;
+    surveyed.into_inner().map_err(|error| error.to_string())
 }
 
 /// Runs tests of one binary.
-pub(crate) fn run(tree: &Tree, tests: &[&Test]) -> Result<Came, String> {
+pub(crate) fn run(tree: &Tree, place: &Place, tests: &[&Test]) -> Result<Came, String> {
     let Some(first) = tests.first() else {
         return Ok(Came::Passed);
     };
     let source = SOURCES.get(first.source).ok_or("no such source")?;
     let folder = source.package.replace("backout-", "tree/crates/");
-    let mut command = Command::new(&first.binary);
+    let mut command = place.command(&first.binary);
     command.args(["--exact", "--test-threads", "2"]);
     command.args(tests.iter().map(|test| &test.name));
     command
@@ -141,7 +152,7 @@ pub(crate) fn run(tree: &Tree, tests: &[&Test]) -> Result<Came, String> {
         .stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let takes: Duration = tests.iter().map(|test| test.takes).sum();
-    let said = wait(&mut child, PATIENCE + takes * 10)?;
+    let said = wait(&mut child, PATIENCE + takes * 3)?;
     let Some((said, is_success)) = said else {
         return Ok(Came::Endless);
     };

@@ -18,8 +18,9 @@ use crate::run::{cargo, root, say};
 /// So often the compiler is asked. It finds mistakes of types first, then those of lifetimes.
 const ROUNDS_MAX: usize = 12;
 
-/// Behind the lists of changed crates: the switch.
+/// The switch, and where it is put.
 const SWITCH: &str = include_str!("switch.rs.txt");
+const SWITCHED: [&str; 2] = ["crates/model/src/lib.rs", "crates/engine/src/lib.rs"];
 
 /// The copy, and what came of the changes in it.
 pub(crate) struct Tree {
@@ -41,18 +42,27 @@ impl Tree {
             unviable: Vec::new(),
             alone: Vec::new(),
         };
-        tree.copy()?;
+        tree.copy(&all)?;
         let count = all.values().map(Vec::len).sum::<usize>() + 1;
         tree.plant_switch(count)?;
+        // What did not compile the last time is not tried again, so that nothing is compiled twice.
+        let refused = fs::read_to_string(tree.folder.join("refused")).unwrap_or_default();
+        let refused: BTreeSet<&str> = refused.lines().collect();
         let mut fertile = BTreeMap::new();
         for (file, mutants) in all {
-            let (alone, mutants) = mutants.into_iter().partition(|it| it.is_constant);
-            tree.alone.extend::<Vec<Mutant>>(alone);
-            fertile.insert(file, mutants);
+            let (alone, mutants): (Vec<_>, Vec<_>) =
+                mutants.into_iter().partition(|it| it.is_constant);
+            tree.alone.extend(alone);
+            let is_refused = |it: &Mutant| refused.contains(it.name.as_str());
+            let (bad, good) = mutants.into_iter().partition::<Vec<_>, _>(is_refused);
+            tree.unviable.extend(bad);
+            fertile.insert(file, good);
         }
         for package in ["backout-model", "backout-engine"] {
             tree.prune(package, &mut fertile)?;
         }
+        let refused: Vec<&str> = tree.unviable.iter().map(|it| it.name.as_str()).collect();
+        write_changed(&tree.folder.join("refused"), refused.join("\n").as_bytes())?;
         tree.ready = fertile.into_values().flatten().collect();
         Ok(tree)
     }
@@ -60,19 +70,6 @@ impl Tree {
     /// The number that stands for no change at all but for noting which changes a test comes by.
     pub(crate) fn recording(&self) -> usize {
         1 + self.ready.len() + self.unviable.len() + self.alone.len()
-    }
-
-    /// Switches one change on.
-    pub(crate) fn switch(&self, id: usize) -> Result<(), String> {
-        write(&self.folder.join("which"), &id.to_string())
-    }
-
-    /// Forgets which changes were come by, and tells which they were.
-    pub(crate) fn take_seen(&self) -> Result<BTreeSet<usize>, String> {
-        let path = self.folder.join("seen");
-        let seen = fs::read_to_string(&path).unwrap_or_default();
-        write(&path, "")?;
-        Ok(seen.lines().filter_map(|line| line.parse().ok()).collect())
     }
 
     /// A cargo that works in the copy.
@@ -83,21 +80,26 @@ impl Tree {
         command
     }
 
-    fn copy(&self) -> Result<(), String> {
+    /// Copies what is not changed: what holds its old content keeps its time, so that it is not compiled again.
+    fn copy(&self, changed: &BTreeMap<String, Vec<Mutant>>) -> Result<(), String> {
         let mut git = Command::new("git");
         git.args(["ls-files", "-co", "--exclude-standard"]);
         let output = git.current_dir(root()).output();
         let output = output.map_err(|error| format!("git: {error}"))?;
         let names = String::from_utf8_lossy(&output.stdout);
         for name in names.lines().filter(|name| root().join(name).is_file()) {
-            let content = fs::read(root().join(name)).map_err(|e| format!("{name}: {e}"))?;
-            let name = self.folder.join("tree").join(name);
-            write_changed(&name, &content)?;
+            if changed.contains_key(name) || SWITCHED.contains(&name) {
+                continue;
+            }
+            let mut content = fs::read(root().join(name)).map_err(|e| format!("{name}: {e}"))?;
+            if name == "Cargo.toml" {
+                // A change may leave a value unused.
+                let text = String::from_utf8_lossy(&content);
+                content = text.replace("\"deny\"", "\"allow\"").into_bytes();
+            }
+            write_changed(&self.folder.join("tree").join(name), &content)?;
         }
-        // A change may leave a value unused.
-        let manifest = self.folder.join("tree/Cargo.toml");
-        let text = fs::read_to_string(&manifest).map_err(|e| e.to_string())?;
-        write_changed(&manifest, text.replace("\"deny\"", "\"allow\"").as_bytes())
+        Ok(())
     }
 
     fn plant_switch(&self, count: usize) -> Result<(), String> {
@@ -107,12 +109,10 @@ impl Tree {
             .replace("SEEN_FILE", &quoted(&self.folder.join("seen")));
         let path = self.folder.join("switch.rs");
         write_changed(&path, switch.as_bytes())?;
-        for name in ["model", "engine"] {
-            let lib = root().join(format!("crates/{name}/src/lib.rs"));
-            let text = fs::read_to_string(&lib).map_err(|e| e.to_string())?;
+        for name in SWITCHED {
+            let text = fs::read_to_string(root().join(name)).map_err(|e| e.to_string())?;
             let text = format!("{text}\n#[path = {}]\nmod mutant_switch;\n", quoted(&path));
-            let lib = self.folder.join(format!("tree/crates/{name}/src/lib.rs"));
-            write_changed(&lib, text.as_bytes())?;
+            write_changed(&self.folder.join("tree").join(name), text.as_bytes())?;
         }
         Ok(())
     }
@@ -212,10 +212,6 @@ fn changed_at(
 
 fn quoted(path: &Path) -> String {
     format!("{:?}", path.display().to_string())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Writes a file unless it holds that already: the compiler looks at times.
