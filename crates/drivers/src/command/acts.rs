@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backout_capture::live::{Act, Answer, Place, Touch};
 use backout_model::TargetPath;
-use rustix::fs::fstat;
+use rustix::fs::{Access, AtFlags, accessat, fstat};
 use rustix::io::Errno;
 
 use super::keep::{KeepError, Kept, all_flags, flags_of, has_flags, meta_of, with_meta};
@@ -151,8 +151,9 @@ impl Recorder {
             None => None,
         };
         let (image, bytes) = self.content(place, &node, dressed)?;
-        // What its other names and its flags are, only the inode itself knows.
-        let is_itself = node.is_shared || has_flags(place);
+        // What its other names and its flags are, only the inode itself knows. And where no name may come or go it cannot
+        // be replaced.
+        let is_itself = node.is_shared || has_flags(place) || !is_replaceable(place);
         let written = is_itself.then_some(node.identity.ino);
         if is_itself {
             self.note_first(&node, &origin);
@@ -452,4 +453,9 @@ fn is_subvolume(place: &Place) -> bool {
 fn is_inode(image: &Image, node: &Node) -> bool {
     let number = (node.identity.dev, node.identity.ino);
     matches!(image, Image::Kept { identity, .. } if (identity.dev, identity.ino) == number)
+}
+
+/// Tells whether this process may make and remove names where a file is.
+fn is_replaceable(place: &Place) -> bool {
+    accessat(&place.dir, ".", Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }

@@ -166,3 +166,18 @@ fn every_call_of_an_ordinary_user_ends_as_without_us() {
 fn every_call_of_a_user_in_a_command_of_root_ends_as_without_us() {
     compare(Who::Inner, 40);
 }
+
+#[test]
+fn a_file_where_its_user_may_make_no_names_is_undone() {
+    let world = World::in_memory().of_user(USER);
+    fs::create_dir(world.path("closed")).unwrap();
+    world.file("closed/mine", "before\n");
+    chown(world.path("closed/mine"), Some(USER), Some(USER)).unwrap();
+    for line in [
+        "echo more >> closed/mine",
+        ": > closed/mine",
+        "truncate -s 100 closed/mine; chmod 600 closed/mine",
+    ] {
+        super::there_and_back(&world, line);
+    }
+}
