@@ -175,6 +175,7 @@ fn not_started(session: &mut Session, error: EngineError) -> Failure {
 
 /// Does what was asked with a trial that has run before.
 fn decide(session: &mut Session, args: TryArgs, selection: Selection) -> Result<(), Failure> {
+    session.heed_signals();
     let trial = args.trial;
     let command = if args.list {
         TryCommand::List
@@ -233,6 +234,8 @@ fn apply(
     view: &mut TrialView,
     selection: Selection,
 ) -> Result<(), Failure> {
+    // The command is over: from here on a signal is for us.
+    session.heed_signals();
     let trial = Some(view.id.to_string());
     let command = TryCommand::Apply { trial, selection };
     match session.execute(engine, Command::Try(command)) {
