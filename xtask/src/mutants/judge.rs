@@ -22,6 +22,9 @@ const MODEL_SOURCES: usize = 2;
 /// From here on tests start the program. The model has to do without them.
 const PROGRAM_SOURCE: usize = 4;
 
+/// Where the random stories come from.
+const STORIES_SOURCE: usize = 6;
+
 /// What became of a change.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict {
@@ -51,7 +54,9 @@ pub(crate) fn judge(
     let depth = |test: &Test| test.seen.intersection(neighbours).count();
     near.sort_by_key(|test| {
         let is_model = test.source < MODEL_SOURCES;
-        (!is_model, Reverse(depth(test)), test.takes)
+        // Stories come by everything, and take as long as all the rest.
+        let is_story = test.source == STORIES_SOURCE;
+        (!is_model, is_story, Reverse(depth(test)), test.takes)
     });
     place.switch(mutant.id)?;
     let mut spent = Duration::ZERO;
