@@ -181,6 +181,24 @@ impl Settling<'_> {
         Ok(())
     }
 
+    /// A file that has all its names has changed in its metadata alone. The name that this is noted under may be in a
+    /// directory that changed places, and counts as moved.
+    fn only_dressed(&mut self, names: impl Iterator<Item = TargetPath>) {
+        for name in names {
+            if let Some(Known::Dressed {
+                node,
+                meta,
+                identity,
+            }) = self.known.get(&name)
+            {
+                let dressed = Before::Dressed(*node, meta.clone(), *identity);
+                self.before.insert(name, dressed);
+            } else if matches!(self.before.get(&name), Some(Before::MovedTo(_))) {
+                self.before.insert(name, Before::Rewritten);
+            }
+        }
+    }
+
     /// Holds the names of before against those of now.
     fn conclude(&mut self, number: Number, followed: Followed) -> Result<(), FileError> {
         let Followed {
@@ -204,7 +222,8 @@ impl Settling<'_> {
         let was = was.or_else(|| kept.as_ref().and_then(Image::meta).cloned());
         let is_alone = lost.is_empty() && gained.is_empty() && kept.is_none();
         if is_alone && bytes.is_none() {
-            return Ok(()); // its metadata is all that changed
+            self.only_dressed(home.into_iter().map(|(name, _)| name));
+            return Ok(());
         }
         // The first is where what was in it is written back.
         let mut places: Vec<(TargetPath, TargetPath)> = Vec::new();

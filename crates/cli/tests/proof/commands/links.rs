@@ -227,6 +227,20 @@ fn names_that_an_overlay_takes_apart() {
 }
 
 #[test]
+fn a_mode_of_a_file_that_two_directories_share_comes_back_when_they_are_swapped() {
+    let world = World::in_memory();
+    shell(
+        &world,
+        "mkdir -p d e; echo b > d/b; echo x > d/x; cp -al d e/f",
+    );
+    let swap = "mv -T d swap; mv -T e/f d; mv -T swap e/f";
+    there_and_back(
+        &world,
+        &format!("{swap}; echo more >> d/x; chmod 600 e/f/b"),
+    );
+}
+
+#[test]
 fn what_an_overlay_loses_is_said() {
     let setting = "ln -s x s1; ln s1 s2; echo A > sparse; truncate -s 30000 sparse; echo B > t; echo C > h1; ln h1 h2";
     for (line, lost) in [
