@@ -99,6 +99,17 @@ impl Eyes {
         if self.is_settled(notice, shape, act, observer) {
             return (Answer::Continue, None);
         }
+        self.look(listener, (notice, shape, act), observer, waiting)
+    }
+
+    /// Finds what a call is about, asks the observer, and lets it happen. Anew, if that changes under our eyes.
+    fn look(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        (notice, shape, act): (&Notice, &Shape, Act),
+        observer: &mut dyn Observer,
+        waiting: &mut VecDeque<Notice>,
+    ) -> (Answer, Option<Touch>) {
         for _ in 0..TRIES_MAX {
             let operands = match Operands::read(notice, shape) {
                 Ok(operands) => operands,

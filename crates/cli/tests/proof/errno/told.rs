@@ -51,15 +51,15 @@ fn plain(text: &str, world: &World) -> String {
     let text = text.replace(&home.display().to_string(), "$WORLD");
     let is_id = |word: &str| word.len() == 8 && word.chars().all(|c| c.is_ascii_hexdigit());
     let mut shown = String::new();
-    let mut word = String::new();
+    let mut letters = String::new();
     for letter in text.chars().chain([' ']) {
         if letter.is_ascii_alphanumeric() {
-            word.push(letter);
+            letters.push(letter);
             continue;
         }
-        shown.push_str(if is_id(&word) { "ID" } else { &word });
+        shown.push_str(if is_id(&letters) { "ID" } else { &letters });
         shown.push(letter);
-        word.clear();
+        letters.clear();
     }
     shown.trim_end().to_owned()
 }
