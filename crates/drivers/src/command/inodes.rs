@@ -131,6 +131,9 @@ impl Settling<'_> {
         if *kind == Kind::Directory || is_copy {
             return Ok(());
         }
+        if self.tools.depots.out_of_reach(slot).is_some() {
+            return Ok(());
+        }
         let place = Dir::of(&slot.path())?;
         let device = place.dir.node()?.identity.dev;
         let kept = place.node()?;

@@ -161,12 +161,14 @@ impl Settling<'_> {
         let Image::Kept { slot, identity, .. } = before else {
             return Ok(false);
         };
+        let is_away = self.tools.depots.out_of_reach(slot).is_some();
         let (slot, ino) = (slot.path(), identity.ino);
         let Some(node) = self.node(path)? else {
             return Ok(false);
         };
         let is_it = node.identity.ino == ino;
         if is_it
+            && !is_away
             && Dir::of(&slot)?
                 .node()?
                 .is_some_and(|kept| kept.identity.ino == ino)
@@ -179,8 +181,14 @@ impl Settling<'_> {
         Ok(is_it)
     }
 
-    /// Gives a kept inode the metadata that it had before the command.
+    /// Gives a kept inode the metadata that it had before the command. What is out of reach stays as it was noted, and what
+    /// is gone is told as that.
     pub(super) fn dress(&self, image: Image) -> Result<Image, FileError> {
+        if let Some(slot) = image.slot()
+            && self.tools.depots.out_of_reach(slot).is_some()
+        {
+            return Ok(image);
+        }
         let Image::Kept {
             slot,
             node: kind,
@@ -198,7 +206,10 @@ impl Settling<'_> {
         let missing = || FileError::NotFound {
             path: path.to_string(),
         };
-        let node = place.node()?.ok_or_else(missing)?;
+        let Some(node) = place.node()? else {
+            let why = "what was kept is not in its depot any more".to_owned();
+            return Ok(Image::Unkept { node: kind, why });
+        };
         // What was written in place has another name, and is dressed with its bytes.
         let is_written = self.is_written(node.identity.ino);
         let is_dressed = is_written
@@ -257,7 +268,8 @@ impl Settling<'_> {
             let identity = old.map(|_| node.identity);
             let first = old.or_else(|| self.firsts.get(&key));
             if let Some(to) = first.filter(|first| *first != path).cloned() {
-                return Ok(Image::Linked { to, identity });
+                let copy = None;
+                return Ok(Image::Linked { to, identity, copy });
             }
             self.firsts.insert(key, path.clone());
         }

@@ -21,7 +21,7 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 
 use super::any_bytes::AnyBytes;
 use super::error::{FileError, Naming as _};
-use super::recipe::{Image, Kind, Meta, Written};
+use super::recipe::{Copied, Image, Kind, Meta, Written};
 use super::sys::{Dir, Node, Place, bytes, flags, meta};
 use super::tools::Tools;
 
@@ -298,6 +298,16 @@ impl<'t> Keeper<'t> {
             stored: true,
             meta,
             without,
+        })
+    }
+
+    /// Keeps a file by its bytes.
+    pub(crate) fn copied(&mut self, place: &Place, node: &Node) -> Result<Copied, FileError> {
+        Ok(Copied {
+            digest: self.copy(place, node)?,
+            size: node.identity.size,
+            meta: meta_of(place, node)?,
+            born: place.born(),
         })
     }
 

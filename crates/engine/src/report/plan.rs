@@ -77,7 +77,7 @@ pub(super) fn needs_word(view: &PlanView) -> Report {
     let is_step = |id: &&OperationId| view.steps.iter().any(|step| step.id == **id);
     let alone = view.named.iter().find(|id| !is_step(id)).copied();
     let named = alone.or(view.steps.last().map(|step| step.id));
-    let named = named.map(|id| id.short()).unwrap_or_default();
+    let named = named.map(OperationId::short).unwrap_or_default();
     let mut report = Report::refused(format!("operation {named} was not undone"));
     for (ids, whose) in [
         (&view.needs_committed, "of committed tasks"),

@@ -4,9 +4,9 @@
 //! What cannot be read is a finding and never the end of the check. What can still be undone is told from the records
 //! that can be trusted, not from the tables that may be hurt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use backout_model::ports::ContentsError;
+use backout_model::ports::{ContentsError, Depots as _};
 use backout_model::{Digest, Event, Gap, Lsn, OperationId, Record, Slot, TargetPath, Timestamp};
 use rusqlite::{Row, Transaction};
 use serde::Serialize;
@@ -64,6 +64,17 @@ pub enum VerifyFinding {
     },
 }
 
+/// A kept inode that nobody can look at now. It may well be there, so nothing is given up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutOfReach {
+    /// Where it should be.
+    pub path: TargetPath,
+    /// Who needs it.
+    pub needed_by: OperationId,
+    /// Why not, and what brings it within reach.
+    pub why: String,
+}
+
 /// An operation that is in effect and cannot be taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotUndoable {
@@ -99,6 +110,8 @@ pub struct VerifyReport {
     pub slots: u64,
     /// What is not as it must be.
     pub findings: Vec<VerifyFinding>,
+    /// Kept inodes that are not damaged as far as anybody knows, but out of reach for now.
+    pub out_of_reach: Vec<OutOfReach>,
     /// Operations in effect that can still be undone, newest first.
     pub undoable: Vec<OperationId>,
     /// Operations in effect that cannot, newest first.
@@ -158,15 +171,22 @@ impl Store {
         }
         for (id, slots) in self.needed_slots(&replay.transaction)? {
             report.slots += slots.len() as u64;
-            let looked = slots.iter().zip(check_slots(id, &slots));
-            let findings = looked.filter_map(|(slot, detail)| {
-                Some(VerifyFinding::Slot {
-                    path: slot.path(),
-                    needed_by: id,
-                    detail: detail?,
-                })
-            });
-            report.findings.extend(findings);
+            for (slot, detail) in slots.iter().zip(check_slots(id, &slots)) {
+                let Some(detail) = detail else { continue };
+                let (path, needed_by) = (slot.path(), id);
+                match self.out_of_reach(slot) {
+                    Some(why) => report.out_of_reach.push(OutOfReach {
+                        path,
+                        needed_by,
+                        why,
+                    }),
+                    None => report.findings.push(VerifyFinding::Slot {
+                        path,
+                        needed_by,
+                        detail,
+                    }),
+                }
+            }
         }
         self.verify_contents(&replay.transaction, &mut report, progress)?;
         self.tell_undoable(&replay.transaction, &mut report)?;
@@ -355,6 +375,8 @@ impl Store {
     ) -> Result<(), StorageError> {
         let named = |error| self.named(error);
         let mut hurt = hurt_images(&report.findings);
+        let away: HashSet<OperationId> =
+            report.out_of_reach.iter().map(|it| it.needed_by).collect();
         let mut statement = replay
             .prepare(
                 "SELECT id, redone_by, retained, notes FROM operation
@@ -379,6 +401,8 @@ impl Store {
             let found = ids.iter().flatten().find_map(|id| hurt.remove(id));
             match found {
                 Some(why) => report.not_undoable.push(NotUndoable { id, why }),
+                // Not now, but not for ever either.
+                None if ids.iter().flatten().any(|id| away.contains(id)) => {}
                 None if is_retained => report.undoable.push(id),
                 None => {
                     let notes: Vec<String> = serde_json::from_str(&notes).unwrap_or_default();

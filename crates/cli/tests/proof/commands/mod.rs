@@ -20,6 +20,7 @@ mod storm;
 mod survivors;
 mod witness;
 
+pub(crate) use bad_days::kill_both;
 pub(crate) use behaviour::wait_for;
 
 use crate::world::{Tree, World, said};
