@@ -114,20 +114,25 @@ impl Engine {
             "{} records, {} contents, {} kept inodes",
             report.records, report.contents, report.slots
         );
-        Ok(if report.findings.is_empty() {
-            good("journal", format!("{counts}: all as they must be"))
-        } else {
-            let text = format!(
-                "{counts}: {} are not as they must be",
-                report.findings.len()
-            );
-            bad(
-                "journal",
-                text,
-                "see which, and what can still be undone, with `backout verify`; save what can be saved with \
+        Ok(
+            if let (true, Some(first)) = (report.findings.is_empty(), report.out_of_reach.first()) {
+                let text = format!("{counts}: {} out of reach", report.out_of_reach.len());
+                bad("journal", text, &format!("`{}`: {}", first.path, first.why))
+            } else if report.findings.is_empty() {
+                good("journal", format!("{counts}: all as they must be"))
+            } else {
+                let text = format!(
+                    "{counts}: {} are not as they must be",
+                    report.findings.len()
+                );
+                bad(
+                    "journal",
+                    text,
+                    "see which, and what can still be undone, with `backout verify`; save what can be saved with \
                  `backout doctor --repair`",
-            )
-        })
+                )
+            },
+        )
     }
 
     fn check_unfinished(&self) -> Result<Finding, EngineError> {

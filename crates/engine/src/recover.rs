@@ -25,6 +25,7 @@ use backout_model::{
 use backout_storage::{OperationRef, is_alive, is_from_another_boot, this_process};
 
 use crate::lifecycle::{failed_everywhere, with_causes};
+use crate::run::DeadCommand;
 use crate::undo::{Act, Reversed, Work};
 use crate::{
     Decide, Engine, EngineError, RecoverReport, Recovered, RecoveredAs, TaskLeft, UndoOptions,
@@ -39,9 +40,13 @@ impl Engine {
             if from.is_some_and(|from| operation.lsn <= from) {
                 continue;
             }
-            match self.recover_one(&operation)? {
-                Some(recovered) => report.operations.push(recovered),
-                None => report.running.push(operation.id),
+            match self.recover_one(&operation) {
+                Ok(Some(recovered)) => report.operations.push(recovered),
+                Ok(None) => report.running.push(operation.id),
+                Err(EngineError::File(error)) if !error.is_stop() => {
+                    report.operations.push(self.left_alone(&operation, &error)?);
+                }
+                Err(error) => return Err(error),
             }
         }
         let told: HashSet<OperationId> = report.operations.iter().map(|it| it.id).collect();
@@ -76,11 +81,29 @@ impl Engine {
             match self.recover_one(&operation) {
                 Ok(Some(recovered)) => self.note_recovered(recovered),
                 // What cannot be looked at stays as it is for `recover`: nobody else's write has to wait for that.
-                Ok(None) | Err(EngineError::File(FileError::Permission { .. })) => {}
+                Ok(None) => {}
+                Err(EngineError::File(error)) if !error.is_stop() => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// Says of an operation that nobody could look at what stands in the way. It stays as it is.
+    fn left_alone(
+        &self,
+        operation: &Operation,
+        error: &FileError,
+    ) -> Result<Recovered, EngineError> {
+        let why = match error {
+            FileError::OutOfReach { why, .. } => format!("{error}: {why}"),
+            error => with_causes(error),
+        };
+        let doubts = vec![why];
+        Ok(Recovered {
+            doubts,
+            ..self.recovered(operation.id, RecoveredAs::InDoubt, None, Vec::new())?
+        })
     }
 
     /// Recovers an operation that stands in the way of a lease.
@@ -114,9 +137,11 @@ impl Engine {
         let recovered = if effect.recipe.driver == DriverKind::Command {
             // What it wrote is only known now.
             let on_failure = self.store.on_failure(operation.id)?;
-            let doubts = self.settle_dead_command(operation.id, &effect.recipe)?;
+            let DeadCommand { doubts, ended } =
+                self.settle_dead_command(operation.id, &effect.recipe, false)?;
             Recovered {
                 doubts,
+                ended,
                 ..self.interrupted(operation, on_failure)?
             }
         } else if self.is_acknowledged(operation)? && self.files.is_in_place(&effect)? {
@@ -338,6 +363,8 @@ impl Engine {
             on_conflict,
             committed: true,
             others: true,
+            // Whoever forces it takes what can be had.
+            partial: on_conflict == OnConflict::Force,
             ..UndoOptions::default()
         };
         match self.undo(&what, &options) {
@@ -345,9 +372,10 @@ impl Engine {
                 let outcomes = report.steps.into_iter().flat_map(|step| step.outcomes);
                 self.recovered(id, RecoveredAs::TakenBack, report.act, outcomes.collect())
             }
-            Err(EngineError::Plan(backout_model::PlanError::ChangedNothing { .. })) => {
-                self.recovered(id, RecoveredAs::Interrupted, None, Vec::new())
-            }
+            Err(EngineError::Plan(
+                backout_model::PlanError::ChangedNothing { .. }
+                | backout_model::PlanError::AlreadyUndone { .. },
+            )) => self.recovered(id, RecoveredAs::Interrupted, None, Vec::new()),
             Err(EngineError::Conflicts { targets, .. }) => {
                 let outcomes = targets.into_iter().map(|refused| {
                     TargetOutcome::new(refused.target, OutcomeKind::Conflict { why: refused.why })
@@ -385,6 +413,7 @@ impl Engine {
             by,
             outcomes,
             doubts: Vec::new(),
+            ended: Vec::new(),
         })
     }
 
@@ -416,16 +445,17 @@ impl Engine {
         }
         let effect = self.store.effect(id)?;
         let is_command = effect.recipe.driver == DriverKind::Command;
-        let doubts = if is_command {
-            self.settle_dead_command(id, &effect.recipe)?
+        let DeadCommand { doubts, ended } = if is_command {
+            self.settle_dead_command(id, &effect.recipe, true)?
         } else {
-            Vec::new()
+            DeadCommand::default()
         };
         let unknown = backout_model::PlanError::Unknown { id };
         let operation = self.store.operation(id)?.ok_or(unknown)?;
         let recovered = self.decided(&operation, decide)?;
         Ok(Recovered {
             doubts,
+            ended,
             ..recovered
         })
     }
@@ -434,15 +464,23 @@ impl Engine {
         let id = operation.id;
         match decide {
             Decide::Keep => self.keep(operation),
-            // A command that changed nothing has nothing to be taken back.
-            Decide::Rollback { .. }
+            // A command that changed nothing itself: what was done within it may have to be taken back.
+            Decide::Rollback { on_conflict }
                 if operation.status == Status::Interrupted
                     && operation.in_effect().next().is_none() =>
             {
-                Ok(Recovered {
-                    became: RecoveredAs::NothingHappened,
-                    ..self.keep(operation)?
-                })
+                let parts = self.roll_back(id, on_conflict)?;
+                match parts.became {
+                    RecoveredAs::Interrupted if !parts.outcomes.is_empty() => Ok(parts),
+                    RecoveredAs::TakenBack => {
+                        self.keep(operation)?;
+                        Ok(parts)
+                    }
+                    _ => Ok(Recovered {
+                        became: RecoveredAs::NothingHappened,
+                        ..self.keep(operation)?
+                    }),
+                }
             }
             Decide::Rollback { on_conflict } if operation.status == Status::Interrupted => {
                 self.roll_back(id, on_conflict)

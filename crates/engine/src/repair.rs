@@ -7,8 +7,8 @@
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{Event, OperationId};
 use backout_storage::{
-    NotUndoable, PackSalvage, Salvage, StorageError, VerifyFinding, VerifyReport, hurt_images,
-    repair_journal,
+    NotUndoable, OutOfReach, PackSalvage, Salvage, StorageError, VerifyFinding, VerifyReport,
+    hurt_images, repair_journal,
 };
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub struct RepairReport {
     pub packs: PackSalvage,
     /// Operations that can no longer be undone, found out now.
     pub not_undoable: Vec<NotUndoable>,
+    /// What is kept out of reach: nothing was given up, and it comes back into reach by what is said.
+    pub out_of_reach: Vec<OutOfReach>,
     /// Operations in effect that can be undone.
     pub undoable: usize,
     /// What dead processes had left.
@@ -64,11 +66,13 @@ impl Engine {
         }
         let not_undoable = self.note_lost(&verified)?;
         let recovered = self.recover(None)?;
+        let now = self.verify()?;
         Ok(RepairReport {
             journal: None,
             packs,
             not_undoable,
-            undoable: self.verify()?.undoable.len(),
+            undoable: now.undoable.len(),
+            out_of_reach: now.out_of_reach,
             recovered,
         })
     }

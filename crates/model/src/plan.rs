@@ -261,7 +261,11 @@ fn named<'h>(
                 let operation = history.get(id).ok_or(PlanError::Unknown { id })?;
                 undoable(operation, None)?;
                 if operation.targets.is_empty() {
-                    return Err(PlanError::ChangedNothing { id });
+                    has_parts(history, id)?;
+                    return match scope {
+                        None => Ok(operation),
+                        Some(_) => Err(PlanError::NothingChosen { id }),
+                    };
                 }
                 match scoped(operation, scope).next() {
                     Some(_) => Ok(operation),
@@ -278,6 +282,28 @@ fn named<'h>(
                 && (agent.is_none() || op.agent == *agent)
         })),
     }
+}
+
+/// Lists what was done within a command and is told by operations of its own.
+fn parts_of(history: &History, id: OperationId) -> impl Iterator<Item = &Operation> {
+    let dependents = history.dependents(id);
+    let within = |(operation, reason)| (reason == DependencyReason::Within).then_some(operation);
+    dependents.into_iter().filter_map(within)
+}
+
+/// Says so if a command that changed nothing itself has nothing that could go with it.
+fn has_parts(history: &History, id: OperationId) -> Result<(), PlanError> {
+    if parts_of(history, id).any(|part| part.status.is_in_effect()) {
+        return Ok(());
+    }
+    let undone = parts_of(history, id).find(|part| part.status == Status::Undone);
+    Err(match undone {
+        Some(part) => PlanError::AlreadyUndone {
+            id,
+            by: part.undos().last().copied(),
+        },
+        None => PlanError::ChangedNothing { id },
+    })
 }
 
 fn in_effect<'h>(
@@ -377,7 +403,9 @@ impl<'h> Closure<'h> {
                     self.left.insert(id, LeftAlone::NotInEffect { id, status });
                 } else if self.permission.excused.contains(&(id, on)) {
                     self.left.insert(id, LeftAlone::Merges { id });
-                } else if !operation.targets.is_empty() {
+                } else if !operation.targets.is_empty()
+                    || parts_of(self.history, id).next().is_some()
+                {
                     self.chosen.insert(id, Chosen::DependsOn { on, reason });
                     queue.push(id);
                 }

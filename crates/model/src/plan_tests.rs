@@ -326,6 +326,36 @@ fn what_a_part_that_is_gone_was_built_on_does_not_count() {
 }
 
 #[test]
+fn a_command_that_did_all_within_operations_of_their_own_goes_with_them() {
+    // A command, one inside of it, and what that one wrote through us.
+    let mut operations: Vec<Operation> = ["1 committed", "2 committed", "3 committed", "4 undone"]
+        .map(operation)
+        .into();
+    for (number, on) in [(1, 0), (2, 1), (3, 0)] {
+        operations[number].depends_on = vec![Dependency {
+            on: operations[on].id,
+            reason: DependencyReason::Within,
+        }];
+    }
+    operations[0].targets.clear();
+    operations[1].targets.clear();
+    let plan = |operations: &[Operation]| {
+        let history = History::new(operations.iter().cloned());
+        plan_undo(&history, &ops(&[1]), None, &permitted()).map(|plan| steps(&plan))
+    };
+    assert_eq!(plan(&operations), Ok(vec![3]));
+    operations[2].status = Status::Undone;
+    operations[1].status = Status::Undone;
+    assert_eq!(
+        plan(&operations),
+        Err(PlanError::AlreadyUndone {
+            id: id(1),
+            by: None
+        })
+    );
+}
+
+#[test]
 fn a_command_that_changed_nothing_is_not_on_the_stack() {
     let history = history("1 committed task=t\n2 committed paths= task=t on=1");
     let mut without = history.get(id(2)).unwrap().clone();

@@ -139,6 +139,12 @@ pub trait Depots: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Says why something that was kept can be neither taken out nor put back now although it may well be there, and what
+    /// helps; nothing if it can.
+    fn out_of_reach(&self, _slot: &crate::Slot) -> Option<String> {
+        None
+    }
+
     /// Tells whether a path belongs to our own state, which no operation may write.
     fn is_ours(&self, path: &TargetPath) -> bool;
 }

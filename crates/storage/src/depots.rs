@@ -2,6 +2,9 @@
 //!
 //! The state directory's own depot serves its file system. On another one a depot is made at the mount's root
 //! (`.backout-UID`), where that is allowed; otherwise there is none and contents are copied instead.
+//!
+//! What lies in the depot of another state directory is that one's, and what a copy of a store knows of from the first one
+//! stays the first one's (`home`): none of it is taken out or removed here.
 
 use std::fs;
 use std::io;
@@ -9,8 +12,12 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use backout_model::ports::{Depots, Durability};
-use backout_model::{OperationId, Slot, TargetPath};
+use backout_model::{Lsn, OperationId, Slot, TargetPath};
+use rusqlite::{OptionalExtension as _, Transaction};
 
+use crate::gc::operation_of;
+use crate::home::Copied;
+use crate::journal::lsn_from_sql;
 use crate::state_dir::{DEPOT, STAGING};
 use crate::{StorageError, Store};
 
@@ -45,6 +52,48 @@ impl Depots for Store {
         self.slots_named_by(by).unwrap_or_default()
     }
 
+    fn out_of_reach(&self, slot: &Slot) -> Option<String> {
+        let depot = slot.depot.as_path();
+        let own = self.directory.path();
+        if self.is_anothers(depot) {
+            let first = depot.parent().unwrap_or(depot).display();
+            return Some(match self.copied() {
+                Some(_) => copied_from(&first),
+                None => format!(
+                    "it is kept in `{first}`, and the state directory is `{}` now: move that back to `{first}`",
+                    own.display()
+                ),
+            });
+        }
+        if depot == own.join(DEPOT) {
+            return None;
+        }
+        if let Some(copied) = self.copied()
+            && self.is_from_before(slot, &copied)
+        {
+            return Some(match copied.from {
+                Some(from) => copied_from(&from),
+                None => format!(
+                    "it may be kept by another store: the file `home` in `{0}` cannot be read; if `{0}` is no copy, \
+                     remove that file",
+                    own.display()
+                ),
+            });
+        }
+        if depot.is_dir() {
+            return None;
+        }
+        let root = depot.parent().unwrap_or(depot);
+        let at = root.display();
+        Some(if root.is_dir() && is_mounted(root) {
+            format!(
+                "what is mounted at `{at}` is not the file system that it is kept on: mount that one there"
+            )
+        } else {
+            format!("it is kept on the file system of `{at}`, which is not mounted: mount it")
+        })
+    }
+
     fn is_ours(&self, path: &TargetPath) -> bool {
         let name = depot_name();
         path.as_path().starts_with(self.directory.path())
@@ -55,7 +104,39 @@ impl Depots for Store {
     }
 }
 
+fn copied_from(first: &impl std::fmt::Display) -> String {
+    format!(
+        "it is kept by the store in `{first}`, of which this one is a copy: take it back there, with `--state-dir {first}`"
+    )
+}
+
 impl Store {
+    /// Tells whether a depot is the own one of another state directory.
+    pub(crate) fn is_anothers(&self, depot: &Path) -> bool {
+        let own = self.directory.path().join(DEPOT);
+        let inode = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
+        let is_same =
+            || matches!((inode(depot), inode(&own)), (Ok(one), Ok(other)) if one == other);
+        depot.file_name() == own.file_name() && depot != own && !is_same()
+    }
+
+    /// Tells whether something was kept before this store was copied.
+    fn is_from_before(&self, slot: &Slot, copied: &Copied) -> bool {
+        let Some(id) = operation_of(slot.name.as_bytes()) else {
+            return true;
+        };
+        let lsn = self.read(|transaction| self.lsn_of(transaction, id));
+        // What is about to be armed has no record yet.
+        !matches!(lsn, Ok(lsn) if lsn.is_none_or(|lsn| lsn > copied.last))
+    }
+
+    fn lsn_of(&self, transaction: &Transaction<'_>, id: i64) -> Result<Option<Lsn>, StorageError> {
+        let found = transaction
+            .prepare_cached("SELECT lsn FROM operation WHERE id = ?1")
+            .and_then(|mut statement| statement.query_row([id], |row| row.get(0)).optional());
+        Ok(found.map_err(|error| self.named(error))?.map(lsn_from_sql))
+    }
+
     fn note_depot(&self, path: &TargetPath) -> Result<(), StorageError> {
         self.write(Durability::Power, |transaction| {
             transaction

@@ -11,6 +11,7 @@ mod contents;
 mod depots;
 mod error;
 mod gc;
+mod home;
 mod journal;
 mod owner;
 mod repair;
@@ -24,8 +25,8 @@ pub use contents::{CompactBudget, CompactReport, StoredBytes};
 pub use error::StorageError;
 pub use gc::{GcReport, GcRequest, LeftBehind};
 pub use journal::{
-    Filter, Lease, NotUndoable, OperationRef, RefError, RepairSeen, StoreSummary, VerifyFinding,
-    VerifyReport, hurt_images, slot_is_gone,
+    Filter, Lease, NotUndoable, OperationRef, OutOfReach, RefError, RepairSeen, StoreSummary,
+    VerifyFinding, VerifyReport, hurt_images, slot_is_gone,
 };
 pub use owner::{is_alive, is_from_another_boot, process, this_process};
 pub use repair::{PackSalvage, Salvage, repair_journal};

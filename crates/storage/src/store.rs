@@ -12,6 +12,7 @@ use backout_model::{Digest, Lsn, OperationId};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::home::{Copied, Home};
 use crate::schema::{CREATE, FORMAT, MIGRATIONS};
 use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
 use crate::witness::{Witness, WitnessFile};
@@ -44,6 +45,8 @@ pub struct Store {
     witness: Mutex<WitnessFile>,
     /// What the journal had come to, if it has lost that.
     lost: Option<Lsn>,
+    /// Whether it is a copy of another store.
+    home: Mutex<Home>,
 }
 
 impl Store {
@@ -70,9 +73,14 @@ impl Store {
         };
         // A journal whose end cannot be read says so to whoever reads it.
         let last = store.read(|transaction| store.last_record(transaction));
-        if let (Some(witness), Ok((last, _))) = (witness, last) {
-            store.lost = Some(witness.must_have()).filter(|had| last < *had);
+        if let (Some(witness), Ok((last, _))) = (witness, &last) {
+            store.lost = Some(witness.must_have()).filter(|had| last < had);
         }
+        let last = last.map_or(Lsn(u64::MAX), |(last, _)| last);
+        store.home = Mutex::new(
+            Home::find(store.directory(), last)
+                .map_err(|source| store.directory.failed("home", "look at", source))?,
+        );
         if store.directory.older_journal(FORMAT - 1).exists() {
             // What cannot be brought over is told by a check of the store.
             let _told = store.rebuild_if_older();
@@ -95,6 +103,7 @@ impl Store {
             is_poisoned: AtomicBool::new(false),
             appended: Mutex::new(None),
             lost: None,
+            home: Mutex::new(Home::default()),
         }
     }
 
@@ -174,6 +183,9 @@ impl Store {
         // Inside the transaction: a repair swaps the journal only while nobody has one.
         self.check_still_there()?;
         *held(&self.appended) = None;
+        held(&self.home).note(self.directory.path(), || {
+            self.last_record(&transaction).ok().map(|(last, _)| last)
+        });
         let value = work(&transaction)?;
         crash_point("journal.before-commit");
         transaction.commit().map_err(|error| {
@@ -223,6 +235,11 @@ impl Store {
     /// Lists the symbolic links that lead to the state, which are nobody's to take away.
     pub fn links_to_it(&self) -> &[PathBuf] {
         self.directory.links()
+    }
+
+    /// Tells of which store this one is a copy, if it is one.
+    pub(crate) fn copied(&self) -> Option<Copied> {
+        held(&self.home).copied.clone()
     }
 
     /// Tells the open transaction's last record, for the witness.

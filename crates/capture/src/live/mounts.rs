@@ -1,14 +1,16 @@
-//! Files that a process reaches by mounts of its own: where they are for us.
+//! Files that a process reaches by mounts of its own: where they are for us. And files that it reaches by several mounts:
+//! they are known by the first path that was used.
 
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, fstat, fstatvfs, makedev, openat};
 
-use super::place::leads_to;
+use super::place::{is_same, leads_to};
 use super::task::Scene;
 
 /// One line of what is mounted where.
@@ -25,6 +27,12 @@ struct Mount {
 /// What was mounted before the command first changed that.
 static BEFORE: OnceLock<Vec<Mount>> = OnceLock::new();
 
+/// The directories of devices that are mounted more than once, by number: the path that each was first reached by.
+static FIRST: Mutex<BTreeMap<(u64, u64), PathBuf>> = Mutex::new(BTreeMap::new());
+
+/// So many of them are remembered.
+const FIRST_MAX: usize = 100_000;
+
 /// Remembers what is mounted: a call that changes it is about to happen.
 pub(super) fn remember() {
     BEFORE.get_or_init(|| mounts("self"));
@@ -34,7 +42,7 @@ pub(super) fn remember() {
 pub(super) fn seen(thread: u32, scene: Scene, dir: OwnedFd, path: Vec<u8>) -> (OwnedFd, PathBuf) {
     let path = PathBuf::from(OsString::from_vec(path));
     if scene.is_plain() && !scene.has_new_mounts {
-        return (dir, path);
+        return by_first_path(dir, path);
     }
     let is_new = || {
         let before = BEFORE.get().zip(mount_of(dir.as_fd()));
@@ -86,6 +94,53 @@ pub fn is_on_ours(opened: BorrowedFd<'_>) -> bool {
         let device = format!("{major}:{minor}").into_bytes();
         here.iter().any(|mount| mount.device == device)
     })
+}
+
+/// Gives a directory by the path that it was first reached by, if another mount shows it there still, with the same rights.
+/// One file must not be taken for two.
+pub(super) fn by_first_path(dir: OwnedFd, path: PathBuf) -> (OwnedFd, PathBuf) {
+    let Ok(found) = fstat(&dir) else {
+        return (dir, path);
+    };
+    if !seen_twice().contains(&found.st_dev) {
+        return (dir, path);
+    }
+    let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+    if first.len() >= FIRST_MAX {
+        first.clear();
+    }
+    let known = first.entry((found.st_dev, found.st_ino));
+    let known = known.or_insert_with(|| path.clone());
+    if *known == path {
+        return (dir, path);
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = openat(CWD, known.as_path(), flags, Mode::empty()).ok();
+    let rights = |dir: &OwnedFd| fstatvfs(dir).map(|found| found.f_flag).ok();
+    let is_it =
+        |opened: &OwnedFd| is_same(&found, opened.as_fd()) && rights(opened) == rights(&dir);
+    if let Some(opened) = opened.filter(is_it) {
+        return (opened, known.clone());
+    }
+    known.clone_from(&path);
+    (dir, path)
+}
+
+/// Lists the devices that are mounted more than once.
+fn seen_twice() -> &'static HashSet<u64> {
+    static TWICE: OnceLock<HashSet<u64>> = OnceLock::new();
+    TWICE.get_or_init(|| {
+        let mut once = HashSet::new();
+        let devices = mounts("self").into_iter();
+        let devices = devices.filter_map(|mount| device(&mount.device));
+        devices.filter(|device| !once.insert(*device)).collect()
+    })
+}
+
+/// Reads a device such as `8:1`.
+fn device(text: &[u8]) -> Option<u64> {
+    let (major, minor) = std::str::from_utf8(text).ok()?.split_once(':')?;
+    Some(makedev(major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Gives the number of the mount that something is reached by.

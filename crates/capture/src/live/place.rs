@@ -232,10 +232,13 @@ fn named(path: &Path, opened: BorrowedFd<'_>) -> Result<Option<Place>, Lost> {
         return Ok(None);
     };
     let stat = stat_of(dir.as_fd(), name).ok().flatten();
-    let stat = stat.filter(|stat| is_same(stat, opened));
-    Ok(stat.map(|stat| Place {
+    let Some(stat) = stat.filter(|stat| is_same(stat, opened)) else {
+        return Ok(None);
+    };
+    let (dir, dir_path) = mounts::by_first_path(dir, parent.to_path_buf());
+    Ok(Some(Place {
         dir,
-        dir_path: parent.to_path_buf(),
+        dir_path,
         name: name.to_owned(),
         stat: Some(stat),
         is_slashed: false,

@@ -74,6 +74,12 @@ pub(super) fn descendants_of(process: Pid) -> Vec<Descendant> {
     found
 }
 
+/// Gives a living process with its name.
+pub(super) fn named(pid: Pid) -> Option<Descendant> {
+    let (name, _) = stat(pid.as_raw_nonzero().get())?;
+    Some(Descendant { pid, name })
+}
+
 /// Reads a process's name and parent; none if it is gone or a zombie.
 fn stat(pid: i32) -> Option<(String, i32)> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;

@@ -364,7 +364,10 @@ fn take_back(session: &mut Session, engine: &Engine, report: &mut RunReport) -> 
     match undone {
         Ok(undone) => {
             show::run::taken_back(session, report);
-            report.status = Status::Undone;
+            // What was done within it may be all there was.
+            if undone.steps.iter().any(|step| step.id == report.id) {
+                report.status = Status::Undone;
+            }
             report.undone = Some(undone);
             None
         }

@@ -69,6 +69,7 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
 pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
     let code = match reply {
         Reply::Verified(report) if !report.findings.is_empty() => 3,
+        Reply::Verified(report) if !report.out_of_reach.is_empty() => 1,
         Reply::Doctor(report) if report.findings.iter().any(|finding| !finding.is_good) => 1,
         Reply::Recovered(report) if report.operations.iter().any(recover::is_stuck) => 1,
         Reply::Finished(_)

@@ -24,11 +24,20 @@ pub(crate) fn on_the_way(session: &mut Session, recovered: &[Recovered]) {
             session.here.shorten(&said(recovered))
         );
         session.ui.note(&text);
+        if !recovered.ended.is_empty() {
+            session.ui.note(&ended_text(recovered));
+        }
         for doubt in &recovered.doubts {
             let doubt = session.here.shorten(&printable(doubt));
             session.ui.note(&format!("in doubt: {doubt}"));
         }
     }
+}
+
+/// Names the processes that were ended.
+fn ended_text(recovered: &Recovered) -> String {
+    let names = printable(&recovered.ended.join(", "));
+    format!("ended what was left of it, since nobody watched it any more: {names}")
 }
 
 /// Says what recovery made of an operation, and the command that changes it.
@@ -60,6 +69,13 @@ fn became(recovered: &Recovered) -> String {
         }
         RecoveredAs::Kept => format!("what is there is kept; undo with {undo}"),
         RecoveredAs::TakenBack => taken_back(recovered),
+        // Force does not help, or was tried.
+        RecoveredAs::Interrupted if is_beyond_force(recovered) => format!(
+            "its watcher died, and not all of it could be taken back. Put right what stands in the way and type {} again, \
+             or keep what is there with {}",
+            typed(&format!("recover --rollback {short}")),
+            typed(&format!("recover --keep {short}"))
+        ),
         RecoveredAs::Interrupted if !recovered.outcomes.is_empty() => format!(
             "its watcher died, and it was not taken back. Keep what is there with {}, or take it back anyway with {}",
             typed(&format!("recover --keep {short}")),
@@ -77,6 +93,11 @@ fn became(recovered: &Recovered) -> String {
             typed(&format!("recover --rollback {short} --force"))
         ),
     }
+}
+
+fn is_beyond_force(recovered: &Recovered) -> bool {
+    let mut kinds = recovered.outcomes.iter().map(|outcome| &outcome.kind);
+    kinds.any(|kind| matches!(kind, OutcomeKind::Failed { .. }))
 }
 
 /// An undo or a redo is done again; anything else is brought back.
@@ -130,6 +151,9 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
         });
         text.push_str(&table(rows.collect(), None));
         text.push_str(&hidden_line("  ", hidden));
+        if !recovered.ended.is_empty() {
+            text.extend(["  ", &ended_text(recovered), "\n"]);
+        }
         for doubt in &recovered.doubts {
             let doubt = here.shorten(&printable(doubt));
             text.extend(["  ", &paint(BAD, "in doubt"), ": ", &doubt, "\n"]);

@@ -2,11 +2,11 @@
 
 use backout_engine::{DoctorReport, RepairReport};
 use backout_model::{Gap, OperationId};
-use backout_storage::{NotUndoable, RepairSeen, Salvage, VerifyFinding, VerifyReport};
+use backout_storage::{NotUndoable, OutOfReach, RepairSeen, Salvage, VerifyFinding, VerifyReport};
 
 use super::{counted, counted_of, typed};
 use crate::session::Session;
-use crate::ui::{ACCENT, BAD, Cell, GOOD, paint, printable, table};
+use crate::ui::{ACCENT, BAD, Cell, GOOD, WARN, paint, printable, table};
 
 /// So many operations are named one by one.
 const NAMED_MAX: usize = 20;
@@ -22,6 +22,12 @@ pub(super) fn verified(session: &mut Session, report: &VerifyReport) {
     let mut repairs = String::new();
     for seen in &report.repairs {
         repairs.push_str(&repair_seen(seen));
+    }
+    if report.findings.is_empty() && !report.out_of_reach.is_empty() {
+        let (away, left) = (away_text(&report.out_of_reach), still_undoable(report));
+        let text = format!("checked {counts}\n{away}{repairs}{left}");
+        session.ui.print(&text);
+        return;
     }
     if report.findings.is_empty() {
         session.ui.done(&format!(
@@ -40,6 +46,7 @@ pub(super) fn verified(session: &mut Session, report: &VerifyReport) {
         ]
     });
     text.push_str(&table(rows.collect(), None));
+    text.push_str(&away_text(&report.out_of_reach));
     text.push_str(&repairs);
     text.push_str(&still_undoable(report));
     session.ui.print(&text);
@@ -47,6 +54,23 @@ pub(super) fn verified(session: &mut Session, report: &VerifyReport) {
     session
         .ui
         .hint(&format!("save what can be saved with {repair}"));
+}
+
+/// Says what nobody can look at now, and what helps.
+fn away_text(away: &[OutOfReach]) -> String {
+    if away.is_empty() {
+        return String::new();
+    }
+    let number = paint(WARN, &counted_of(away, "kept inode"));
+    let mut text = format!("{number} out of reach; nothing is given up\n");
+    let rows = away.iter().take(NAMED_MAX).map(|it| {
+        vec![
+            Cell::plain(format!("  {}", it.needed_by.short())),
+            Cell::plain(printable(&it.why)),
+        ]
+    });
+    text.push_str(&table(rows.collect(), None));
+    text
 }
 
 fn still_undoable(report: &VerifyReport) -> String {
@@ -183,6 +207,9 @@ fn repaired(report: &RepairReport) -> String {
             counted(report.packs.found, "chunk"),
             report.packs.lost
         ));
+    }
+    if !report.out_of_reach.is_empty() {
+        lines.push(away_text(&report.out_of_reach));
     }
     if !report.not_undoable.is_empty() {
         lines.push(cannot_be_undone(&report.not_undoable));

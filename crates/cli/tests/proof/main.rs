@@ -26,6 +26,7 @@ mod memory;
 mod power;
 mod processes;
 mod random;
+mod reach;
 mod storm;
 mod trial;
 mod trust;

@@ -321,7 +321,7 @@ fn a_file_that_another_process_writes_is_waited_for_until_ctrl_c() {
 #[test]
 fn what_cannot_be_kept_is_not_changed() {
     let world = World::new();
-    let Some(_small) = Disk::at(world.place("home/state"), 700) else {
+    let Some(_small) = Disk::at(world.place("home/state"), 704) else {
         return;
     };
     let _owner = chown(world.place("home/state"), Some(65_534), Some(65_534));

@@ -42,7 +42,7 @@ impl Settling<'_> {
         for change in &changes {
             let path = change.path().clone();
             if self.is_later(&path)? {
-                let why = "it was changed when the command was no longer watched".to_owned();
+                let why = "it was changed after the last moment that the command is known to have been watched".to_owned();
                 self.shared.entry(path.clone()).or_insert(why);
             }
             identities.push(self.node(&path)?.map(|node| node.identity));

@@ -133,6 +133,9 @@ impl Settling<'_> {
         if *kind == Kind::Directory || is_copy {
             return Ok(());
         }
+        if self.tools.depots.out_of_reach(slot).is_some() {
+            return Ok(());
+        }
         let place = self.slot(slot)?;
         let kept = place.node()?;
         // If it has one name only, that is the slot, and nothing is to be followed.

@@ -180,6 +180,9 @@ impl Settling<'_> {
         if node.identity.ino != ino {
             return Ok(false);
         }
+        if self.tools.depots.out_of_reach(slot).is_some() {
+            return Ok(true);
+        }
         let place = self.slot(slot)?;
         if place.node()?.is_some_and(|kept| kept.identity.ino == ino) {
             self.touch(&node);
@@ -189,8 +192,14 @@ impl Settling<'_> {
         Ok(true)
     }
 
-    /// Gives a kept inode the metadata that it had before the command.
+    /// Gives a kept inode the metadata that it had before the command. What is out of reach stays as it was noted, and what
+    /// is gone is told as that.
     pub(super) fn dress(&mut self, image: Image) -> Result<Image, FileError> {
+        if let Some(slot) = image.slot()
+            && self.tools.depots.out_of_reach(slot).is_some()
+        {
+            return Ok(image);
+        }
         let Image::Kept {
             slot,
             node: kind,
@@ -204,7 +213,10 @@ impl Settling<'_> {
             return Ok(image);
         };
         let place = self.slot(&slot)?;
-        let node = place.node()?.ok_or_else(|| missing(&slot.path()))?;
+        let Some(node) = place.node()? else {
+            let why = "what was kept is not in its depot any more".to_owned();
+            return Ok(Image::Unkept { node: kind, why });
+        };
         // What was written in place has another name, and is dressed with its bytes.
         let is_written = self.is_written(node.identity.ino);
         let is_dressed = is_written
@@ -266,7 +278,8 @@ impl Settling<'_> {
             let identity = old.map(|_| node.identity);
             let first = old.or_else(|| self.firsts.get(&key));
             if let Some(to) = first.filter(|first| *first != path).cloned() {
-                return Ok(Image::Linked { to, identity });
+                let copy = None;
+                return Ok(Image::Linked { to, identity, copy });
             }
             self.firsts.insert(key, path.clone());
         }

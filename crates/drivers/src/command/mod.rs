@@ -45,5 +45,6 @@ mod trees;
 pub use log::{framed, weighed};
 pub use recorder::{Ask, FirstTouch, Limits, OverLimit, Recorder, RecorderError};
 pub(crate) use scan::scan;
+pub use settle::Reading;
 pub use settle::{Counts, Settled};
 pub(crate) use settle::{settle, settle_log};

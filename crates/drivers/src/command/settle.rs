@@ -69,13 +69,22 @@ pub(super) enum Before {
     Rewritten,
 }
 
-/// Settles what a log tells. If the machine went down since, its end `may_be_cut` off.
+/// How the log of a dead supervisor is taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading {
+    /// Whether the machine went down since, so that its end may be cut off.
+    pub may_be_cut: bool,
+    /// Whether to settle it although something that was kept is out of reach.
+    pub anyway: bool,
+}
+
+/// Settles what a log tells.
 pub(crate) fn settle_log(
     tools: &Tools,
     id: OperationId,
     log: &Path,
     is_recorded: &dyn Fn(OperationId) -> bool,
-    may_be_cut: bool,
+    reading: Reading,
 ) -> Result<Settled, FileError> {
     let told = read_log(log).map_err(|source| FileError::Io {
         path: log.display().to_string(),
@@ -91,7 +100,7 @@ pub(crate) fn settle_log(
         ));
     }
     let slots = told.notes.iter().filter_map(|(note, _)| slot_in(note));
-    let is_lost = may_be_cut || told.gaps > 0;
+    let is_lost = reading.may_be_cut || told.gaps > 0;
     let noted: HashSet<String> = slots.map(|slot| slot.name.clone()).collect();
     let mut ledger = Ledger::default();
     for (note, bytes) in told.notes {
@@ -101,11 +110,41 @@ pub(crate) fn settle_log(
     for by in cuts.into_iter().filter(|by| !is_recorded(*by)) {
         ledger.uncut(by);
     }
+    doubts.extend(out_of_reach(tools, &mut ledger, reading.anyway)?);
     doubts.extend(orphans::find(tools, id, (&noted, is_lost), &mut ledger)?);
     // What was changed later than that may be anybody's.
     let watched_until = std::fs::metadata(log).ok().map(|found| mtime_of(&found));
     let settled = settle_until(tools, id, ledger, watched_until)?;
     Ok(Settled { doubts, ..settled })
+}
+
+/// Says what is kept where nobody can look now. Unless it is settled `anyway`, that waits: what else the command did there
+/// cannot be seen either.
+fn out_of_reach(
+    tools: &Tools,
+    ledger: &mut Ledger,
+    anyway: bool,
+) -> Result<Vec<String>, FileError> {
+    let away = |image: &Image| tools.depots.out_of_reach(image.slot()?);
+    let mut doubts = Vec::new();
+    for (path, known) in &mut ledger.known {
+        let Known::Whole(image) = known else { continue };
+        let Some(why) = away(image) else { continue };
+        if !anyway {
+            let path = path.to_string();
+            return Err(FileError::OutOfReach { path, why });
+        }
+        doubts.push(format!(
+            "what `{path}` was is out of reach, and nobody looked what became of the files there: {why}"
+        ));
+        // A copy, of which nothing else is known.
+        if let (Some(_), Image::Kept { node, .. }) = (ledger.written.get(path), &*image) {
+            *image = Image::Unkept { node: *node, why };
+        }
+    }
+    ledger.shelved.retain(|_, image| away(image).is_none());
+    doubts.sort_unstable();
+    Ok(doubts)
 }
 
 fn mtime_of(found: &std::fs::Metadata) -> i128 {

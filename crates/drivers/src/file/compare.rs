@@ -53,6 +53,18 @@ impl Current {
         })
     }
 
+    /// Takes nothing to be there.
+    pub(crate) const fn nothing(path: TargetPath) -> Self {
+        Self {
+            path,
+            place: None,
+            node: None,
+            blocked: None,
+            digest: OnceCell::new(),
+            meta: OnceCell::new(),
+        }
+    }
+
     /// Says how it differs from an image; nothing if it does not. `believed` is the inode that the
     /// effect left there.
     pub(crate) fn differs(
@@ -115,7 +127,7 @@ impl Current {
                     *kind,
                 )))
             }
-            Image::Linked { to, identity } => {
+            Image::Linked { to, identity, .. } => {
                 differs_from_first(node, to, identity.as_ref().or(believed))
             }
             Image::Kept { .. } => self.differs_from_kept(place, node, image),

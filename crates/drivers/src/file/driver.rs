@@ -20,7 +20,7 @@ use super::stage::Staged;
 use super::tools::{Progress, Tools};
 use super::undo::{check_kept, prepare_undo, with_moved};
 use super::view::{Examined, examine};
-use crate::command::{self, Limits, Recorder, RecorderError, Settled};
+use crate::command::{self, Limits, Reading, Recorder, RecorderError, Settled};
 
 /// A kept inode, and what is wrong with it, if something is.
 pub type LookedAt = (Slot, Result<Option<String>, FileError>);
@@ -172,15 +172,16 @@ impl FileDriver {
     }
 
     /// Says what a command did, by the log that its dead supervisor left. Parts of it count as told if `is_recorded`. If
-    /// the machine went down since, its end `may_be_cut` off.
+    /// the machine went down since, its end `may_be_cut` off. What is kept out of reach is an error, unless it is to be settled
+    /// `anyway`.
     pub fn settle_log(
         &self,
         id: OperationId,
         log: &Path,
         is_recorded: &dyn Fn(OperationId) -> bool,
-        may_be_cut: bool,
+        reading: Reading,
     ) -> Result<Settled, FileError> {
-        command::settle_log(&self.tools, id, log, is_recorded, may_be_cut)
+        command::settle_log(&self.tools, id, log, is_recorded, reading)
     }
 
     /// Says what a running command has done to some names so far, as the operation `id`. With those names it begins anew.

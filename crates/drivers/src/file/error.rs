@@ -27,6 +27,14 @@ pub enum FileError {
         /// Why not.
         why: String,
     },
+    /// Somebody may have what it was, but not here or not now.
+    #[error("what `{path}` was is out of reach")]
+    OutOfReach {
+        /// The name.
+        path: String,
+        /// Why, and what helps.
+        why: String,
+    },
     /// A directory stands where something else was wanted.
     #[error("`{path}` is a directory")]
     IsADirectory {

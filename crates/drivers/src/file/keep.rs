@@ -22,7 +22,7 @@ use rustix::io::Errno;
 
 use super::any_bytes::AnyBytes;
 use super::error::{FileError, Naming as _};
-use super::recipe::{Holes, Image, Kind, Meta, Written};
+use super::recipe::{Copied, Holes, Image, Kind, Meta, Written};
 use super::sys::{Dir, Node, Place, bytes, flags, meta};
 use super::tools::Tools;
 
@@ -304,6 +304,16 @@ impl<'t> Keeper<'t> {
             meta,
             without,
             holes: bytes::holes(&place.read()?, node.identity.size),
+        })
+    }
+
+    /// Keeps a file by its bytes.
+    pub(crate) fn copied(&mut self, place: &Place, node: &Node) -> Result<Copied, FileError> {
+        Ok(Copied {
+            digest: self.copy(place, node)?,
+            size: node.identity.size,
+            meta: meta_of(place, node)?,
+            born: place.born(),
         })
     }
 

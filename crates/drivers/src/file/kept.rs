@@ -10,17 +10,20 @@ use super::error::FileError;
 use super::listing::listing;
 use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Node, Place};
+use super::tools::Tools;
 
 /// Says why a slot is empty.
-pub(super) fn why_empty(slot: &Slot) -> String {
-    if slot.depot.as_path().exists() {
-        return "what was kept is not in its depot any more".to_owned();
+pub(super) fn why_empty(tools: &Tools, slot: &Slot) -> String {
+    let why = tools.depots.out_of_reach(slot);
+    why.unwrap_or_else(|| "what was kept is not in its depot any more".to_owned())
+}
+
+/// Looks into a slot. What is out of reach counts as not there, whether or not it can be seen.
+pub(super) fn look_into(tools: &Tools, slot: &Slot) -> Result<Current, FileError> {
+    match tools.depots.out_of_reach(slot) {
+        None => Current::at(&slot.path()),
+        Some(_) => Ok(Current::nothing(slot.path())),
     }
-    format!(
-        "it is kept in `{}`, which is not there: the state directory was moved or copied, and kept files only come back \
-         where they were kept",
-        slot.depot
-    )
 }
 
 impl Current {

@@ -218,6 +218,9 @@ pub(crate) enum Image {
         /// The file, if it existed before; else it is whatever the first name stands for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         identity: Option<Identity>,
+        /// Its bytes, where an undo took the name away: the first name may be gone when it is to come back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        copy: Option<Copied>,
     },
     /// A whole inode, kept in the depot of its file system: a file, or a tree with all that is in it.
     Kept {
@@ -344,6 +347,9 @@ impl Image {
                 ..
             } => Some(*digest),
             Self::Kept { copy, .. } => *copy,
+            Self::Linked {
+                copy: Some(copy), ..
+            } => Some(copy.digest),
             Self::Absent
             | Self::File { .. }
             | Self::Symlink { .. }
@@ -351,6 +357,34 @@ impl Image {
             | Self::Special { .. }
             | Self::Linked { .. }
             | Self::Unkept { .. } => None,
+        }
+    }
+}
+
+/// A file by its bytes, all of which the store has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Copied {
+    /// The bytes' name.
+    pub(crate) digest: Digest,
+    /// How many they are.
+    #[serde(deserialize_with = "wide::deserialize")]
+    pub(crate) size: u64,
+    /// Everything else.
+    pub(crate) meta: Meta,
+    /// When the file came to be, where the system tells: its number may be another's later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) born: Option<String>,
+}
+
+impl Copied {
+    /// Gives it as a file of its own.
+    pub(crate) fn image(&self) -> Image {
+        Image::File {
+            digest: self.digest,
+            size: self.size,
+            stored: true,
+            meta: self.meta.clone(),
+            without: None,
         }
     }
 }

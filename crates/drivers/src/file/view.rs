@@ -7,12 +7,13 @@ use backout_model::{Effect, Target, TargetPath};
 use super::compare::Current;
 use super::error::FileError;
 use super::judge::{State, judge_all};
+use super::kept::{look_into, why_empty};
 use super::locks::Locks;
 use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image};
 use super::sys::Dir;
 use super::tools::Tools;
-use super::undo::without_directory;
+use super::undo::{first_of_both, not_the_first, without_directory};
 use super::written::locate;
 
 /// A target and where it stands.
@@ -101,9 +102,17 @@ fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError>
             ..
         } => is_stored(digest),
         Image::File { .. } => Some("its bytes were never stored".to_owned()),
-        Image::Kept { slot, copy, .. } if Current::at(&slot.path())?.node.is_none() => match copy {
+        Image::Kept { slot, copy, .. } if look_into(tools, slot)?.node.is_none() => match copy {
             Some(copy) => is_stored(copy),
-            None => Some(super::kept::why_empty(slot)),
+            None => Some(why_empty(tools, slot)),
+        },
+        Image::Linked {
+            to,
+            identity: Some(known),
+            copy,
+        } if first_of_both(to, known, copy.as_ref())?.is_none() => match copy {
+            Some(copy) => is_stored(&copy.digest),
+            None => Some(not_the_first(to)),
         },
         Image::Kept { .. }
         | Image::Absent

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::Current;
 use super::error::{FileError, Naming as _};
+use super::kept::{look_into, why_empty};
 use super::recipe::{Change, Holes, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, bytes, meta};
 use super::tools::Tools;
@@ -85,9 +86,9 @@ impl Written {
     /// Says why it cannot be written again, if it cannot.
     pub(crate) fn lacks(&self, tools: &Tools) -> Result<Option<String>, FileError> {
         if let Some(slot) = &self.slot {
-            let current = Current::at(&slot.path())?;
+            let current = look_into(tools, slot)?;
             let Some(place) = current.place.as_ref().filter(|_| current.node.is_some()) else {
-                return Ok(Some(super::kept::why_empty(slot)));
+                return Ok(Some(why_empty(tools, slot)));
             };
             let is_same = self.is_in(place)?;
             return Ok((!is_same).then(|| "what was kept was changed since".to_owned()));

@@ -44,6 +44,9 @@ pub struct Recovered {
     /// What nobody can tell any more of what it did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
+    /// The processes of a command that nobody watched any more, and that were ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<String>,
 }
 
 /// A task that could not be rolled back.

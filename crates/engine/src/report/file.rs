@@ -21,6 +21,9 @@ pub(super) fn report(error: &FileError) -> Report {
                 "see which operations wrote it with `backout log {path}`"
             ));
     }
+    if let FileError::OutOfReach { why, .. } = error {
+        return Report::refused(error.to_string()).because(why);
+    }
     let (why, next) = advice(error);
     let mut report = Report::refused(error.to_string()).because_of_causes(error);
     if !why.is_empty() {
@@ -49,7 +52,7 @@ fn base_changed(paths: &[String]) -> Report {
 /// Why more than the error says, and what to do next.
 fn advice(error: &FileError) -> (&'static str, &'static str) {
     match error {
-        FileError::Stopped | FileError::Lost { .. } => ("", ""),
+        FileError::Stopped | FileError::Lost { .. } | FileError::OutOfReach { .. } => ("", ""),
         FileError::NotFound { .. } => (
             "",
             "check the name; missing directories are made with `--parents`",

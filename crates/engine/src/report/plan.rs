@@ -73,11 +73,11 @@ pub(super) fn report(error: &PlanError) -> Report {
 
 /// Says which operations would have to go and need a word.
 pub(super) fn needs_word(view: &PlanView) -> Report {
-    let named = view
-        .steps
-        .last()
-        .map(|step| step.id.short())
-        .unwrap_or_default();
+    // A command of which only what was done within it goes has no step.
+    let is_step = |id: &&OperationId| view.steps.iter().any(|step| step.id == **id);
+    let alone = view.named.iter().find(|id| !is_step(id)).copied();
+    let named = alone.or(view.steps.last().map(|step| step.id));
+    let named = named.map(OperationId::short).unwrap_or_default();
     let mut report = Report::refused(format!("operation {named} was not undone"));
     for (ids, whose) in [
         (&view.needs_committed, "of committed tasks"),

@@ -19,9 +19,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use backout_capture::live::{Back, SpawnError, Variables, Watching, spawn};
+use backout_capture::live::{self, Back, SpawnError, Variables, Watching, spawn};
 use backout_crashpoint::crash_point;
-use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
+use backout_drivers::command::{Ask, Limits, OverLimit, Reading, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Dependency, DependencyReason,
@@ -148,6 +148,18 @@ pub struct RunReport {
 struct Unsettled {
     #[serde(with = "any_path")]
     log: PathBuf,
+    /// The command that left it running, by whose name its processes are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<OperationId>,
+}
+
+/// What came out when a command whose watcher died was settled.
+#[derive(Debug, Default)]
+pub(crate) struct DeadCommand {
+    /// What nobody can tell any more of what it did.
+    pub(crate) doubts: Vec<String>,
+    /// Its processes that were still there and were ended.
+    pub(crate) ended: Vec<String>,
 }
 
 /// Which part of a command's life is over.
@@ -191,7 +203,7 @@ impl Engine {
         let (mode, lacks) = mode_of(request.capture);
         let roots = roots_of(&request, mode)?;
         let start = start_of(&request, mode)?;
-        let mut armed = self.arm_command(summary_of(&request.words), &start, limits)?;
+        let mut armed = self.arm_command(summary_of(&request.words), None, &start, limits)?;
         armed.lacks = lacks;
         if let Some(ask) = request.ask.take() {
             armed.recorder = armed.recorder.with_ask(ask);
@@ -235,8 +247,8 @@ impl Engine {
         let end = ended.told(millis(armed.began), survivors.clone());
         if !survivors.is_empty() {
             // Before this one is settled: what they write by what they have open belongs to one of the two.
-            let armed = self.arm_survivors(&watch, &survivors);
-            watch.next = Some(armed.map_err(&not_settled)?);
+            let next = self.arm_survivors(&watch, armed.id, &survivors);
+            watch.next = Some(next.map_err(&not_settled)?);
         }
         let part = Part::Command {
             is_read_only: request.is_read_only,
@@ -296,10 +308,15 @@ impl Engine {
     }
 
     /// Begins the operation of what a command leaves running, with all that it can write without being asked about.
-    fn arm_survivors(&self, watch: &Watch, names: &[String]) -> Result<ArmedCommand, EngineError> {
+    fn arm_survivors(
+        &self,
+        watch: &Watch,
+        of: OperationId,
+        names: &[String],
+    ) -> Result<ArmedCommand, EngineError> {
         let words = watch.start.words.join(" ");
         let summary = format!("left running by {words}: {}", names.join(", "));
-        let mut armed = self.arm_command(summary, &watch.start, watch.limits)?;
+        let mut armed = self.arm_command(summary, Some(of), &watch.start, watch.limits)?;
         watch::keep_open_files(&mut armed.recorder);
         crash_point("run.survivors-armed");
         Ok(armed)
@@ -309,6 +326,7 @@ impl Engine {
     fn arm_command(
         &self,
         summary: String,
+        of: Option<OperationId>,
         start: &CommandStart,
         limits: Limits,
     ) -> Result<ArmedCommand, EngineError> {
@@ -316,7 +334,10 @@ impl Engine {
         let id = self.next_id();
         let mode = start.mode;
         let log = self.store.capture_log(id);
-        let body = JsonText::of(&Unsettled { log: log.clone() });
+        let body = JsonText::of(&Unsettled {
+            log: log.clone(),
+            of,
+        });
         let recipe = Recipe {
             driver: DriverKind::Command,
             version: RECIPE_VERSION,
@@ -461,12 +482,14 @@ impl Engine {
             .collect())
     }
 
-    /// Settles a command whose supervisor died, by its log: what it did is recorded, and waits for a decision.
+    /// Settles a command whose supervisor died, by its log: what it did is recorded, and waits for a decision. Where
+    /// something that it kept is out of reach, only `anyway`.
     pub(crate) fn settle_dead_command(
         &self,
         id: OperationId,
         recipe: &Recipe,
-    ) -> Result<Vec<String>, EngineError> {
+        anyway: bool,
+    ) -> Result<DeadCommand, EngineError> {
         let unreadable = |error: serde_json::Error| EngineError::Io {
             action: "read the recipe",
             source: error.into(),
@@ -476,8 +499,14 @@ impl Engine {
         let log = [self.store.capture_log(id), body.log];
         let log = log.iter().find(|path| path.exists()).unwrap_or(&log[0]);
         let is_recorded = |part: OperationId| matches!(self.store.operation(part), Ok(Some(_)));
+        // Nobody watches what is left of it, and it could go on writing what it has open.
+        let orphans = live::end_orphans(RUN_VARIABLE, &body.of.unwrap_or(id).to_string());
         let is_restarted = is_from_another_boot(&self.store.first_owner(id)?);
-        let settled = self.files.settle_log(id, log, &is_recorded, is_restarted)?;
+        let reading = Reading {
+            may_be_cut: is_restarted,
+            anyway,
+        };
+        let settled = self.files.settle_log(id, log, &is_recorded, reading)?;
         let completion = settled.completion.clone();
         let end = CommandEnd {
             created: settled.counts.created,
@@ -485,9 +514,21 @@ impl Engine {
             deleted: settled.counts.deleted,
             ..CommandEnd::default()
         };
-        let doubts = settled.doubts.clone();
+        let mut doubts = settled.doubts.clone();
+        if !orphans.left.is_empty() {
+            let left = orphans.left.join(", ");
+            doubts.push(format!(
+                "its processes could not be ended, and nobody watches them: {left}"
+            ));
+        }
         let mut notes =
             vec!["its watcher died; what it had done until then is recorded".to_owned()];
+        if !orphans.ended.is_empty() {
+            notes.push(format!(
+                "nobody watched it any more, so this was ended: {}",
+                orphans.ended.join(", ")
+            ));
+        }
         if is_restarted {
             notes.push(AFTER_RESTART.to_owned());
         }
@@ -500,10 +541,12 @@ impl Engine {
         if doubts.is_empty() {
             self.forget_log(id);
         }
-        Ok(doubts)
+        Ok(DeadCommand {
+            doubts,
+            ended: orphans.ended,
+        })
     }
 
-    /// Removes the log of a command that is settled.
     /// Says that until now nobody but the command and its watcher can have changed what it changed.
     pub(crate) fn touch_log(&self, id: OperationId) {
         if let Ok(log) = std::fs::File::options()
@@ -514,6 +557,7 @@ impl Engine {
         }
     }
 
+    /// Removes the log of a command that is settled.
     pub(crate) fn forget_log(&self, id: OperationId) {
         let _gone = std::fs::remove_file(self.store.capture_log(id));
     }

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use backout_drivers::file::{Examined, FileChange, State, Was};
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
-    Chosen, History, Key, Operation, OutcomeKind, Target, TargetOutcome, UndoPlan, UndoStep, Verb,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, UndoPlan,
+    UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -82,6 +83,9 @@ impl Engine {
             .filter(is_named)
             .map(|step| step.id)
             .collect();
+        if named.is_empty() {
+            named = commands_behind(&plan.steps);
+        }
         named.dedup();
         Ok(PlanView {
             named,
@@ -295,4 +299,14 @@ fn refused(view: &PlanView) -> Vec<RefusedTarget> {
         }
     }
     refused
+}
+
+/// Names the commands that were asked for and did nothing themselves: only what was done within them goes.
+fn commands_behind(steps: &[UndoStep]) -> Vec<OperationId> {
+    let is_step = |id: OperationId| steps.iter().any(|step| step.id == id);
+    let behind = |step: &UndoStep| match step.chosen {
+        Chosen::DependsOn { on, .. } if !is_step(on) => Some(on),
+        Chosen::Named | Chosen::DependsOn { .. } | Chosen::DependencyOf { .. } => None,
+    };
+    steps.iter().filter_map(behind).collect()
 }

@@ -22,6 +22,8 @@ mod sweep;
 mod tidy;
 mod weigh;
 
+pub(crate) use tidy::operation_of;
+
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;

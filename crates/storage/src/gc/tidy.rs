@@ -5,7 +5,7 @@
 //! and has neither by then will never have one.
 //!
 //! A depot on another file system may serve other state directories of the same user as well: there only what belongs to
-//! an operation of this journal is ours to remove.
+//! an operation of this journal is ours to remove. In a copy of a store that is only what was kept since it was copied.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{CString, OsStr, OsString};
@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use backout_crashpoint::crash_point;
+use backout_model::ports::Depots as _;
 use backout_model::{OperationId, Slot, TargetPath};
 use rusqlite::Transaction;
 
@@ -60,9 +61,9 @@ impl Store {
     /// Lists kept inodes whose operation needs none. A name tells the operation, so they are known by that even
     /// if the state directory was moved and lies elsewhere than the rows say.
     fn stray_slots(&self) -> Result<Vec<Stray>, StorageError> {
-        let own = self.directory.path().join(DEPOT);
+        let (own, copied) = (self.directory.path().join(DEPOT), self.copied());
         let mut listed = Vec::new();
-        for depot in self.read(|transaction| self.depots(transaction))? {
+        for depot in self.open_depots()? {
             listed.extend(named_by_operation(&depot));
         }
         if listed.is_empty() {
@@ -76,9 +77,13 @@ impl Store {
             // An operation may need what was kept under the name of another.
             let names = self.slot_names(transaction)?;
             listed.retain(|(_, stray)| !names.contains(&stray.name));
-            let known = "SELECT id FROM operation UNION SELECT operation FROM lease";
+            // Before it was copied, all was another's: leases too.
+            let known = match copied {
+                Some(copied) => format!("SELECT id FROM operation WHERE lsn > {}", copied.last),
+                None => "SELECT id FROM operation UNION SELECT operation FROM lease".to_owned(),
+            };
             let known: HashSet<i64> = self
-                .operation_ids(transaction, known)?
+                .operation_ids(transaction, &known)?
                 .into_iter()
                 .collect();
             let is_ours = |id: &i64, stray: &Stray| stray.directory == own || known.contains(id);
@@ -117,7 +122,7 @@ impl Store {
     /// Lists what is kept under the name of an operation.
     pub(crate) fn slots_named_by(&self, by: OperationId) -> Result<Vec<Slot>, StorageError> {
         let mut slots = Vec::new();
-        for depot in self.read(|transaction| self.depots(transaction))? {
+        for depot in self.open_depots()? {
             let Ok(path) = TargetPath::new(&depot) else {
                 continue;
             };
@@ -125,11 +130,20 @@ impl Store {
             let own = listed.filter(|(id, _)| *id == id_to_sql(by));
             slots.extend(own.filter_map(|(_, stray)| {
                 let (depot, name) = (path.clone(), stray.name.into_string().ok()?);
-                Some(Slot { depot, name })
+                Some(Slot { depot, name }).filter(|slot| self.out_of_reach(slot).is_none())
             }));
         }
         slots.sort();
         Ok(slots)
+    }
+
+    /// Lists the depots that we may touch something in.
+    fn open_depots(&self) -> Result<Vec<PathBuf>, StorageError> {
+        let all = self.read(|transaction| self.depots(transaction))?;
+        Ok(all
+            .into_iter()
+            .filter(|depot| !self.is_anothers(depot))
+            .collect())
     }
 
     /// Lists every depot: our own, those made on other file systems, and those that slots lie in.
@@ -165,7 +179,7 @@ fn named_by_operation(directory: &Path) -> Vec<(i64, Stray)> {
 }
 
 /// Reads the operation's id from a name such as `00abcdef01234567-1`.
-pub(super) fn operation_of(name: &[u8]) -> Option<i64> {
+pub(crate) fn operation_of(name: &[u8]) -> Option<i64> {
     let (id, rest) = name.split_at_checked(ID_BYTES)?;
     if !matches!(rest.first(), None | Some(b'-' | b'~' | b'.')) {
         return None;

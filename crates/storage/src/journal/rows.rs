@@ -22,7 +22,7 @@ pub(super) const fn lsn_to_sql(lsn: Lsn) -> i64 {
     lsn.0.cast_signed()
 }
 
-pub(super) const fn lsn_from_sql(value: i64) -> Lsn {
+pub(crate) const fn lsn_from_sql(value: i64) -> Lsn {
     Lsn(value.cast_unsigned())
 }
 

@@ -4,9 +4,9 @@
 //! What cannot be read is a finding and never the end of the check. What can still be undone is told from the records
 //! that can be trusted, not from the tables that may be hurt.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use backout_model::ports::ContentsError;
+use backout_model::ports::{ContentsError, Depots as _};
 use backout_model::{Digest, Event, Gap, Lsn, OperationId, Record, Slot, TargetPath, Timestamp};
 use rusqlite::{Row, Transaction};
 use serde::Serialize;
@@ -64,6 +64,17 @@ pub enum VerifyFinding {
     },
 }
 
+/// A kept inode that nobody can look at now. It may well be there, so nothing is given up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutOfReach {
+    /// Where it should be.
+    pub path: TargetPath,
+    /// Who needs it.
+    pub needed_by: OperationId,
+    /// Why not, and what brings it within reach.
+    pub why: String,
+}
+
 /// An operation that is in effect and cannot be taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotUndoable {
@@ -99,6 +110,8 @@ pub struct VerifyReport {
     pub slots: u64,
     /// What is not as it must be.
     pub findings: Vec<VerifyFinding>,
+    /// Kept inodes that are not damaged as far as anybody knows, but out of reach for now.
+    pub out_of_reach: Vec<OutOfReach>,
     /// Operations in effect that can still be undone, newest first.
     pub undoable: Vec<OperationId>,
     /// Operations in effect that cannot, newest first.
@@ -163,15 +176,22 @@ impl Store {
         let mut looked_at: BTreeSet<Slot> = BTreeSet::new();
         for (id, slots) in self.needed_slots(&replay.transaction)? {
             for (slot, detail) in check_slots(id, &slots) {
-                let path = slot.path();
+                let (path, needed_by) = (slot.path(), id);
+                let away = detail.as_ref().and_then(|_| self.out_of_reach(&slot));
                 report.slots += u64::from(looked_at.insert(slot));
-                report
-                    .findings
-                    .extend(detail.map(|detail| VerifyFinding::Slot {
+                match (detail, away) {
+                    (None, _) => {}
+                    (Some(_), Some(why)) => report.out_of_reach.push(OutOfReach {
                         path,
-                        needed_by: id,
+                        needed_by,
+                        why,
+                    }),
+                    (Some(detail), None) => report.findings.push(VerifyFinding::Slot {
+                        path,
+                        needed_by,
                         detail,
-                    }));
+                    }),
+                }
             }
         }
         self.verify_contents(&replay.transaction, &mut report, progress)?;
@@ -363,6 +383,8 @@ impl Store {
     ) -> Result<(), StorageError> {
         let named = |error| self.named(error);
         let mut hurt = hurt_images(&report.findings);
+        let away: HashSet<OperationId> =
+            report.out_of_reach.iter().map(|it| it.needed_by).collect();
         let mut statement = replay
             .prepare(
                 "SELECT id, redone_by, retained AND coalesce((SELECT redo.retained FROM operation AS redo
@@ -388,6 +410,8 @@ impl Store {
             let found = ids.iter().flatten().find_map(|id| hurt.remove(id));
             match found {
                 Some(why) => report.not_undoable.push(NotUndoable { id, why }),
+                // Not now, but not for ever either.
+                None if ids.iter().flatten().any(|id| away.contains(id)) => {}
                 None if is_retained => report.undoable.push(id),
                 None => {
                     let notes: Vec<String> = serde_json::from_str(&notes).unwrap_or_default();

@@ -44,6 +44,40 @@ pub(super) fn supervisor_of(front: u32) -> i32 {
     children.split_whitespace().next().unwrap().parse().unwrap()
 }
 
+/// Kills the process in front and the one that watches, and waits until nobody is left of them.
+pub(crate) fn kill_both(front: &mut std::process::Child) {
+    let watcher = supervisor_of(front.id());
+    for process in [front.id().cast_signed(), watcher] {
+        kill(Pid::from_raw(process), Signal::SIGKILL).unwrap();
+    }
+    front.wait().unwrap();
+    let stat = || fs::read_to_string(format!("/proc/{watcher}/stat")).unwrap_or_default();
+    wait_for(|| stat().is_empty() || stat().contains(") Z "));
+}
+
+#[test]
+fn what_is_left_of_a_command_that_nobody_watches_is_ended_by_whoever_recovers_it() {
+    let world = World::new();
+    let script = "exec 3>>f; echo a >&3; touch ready
+                  while [ ! -e ../go ]; do sleep 0.02; done
+                  echo late >&3; touch ../end";
+    let mut child = world.spawn(&["run", "--", "bash", "-c", script]);
+    wait_for(|| world.path("ready").exists());
+    let watcher = supervisor_of(child.id());
+    let children = fs::read_to_string(format!("/proc/{watcher}/task/{watcher}/children"));
+    let command = children.unwrap();
+    let command = command.split_whitespace().next().unwrap();
+    kill_both(&mut child);
+    let told = said(&world.run(&["write", "other", "--text", "1\n"]));
+    let ended = "ended what was left of it, since nobody watched it any more: ";
+    assert!(told.contains(ended), "{told}");
+    assert!(told.contains(&format!("bash ({command})")), "{told}");
+    fs::write(world.scratch("go"), "").unwrap();
+    let stat = fs::read_to_string(format!("/proc/{command}/stat")).unwrap_or_default();
+    assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+    assert_eq!(world.read("f"), "a\n");
+}
+
 #[test]
 fn what_a_command_did_whose_supervisor_was_killed_is_kept_and_can_be_taken_back() {
     let world = World::new().with_project();

@@ -30,6 +30,46 @@ fn is_write(operation: &serde_json::Value, name: &str) -> bool {
     summary.starts_with("write ") && summary.ends_with(name)
 }
 
+#[test]
+fn a_command_that_did_all_through_the_door_is_taken_back_with_what_was_done_there() {
+    let inner = [
+        format!("{PROGRAM} write k --text 2"),
+        format!("{PROGRAM} run -- bash -c 'echo 1 > k'"),
+        format!("echo a >> f; {PROGRAM} write f --append --text b"),
+    ];
+    for line in inner {
+        let world = World::new();
+        world.file("f", "0\n");
+        let before = world.tree().without_directory_times();
+        let failing = format!("{line}; exit 1");
+        let rollback = [
+            "run",
+            "--on-failure",
+            "rollback",
+            "--",
+            "bash",
+            "-c",
+            &failing,
+        ];
+        let told = world.fails(1, &rollback);
+        assert!(told.contains("what it did was undone"), "{told}");
+        let now = world.tree().without_directory_times();
+        assert!(now == before, "{line}: {}", now.difference(&before));
+        // The same by its name, there and back.
+        let (code, told) = inside(&world, &line);
+        assert_eq!(code, Some(0), "{told}");
+        let after = world.tree().without_directory_times();
+        let id = super::newest_command(&world);
+        world.ok(&["undo", &id]);
+        assert!(world.tree().without_directory_times() == before, "{line}");
+        let told = world.fails(1, &["undo", &id]);
+        assert!(told.contains("already"), "{told}");
+        world.ok(&["redo"]);
+        assert!(world.tree().without_directory_times() == after, "{line}");
+        world.check_store();
+    }
+}
+
 /// Takes the name of a door, as anybody can when the front has ended.
 fn taken(told: &str) -> UnixListener {
     let name = told.trim().split(':').next().unwrap();

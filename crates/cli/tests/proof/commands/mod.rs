@@ -22,6 +22,7 @@ mod survivor_storm;
 mod survivors;
 mod witness;
 
+pub(crate) use bad_days::kill_both;
 pub(crate) use behaviour::wait_for;
 
 use crate::world::{Tree, World, said};

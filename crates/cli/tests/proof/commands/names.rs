@@ -207,3 +207,41 @@ fn trees_that_are_too_deep_are_not_lost() {
     world.ok(&["undo"]);
     assert_eq!(count(), "25");
 }
+
+/// A directory that is seen at two places while this lives.
+struct Bind(std::path::PathBuf);
+
+impl Bind {
+    fn new(world: &World, real: &str, alias: &str) -> Self {
+        let at = world.path(alias);
+        std::fs::create_dir(&at).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.arg("--bind").arg(world.path(real)).arg(&at);
+        assert!(mount.status().unwrap().success());
+        Self(at)
+    }
+}
+
+impl Drop for Bind {
+    fn drop(&mut self) {
+        let mut unmount = std::process::Command::new("umount");
+        let _gone = unmount.arg("-l").arg(&self.0).output();
+    }
+}
+
+#[test]
+fn a_file_that_is_reached_by_two_mounts_is_one_file() {
+    for line in [
+        "echo 1 >> alias/f; echo 2 >> real/f; echo 1 >> real/g",
+        "echo 2 >> real/f; echo 1 >> alias/f; rm alias/g",
+        "mkdir real/d/n; echo x > alias/d/n/y; mv real/d/n/y real/d/z; chmod 600 alias/d/z; rm -r alias/d/n",
+        "rm -r alias/d; mkdir real/d; echo new > alias/d/x",
+    ] {
+        let world = World::new();
+        for name in ["real/f", "real/g", "real/d/x"] {
+            world.file(name, "0\n");
+        }
+        let _bind = Bind::new(&world, "real", "alias");
+        there_and_back(&world, line);
+    }
+}

@@ -80,7 +80,7 @@ fn work(world: &World, number: u64) -> (usize, usize) {
             if !undone.status.success() {
                 // A process of the command lived on for a moment and wrote into a file that it had open.
                 let told = said(&undone);
-                assert!(told.contains("no longer watched"), "{told}");
+                assert!(told.contains("known to have been watched"), "{told}");
                 world.ok(&["undo", id, "--force"]);
             }
         }

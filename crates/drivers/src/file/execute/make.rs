@@ -94,7 +94,7 @@ impl Run<'_> {
                 self.dress(&place, *node, meta)?;
                 Ok(None)
             }
-            Image::Linked { to, identity } => self
+            Image::Linked { to, identity, .. } => self
                 .make_name(index, &place, to, identity.as_ref())
                 .map(|()| None),
             Image::Kept {

@@ -90,6 +90,7 @@ impl Planner<'_> {
                 let after = Image::Linked {
                     to: first.clone(),
                     identity: None,
+                    copy: None,
                 };
                 return self.set(to, after, Material::Image);
             }

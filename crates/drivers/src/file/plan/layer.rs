@@ -184,6 +184,7 @@ impl Planner<'_> {
         let after = Image::Linked {
             to: first.clone(),
             identity,
+            copy: None,
         };
         self.set(path, after, Material::Image)
     }

@@ -326,6 +326,7 @@ impl Planner<'_> {
             Image::Linked {
                 to: to.clone(),
                 identity,
+                copy: None,
             },
             Material::Image,
         )

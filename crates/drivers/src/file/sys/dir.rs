@@ -167,6 +167,16 @@ impl Place {
         }
     }
 
+    /// Tells when what is there came to be, if the system says so.
+    pub(crate) fn born(&self) -> Option<String> {
+        use rustix::fs::{AtFlags, StatxFlags, statx};
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let found = statx(&self.dir, &self.name, flags, StatxFlags::BTIME).ok()?;
+        let born = found.stx_btime;
+        let is_told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+        is_told.then(|| format!("{}.{:09}", born.tv_sec, born.tv_nsec))
+    }
+
     /// Opens what is there, whatever it is, only to refer to it.
     pub(crate) fn handle(&self) -> Result<OwnedFd, FileError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

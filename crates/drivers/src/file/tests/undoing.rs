@@ -368,3 +368,39 @@ fn a_completion_of_an_older_program_is_read() {
         "{written}"
     );
 }
+
+#[test]
+fn a_second_name_that_an_undo_took_away_comes_back_also_if_the_first_is_gone() {
+    use std::os::unix::fs::MetadataExt as _;
+    let link = |world: &World| {
+        let link = FileRequest::HardLink {
+            path: world.path("h"),
+            to: world.path("a"),
+        };
+        let effect = world.apply(&link).unwrap();
+        world.undo(&effect, OnConflict::Refuse).0
+    };
+    let world = World::new().file("a", "0\n");
+    let undo = link(&world);
+    assert_eq!(std::fs::metadata(world.path("a")).unwrap().nlink(), 1);
+    std::fs::remove_file(world.path("a")).unwrap();
+    let foreseen = world.driver.examine(&undo).unwrap();
+    assert_eq!(foreseen[0].lost, None);
+    let (_, outcomes) = world.undo(&undo, OnConflict::Refuse);
+    assert_eq!(only(&outcomes), "restored");
+    assert_eq!(world.read("h"), b"0\n");
+    // Another file at its name is another file, whatever its number.
+    let world = World::new().file("a", "0\n");
+    let undo = link(&world);
+    std::fs::remove_file(world.path("a")).unwrap();
+    std::fs::write(world.path("a"), "person\n").unwrap();
+    world.undo(&undo, OnConflict::Refuse);
+    assert_eq!(world.read("h"), b"0\n");
+    // As long as the first is there, they are one file again, whatever was written into it since.
+    let world = World::new().file("a", "0\n");
+    let undo = link(&world);
+    std::fs::write(world.path("a"), "1\n").unwrap();
+    world.undo(&undo, OnConflict::Refuse);
+    let inode = |name: &str| std::fs::metadata(world.path(name)).unwrap().ino();
+    assert_eq!(inode("a"), inode("h"));
+}

@@ -6,8 +6,8 @@ use backout_model::text::{Merge, merge3};
 
 use crate::file::compare::Current;
 use crate::file::error::{FileError, Naming as _};
+use crate::file::kept::look_into;
 use crate::file::recipe::{Image, Kind};
-use crate::file::sys::Dir;
 use crate::file::tools::Tools;
 
 /// The largest text that is merged.
@@ -70,17 +70,17 @@ fn text(tools: &Tools, image: &Image) -> Result<Option<Vec<u8>>, FileError> {
             identity,
             ..
         } if identity.size <= MERGE_BYTES_MAX => {
-            let place = Dir::of(&slot.path())?;
+            let kept = look_into(tools, slot)?;
             let mut content = Vec::new();
-            match place.node()? {
-                Some(node) if node.is_kept(Kind::File, identity) => {
+            match (&kept.place, &kept.node) {
+                (Some(place), Some(node)) if node.is_kept(Kind::File, identity) => {
                     place
                         .read()?
                         .read_to_end(&mut content)
                         .naming(&slot.path(), "read")?;
                     Ok(Some(content))
                 }
-                Some(_) | None => Ok(None),
+                (_, _) => Ok(None),
             }
         }
         Image::Absent

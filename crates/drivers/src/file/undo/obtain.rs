@@ -5,11 +5,11 @@ use backout_model::TargetPath;
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
-use crate::file::kept::why_empty;
+use crate::file::kept::{look_into, why_empty};
 use crate::file::listing::listing;
-use crate::file::recipe::{Holes, Image, Kind, Numbers};
+use crate::file::recipe::{Copied, Holes, Identity, Image, Kind, Numbers};
 use crate::file::stage::Material;
-use crate::file::sys::{Dir, Place};
+use crate::file::sys::{Node, Place};
 use crate::file::tools::Tools;
 
 /// An image that can be made, with what it is made from.
@@ -47,24 +47,25 @@ pub(super) fn obtain(
         Image::Absent | Image::Symlink { .. } | Image::Directory { .. } | Image::Special { .. } => {
             Ok(Ok(Obtained::plain(image, Material::Image)))
         }
-        Image::Linked { to, identity } => {
+        Image::Linked { to, identity, copy } => {
             let Some(known) = identity else {
                 return Ok(Ok(Obtained::plain(image, Material::Image)));
             };
-            // An undo may have made the file anew; it looks the same then.
-            let first = Current::at(to)?
-                .node
-                .filter(|node| node.identity.ino == known.ino || node.looks_like(node.kind, known));
-            Ok(match first {
-                Some(node) => {
-                    let (to, identity) = (to.clone(), Some(node.identity));
-                    let image = Image::Linked { to, identity };
-                    Ok(Obtained::plain(&image, Material::Image))
-                }
-                None => Err(format!(
-                    "`{to}` is not the file any more that had both names"
-                )),
-            })
+            if let Some(node) = first_of_both(to, known, copy.as_ref())? {
+                let image = Image::Linked {
+                    to: to.clone(),
+                    identity: Some(node.identity),
+                    copy: None,
+                };
+                return Ok(Ok(Obtained::plain(&image, Material::Image)));
+            }
+            let why = not_the_first(to);
+            let Some(copy) = copy else {
+                return Ok(Err(why));
+            };
+            let said = format!("`{path}` comes back as a file of its own: {why}");
+            let obtained = obtain(tools, path, &copy.image(), anyway, rewritten)?;
+            Ok(obtained.map(|obtained| obtained.with_note(said)))
         }
         Image::File { stored: false, .. } => Ok(Err("its bytes were never stored".to_owned())),
         Image::File {
@@ -87,6 +88,27 @@ pub(super) fn obtain(
     }
 }
 
+/// Finds the file that had both names by the first of them. An undo may have made it anew; it looks the same then.
+pub(crate) fn first_of_both(
+    to: &TargetPath,
+    known: &Identity,
+    copy: Option<&Copied>,
+) -> Result<Option<Node>, FileError> {
+    let current = Current::at(to)?;
+    let born = current.place.as_ref().and_then(Place::born);
+    // The number of a file that is gone is given to another one.
+    let is_another = matches!((copy.and_then(|copy| copy.born.as_ref()), &born), (Some(one), Some(other)) if one != other);
+    let is_it = |node: &Node| {
+        (node.identity.ino == known.ino && !is_another) || node.looks_like(node.kind, known)
+    };
+    Ok(current.node.filter(is_it))
+}
+
+/// Says that a second name cannot be made.
+pub(crate) fn not_the_first(to: &TargetPath) -> String {
+    format!("`{to}` is not the file any more that had both names")
+}
+
 fn obtain_kept(
     tools: &Tools,
     path: &TargetPath,
@@ -106,12 +128,7 @@ fn obtain_kept(
     else {
         return Ok(Err("it was not kept".to_owned()));
     };
-    let place = match Dir::of(&slot.path()) {
-        Ok(place) => Some(place),
-        Err(FileError::NotFound { .. }) => None,
-        Err(error) => return Err(error),
-    };
-    let node = place.as_ref().map(Place::node).transpose()?.flatten();
+    let Current { place, node, .. } = look_into(tools, slot)?;
     let is_rewritten = rewritten.contains(&identity.ino);
     if let (Some(place), Some(node)) = (&place, node) {
         // A copy exists where other names could change the bytes: then stamps are not proof enough.
@@ -148,7 +165,7 @@ fn obtain_kept(
     let Some(digest) = copy else {
         let why = match node {
             Some(_) => "what was kept was changed since by a process that had it open".to_owned(),
-            None => why_empty(slot),
+            None => why_empty(tools, slot),
         };
         return Ok(Err(why));
     };
@@ -160,7 +177,14 @@ fn obtain_kept(
         without: None,
         holes: Holes::new(),
     };
-    let said = said_of_copy(path, node.is_some());
+    let why = match node {
+        Some(_) => "its other names changed since",
+        None if tools.depots.out_of_reach(slot).is_some() => {
+            "the inode that was kept is out of reach"
+        }
+        None => "the inode that was kept is gone",
+    };
+    let said = format!("`{path}` comes back as a file of its own: {why}");
     let obtained = obtain(tools, path, &file, anyway, rewritten)?;
     Ok(obtained.map(|obtained| obtained.with_note(said)))
 }

@@ -373,7 +373,7 @@ fn whole_trees(recipe: &FileRecipe, completion: &FileCompletion) -> HashMap<Targ
             (
                 Some(root),
                 Change::Set {
-                    after: Image::Linked { to, identity },
+                    after: Image::Linked { to, identity, .. },
                     ..
                 },
             ) if identity.is_some() || !to.is_below(&root) => drop(roots.remove(&root)),

@@ -213,7 +213,8 @@ impl Undo<'_> {
                 && (node.is_kept(*kind, identity) || self.is_rewritten(node, identity)))
                 || current.differs(after, None)?.is_none() =>
             {
-                let is_free = Dir::of(&slot.path())?.node()?.is_none();
+                let is_free = self.tools.depots.out_of_reach(slot).is_none()
+                    && Dir::of(&slot.path())?.node()?.is_none();
                 if is_free {
                     let image = Image::Kept {
                         slot: slot.clone(),
@@ -230,7 +231,7 @@ impl Undo<'_> {
             }
             // A redo names once more what the first name stands for: if it is still this, or comes back as this with
             // the tree that it is in.
-            Image::Linked { to, identity }
+            Image::Linked { to, identity, .. }
                 if is_at(to, node)? || self.brings(to, *identity, node)? =>
             {
                 // A redo begins with the names of before.
@@ -239,7 +240,8 @@ impl Undo<'_> {
                 let is_own = before.is_none() && now.is_some() && self.makes(to);
                 let identity = (!is_own).then_some(node.identity);
                 let to = before.unwrap_or_else(|| to.clone());
-                return Ok(Ok(((Image::Linked { to, identity }, seen), None)));
+                let image = self.second_name(place, node, to, identity)?;
+                return Ok(Ok(((image, seen), None)));
             }
             Image::Absent
             | Image::File { .. }
@@ -260,7 +262,8 @@ impl Undo<'_> {
             .filter(|to| **to != current.path)
         {
             let (to, identity) = (to.clone(), Some(node.identity));
-            return Ok(Ok(((Image::Linked { to, identity }, seen), None)));
+            let image = self.second_name(place, node, to, identity)?;
+            return Ok(Ok(((image, seen), None)));
         }
         let (image, node) = self.keeper.keep(place)?;
         Ok(Ok(((image, Seen::There(node)), None)))
@@ -281,6 +284,23 @@ impl Undo<'_> {
             Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
         };
         self.listed.contains(name) || self.changes.iter().any(is_tree_above)
+    }
+
+    /// Keeps a second name that goes. Nobody promises that the first is still there when it is to come back, so its bytes
+    /// are kept as well; those of a file that the effect made go with its own first name.
+    fn second_name(
+        &mut self,
+        place: &Place,
+        node: &Node,
+        to: TargetPath,
+        identity: Option<Identity>,
+    ) -> Result<Image, FileError> {
+        let is_file = node.kind == Kind::File;
+        let copy = match identity.filter(|_| is_file) {
+            Some(_) => Some(self.keeper.copied(place, node)?),
+            None => None,
+        };
+        Ok(Image::Linked { to, identity, copy })
     }
 
     /// Gives a name that a file with several had before the effect and has again after this undo. If that is the same
