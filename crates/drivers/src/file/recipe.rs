@@ -385,6 +385,7 @@ impl Copied {
             stored: true,
             meta: self.meta.clone(),
             without: None,
+            holes: Holes::new(),
         }
     }
 }

@@ -177,24 +177,18 @@ fn obtain_kept(
         without: None,
         holes: Holes::new(),
     };
-    let why = match node {
-        Some(_) => "its other names changed since",
-        None if tools.depots.out_of_reach(slot).is_some() => {
-            "the inode that was kept is out of reach"
-        }
-        None => "the inode that was kept is gone",
-    };
-    let said = format!("`{path}` comes back as a file of its own: {why}");
+    let is_away = tools.depots.out_of_reach(slot).is_some();
+    let said = said_of_copy(path, node.is_some(), is_away);
     let obtained = obtain(tools, path, &file, anyway, rewritten)?;
     Ok(obtained.map(|obtained| obtained.with_note(said)))
 }
 
 /// Says that a file comes back by a copy of its bytes.
-fn said_of_copy(path: &TargetPath, is_there: bool) -> String {
-    let why = if is_there {
-        "its other names changed since"
-    } else {
-        "the inode that was kept is gone"
+fn said_of_copy(path: &TargetPath, is_there: bool, is_away: bool) -> String {
+    let why = match (is_there, is_away) {
+        (true, _) => "its other names changed since",
+        (false, true) => "the inode that was kept is out of reach",
+        (false, false) => "the inode that was kept is gone",
     };
     format!("`{path}` comes back as a file of its own: {why}")
 }
