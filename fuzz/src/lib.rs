@@ -63,9 +63,8 @@ pub fn recipe(data: &[u8]) {
     let _changes = driver.changes(&effect);
     let _sides = driver.sides(&effect);
     let _in_place = driver.is_in_place(&effect);
-    for slot in &effect.recipe.slots {
-        let _kept = driver.check_kept(&effect, std::slice::from_ref(slot), &|_| true);
-    }
+    let _kept = driver.check_kept(&effect, &|_| true);
+    let _brought = driver.brought(&effect);
     let id = OperationId::from_bits(1);
     for on_conflict in [OnConflict::Refuse, OnConflict::Merge, OnConflict::Force] {
         let _prepared = driver.prepare_undo(id, &effect, on_conflict.into());

@@ -22,7 +22,12 @@ const NEEDED: [(&str, &str); 13] = [
 ];
 
 /// Programs that tests run under our watch if they are here. Without one, its test says so.
-const WANTED: [(&str, &str); 3] = [("rsync", "rsync"), ("sqlite3", "sqlite3"), ("npm", "npm")];
+const WANTED: [(&str, &str); 4] = [
+    ("rsync", "rsync"),
+    ("sqlite3", "sqlite3"),
+    ("npm", "npm"),
+    ("bindfs", "bindfs"),
+];
 
 /// Installs the packages whose programs are missing. Without root it says which they are.
 pub(crate) fn install_what_tests_need() -> Result<(), String> {
@@ -38,7 +43,16 @@ fn missing_of(programs: &[(&str, &'static str)]) -> Vec<&'static str> {
     missing.map(|(_, package)| *package).collect()
 }
 
-fn install(missing: &[&str]) -> Result<(), String> {
+/// Installs a package if what it brings is not there.
+pub(crate) fn install_if_missing(file: &str, package: &str) -> Result<(), String> {
+    if std::path::Path::new(file).exists() {
+        return Ok(());
+    }
+    install(&[package])
+}
+
+/// Installs packages.
+pub(crate) fn install(missing: &[&str]) -> Result<(), String> {
     if missing.is_empty() {
         return Ok(());
     }

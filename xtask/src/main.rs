@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | laws | fuzz | mutants | bench | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | fuzz | mutants | bench | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
@@ -6,9 +6,11 @@ mod apt;
 mod crash;
 mod demo;
 mod fuzz;
+mod links;
 mod mutants;
 mod run;
 mod tidy;
+mod transparent;
 
 use std::process::ExitCode;
 
@@ -21,7 +23,11 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test     every test; installs the Debian packages the tests need (as root)
   crash    every pair of crash points, power cuts, errors, kills: `crash --help` (minutes)
   damage   every page of a store truncated, flipped, zeroed, spliced, deleted; and repaired (minutes)
+  attack   every attack on `run`, and [ROUNDS] of each race for a name (2000) (half an hour)
   laws     random stories of agents, people and accidents, [STORIES] of them from [SEED] on (20000 from 0; an hour)
+  links    random lines on files with several names, on five file systems: [STORIES] on each (2000) from [SEED] on
+  transparent  every call, and the tests of others (pjdfstest, Python, coreutils, git), bare and under `run`; [SUITE...]
+           (half an hour)
   fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
   mutants  change the code of undo, redo and recovery on purpose, and see that a test notices; [PART/OF] (hours)
   bench    measure against what a user would do instead, write docs/benchmarks.md
@@ -40,7 +46,10 @@ fn main() -> ExitCode {
         Some("test") => test(&rest),
         Some("crash") => crash::crash(&rest),
         Some("damage") => damage(),
+        Some("attack") => attack(&rest),
         Some("laws") => laws(&rest),
+        Some("links") => links::links(&rest),
+        Some("transparent") => transparent::transparent(&rest),
         Some("mutants") => mutants::mutants(&rest),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),
@@ -74,16 +83,29 @@ fn laws(arguments: &[String]) -> Result<(), String> {
     let (stories, first) = (number(stories)?, number(first)?);
     // The crash points remember what they met, so a process that goes on for long gets slow.
     let starts = (first..first + stories).step_by(STORIES_AT_ONCE);
-    starts.into_iter().try_for_each(|start| {
+    let failed = starts.filter(|&start| {
         let count = (first + stories - start).min(STORIES_AT_ONCE as u64);
-        let mut tell = cargo();
-        tell.args(["test", "--release", "-p", "backout-cli"])
-            .args(["--features", "testing", "--test", "laws"])
-            .args(["--", "both_laws", "--nocapture"])
-            .env("BACKOUT_LAWS_STORIES", count.to_string())
-            .env("BACKOUT_LAWS_FROM", start.to_string());
-        run_all(vec![Step::new("laws", &mut tell)])
-    })
+        tell(start, count).is_err()
+    });
+    let failed: Vec<String> = failed.map(|start| start.to_string()).collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let failed = failed.join(", ");
+    Err(format!(
+        "stories that do not hold are named above, in the runs from seed {failed}"
+    ))
+}
+
+/// Tells stories to the last one, also past those that do not hold.
+fn tell(first: u64, count: u64) -> Result<(), String> {
+    let mut tell = cargo();
+    tell.args(["test", "--release", "-p", "backout-cli"])
+        .args(["--features", "testing", "--test", "laws"])
+        .args(["--", "both_laws", "--nocapture"])
+        .env("BACKOUT_LAWS_STORIES", count.to_string())
+        .env("BACKOUT_LAWS_FROM", first.to_string());
+    run_all(vec![Step::new("laws", &mut tell)])
 }
 
 fn lint() -> Result<(), String> {
@@ -155,6 +177,22 @@ fn damage() -> Result<(), String> {
     tests.args(["--test", "proof", "damage::"]);
     tests.env("BACKOUT_EVERY_DAMAGE", "1");
     run_all(vec![Step::new("every damage", &mut tests)])
+}
+
+fn attack(arguments: &[String]) -> Result<(), String> {
+    let rounds = match arguments {
+        [] => "2000",
+        [rounds] if rounds.parse::<usize>().is_ok() => rounds.as_str(),
+        _ => return Err("usage: cargo xtask attack [ROUNDS]".to_owned()),
+    };
+    apt::install_what_tests_need()?;
+    let mut tests = cargo();
+    tests
+        .args(["test", "--package", "backout-cli", "--features", "testing"])
+        .args(["--test", "proof", "attacks::", "--", "--nocapture"])
+        .env("BACKOUT_EVERY_ATTACK", "1")
+        .env("BACKOUT_RACES", rounds);
+    run_all(vec![Step::new("attacks", &mut tests)])
 }
 
 fn bench(rest: &[String]) -> Result<(), String> {

@@ -2,8 +2,10 @@
 //!
 //! - [`live`]: a supervisor that the kernel asks before each mutating call of a process tree.
 //! - [`overlay`]: a view of the file system whose writes land in a layer.
+//! - [`owner`]: a look at what is closed to its own owner.
 //!
 //! Nothing here knows the journal, a recipe or a terminal.
 
 pub mod live;
 pub mod overlay;
+pub mod owner;

@@ -10,11 +10,16 @@ use crate::session::now;
 /// Reads a moment: a time span before now (`10m`, `2h ago`), a time of today (`14:30`), a date with or without a time, or
 /// a full time stamp.
 pub(crate) fn moment(text: &str) -> Result<Timestamp, Report> {
-    read(text, now()).ok_or_else(|| {
-        Report::usage(format!("`{text}` is not a time"))
+    let example = "for example `--at 10m`, `--at 14:30` or `--at '2026-11-16 09:00'`";
+    match read(text, now()) {
+        Some(moment) if moment > now() => {
+            Err(Report::usage(format!("`{text}` is still to come")).next(example))
+        }
+        Some(moment) => Ok(moment),
+        None => Err(Report::usage(format!("`{text}` is not a time"))
             .because("a time is a span like `10m` or `2h ago`, a clock time, a date, or both")
-            .next("for example `--at 10m`, `--at 14:30` or `--at '2026-11-16 09:00'`")
-    })
+            .next(example)),
+    }
 }
 
 fn read(text: &str, now: Timestamp) -> Option<Timestamp> {

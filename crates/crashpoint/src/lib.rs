@@ -38,21 +38,22 @@ pub fn sync_is_skipped(name: &'static str) -> bool {
 mod enabled {
     //! The real thing, in test builds.
 
+    use std::collections::BTreeMap;
     use std::io::Write as _;
     use std::sync::Mutex;
 
-    static PASSED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    /// How often each was passed.
+    static PASSED: Mutex<BTreeMap<&'static str, usize>> = Mutex::new(BTreeMap::new());
 
     pub(super) fn reach(name: &'static str) {
         let (total, of_name) = {
             let mut passed = PASSED
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
-            passed.push(name);
-            (
-                passed.len(),
-                passed.iter().filter(|other| **other == name).count(),
-            )
+            let of_name = passed.entry(name).or_default();
+            *of_name += 1;
+            let of_name = *of_name;
+            (passed.values().sum::<usize>(), of_name)
         };
         if let Some(path) = std::env::var_os("BACKOUT_CRASH_LOG") {
             let log = std::fs::OpenOptions::new()

@@ -65,6 +65,16 @@ pub enum EngineError {
         /// What became of each target.
         outcomes: Vec<TargetOutcome>,
     },
+    /// A command ran, and what it did could not be recorded. Its log is there, and so is all that was kept: a recovery
+    /// settles it.
+    #[error("what the command did is not recorded")]
+    NotSettled {
+        /// The operation.
+        id: OperationId,
+        /// Why not.
+        #[source]
+        cause: Box<Self>,
+    },
     /// A gate said no. Nothing was changed.
     #[error("the write was refused: {why}")]
     Refused {

@@ -2,6 +2,7 @@
 //!
 //! A pattern that matches a directory matches all that is in it.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -13,23 +14,24 @@ pub struct Glob {
 
 impl Glob {
     /// Takes a pattern; one that does not begin with a slash begins at `directory`.
-    pub fn new(pattern: &str, directory: &Path) -> Self {
-        let relative = pattern.strip_prefix("./").unwrap_or(pattern);
-        let relative = match relative.strip_suffix('/') {
+    pub fn new(pattern: impl AsRef<OsStr>, directory: &Path) -> Self {
+        let pattern = pattern.as_ref().as_bytes();
+        let relative = pattern.strip_prefix(b"./").unwrap_or(pattern);
+        let relative = match relative.strip_suffix(b"/") {
             Some(shorter) if !shorter.is_empty() => shorter,
             _ => relative,
         };
-        if relative.starts_with('/') {
+        if relative.starts_with(b"/") {
             return Self {
-                pattern: relative.as_bytes().to_vec(),
+                pattern: relative.to_vec(),
             };
         }
         let mut whole = escaped(directory.as_os_str().as_bytes());
-        if relative != "." {
+        if relative != b"." {
             if !whole.ends_with(b"/") {
                 whole.push(b'/');
             }
-            whole.extend(relative.as_bytes());
+            whole.extend(relative);
         }
         Self { pattern: whole }
     }
@@ -200,8 +202,16 @@ mod tests {
     }
 
     #[test]
+    fn names_need_not_be_text() {
+        let name = OsStr::from_bytes(b"caf\xe9");
+        assert!(Glob::new(name, Path::new("/w")).matches(&Path::new("/w").join(name)));
+        assert!(Glob::new("caf?", Path::new("/w")).matches(&Path::new("/w").join(name)));
+        assert!(!Glob::new(name, Path::new("/w")).matches(Path::new("/w/cafe")));
+    }
+
+    #[test]
     fn a_hostile_pattern_takes_no_longer_than_others() {
-        let glob = Glob::new(&"*a".repeat(200), Path::new("/w"));
+        let glob = Glob::new("*a".repeat(200), Path::new("/w"));
         assert!(!glob.matches(Path::new(&format!("/w/{}", "a".repeat(150) + "b"))));
     }
 }

@@ -10,6 +10,7 @@
 //!   a repair had to leave later records out.
 //! - What could not be settled is in doubt, with nothing touched. It is tried again whenever somebody asks for a recovery:
 //!   the disk may have room again, or the file that stood in the way may be gone. And somebody can decide by hand.
+//! - What somebody wrote since on top of it, through Backout, is never pulled away by itself.
 //! - An operation is claimed before it is touched, so that two recoveries never meet on it.
 
 use std::collections::HashSet;
@@ -18,8 +19,8 @@ use backout_crashpoint::crash_point;
 use backout_drivers::file::{Examined, FileError, State};
 use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, OnConflict};
 use backout_model::{
-    Completion, DriverKind, Event, Lsn, OnFailure, Operation, OperationId, OutcomeKind, Status,
-    Target, TargetOutcome, TaskStatus, Verb,
+    Completion, DriverKind, Event, History, Lsn, OnFailure, Operation, OperationId, OutcomeKind,
+    Status, Target, TargetOutcome, TaskStatus, Verb,
 };
 use backout_storage::{OperationRef, is_alive, is_from_another_boot, this_process};
 
@@ -165,6 +166,11 @@ impl Engine {
         on_conflict: OnConflict,
     ) -> Result<Recovered, EngineError> {
         let work = self.whole_work(operation)?;
+        if on_conflict != OnConflict::Force
+            && let Some(outcomes) = self.built_upon(&work)?
+        {
+            return self.not_taken_back(operation, outcomes);
+        }
         let act = Act {
             verb: Verb::Recover,
             asked: Verb::Recover,
@@ -194,6 +200,40 @@ impl Engine {
         };
         crash_point("recover.looked");
         self.not_taken_back(operation, outcomes)
+    }
+
+    /// Says which targets were written since by what is in effect, if any were. Whoever did that was told that it is so:
+    /// recovery does not pull it away from below, also where nothing seems to stand in the way.
+    fn built_upon(&self, work: &Work<'_>) -> Result<Option<Vec<TargetOutcome>>, EngineError> {
+        let id = work.operation.id;
+        let history = History::new(self.store.connected(&[id])?);
+        let later: Vec<&Operation> = history
+            .dependents(id)
+            .filter(|(later, reason)| reason.is_of_targets() && !later.verb.is_reversal())
+            .map(|(later, _)| later)
+            .filter(|later| later.status.is_in_effect())
+            .collect();
+        let mut is_built_upon = false;
+        let outcomes = work.step.targets.iter().map(|target| {
+            let touches = |later: &&&Operation| {
+                let mut theirs = later.in_effect().map(|standing| &standing.target);
+                theirs.any(|theirs| theirs.overlap(target).is_some())
+            };
+            let kind = match later.iter().find(touches) {
+                Some(later) => {
+                    is_built_upon = true;
+                    let (id, summary) = (later.id.short(), &later.summary);
+                    let why = format!("{id} was done since: {summary}");
+                    OutcomeKind::Conflict { why }
+                }
+                None => OutcomeKind::Skipped {
+                    why: "another target of the operation is in the way".to_owned(),
+                },
+            };
+            TargetOutcome::new(target.clone(), kind)
+        });
+        let outcomes = outcomes.collect();
+        Ok(is_built_upon.then_some(outcomes))
     }
 
     /// Names an unfinished operation, and the unfinished one that it was to take back, and so on: their leases are ours.

@@ -23,18 +23,24 @@ impl Engine {
                 let at = Target::node(path.clone());
                 targets.is_empty() || held.iter().any(|target| at.overlap(target).is_some())
             };
-            let looked = match self.store.effect(id) {
-                Ok(effect) => self.files.check_kept(&effect, slots, &is_needed),
-                // Then its record is hurt, which is a finding of its own.
-                Err(_) => return slots.iter().map(slot_is_gone).collect(),
-            };
             let unseen = |error| Some(format!("cannot be looked at: {error}"));
-            match looked {
+            let each = |look: &dyn Fn(&Slot) -> Option<String>| {
+                let looked = slots.iter().map(|slot| (slot.clone(), look(slot)));
+                looked.collect::<Vec<_>>()
+            };
+            // If it cannot be read its record is hurt, which is a finding of its own.
+            let Ok(effect) = self.store.effect(id) else {
+                return each(&slot_is_gone);
+            };
+            match self.files.check_kept(&effect, &is_needed) {
                 Ok(found) => found
                     .into_iter()
-                    .map(|one| one.unwrap_or_else(unseen))
+                    .map(|(slot, one)| (slot, one.unwrap_or_else(unseen)))
                     .collect(),
-                Err(error) => vec![unseen(error); slots.len()],
+                Err(error) => {
+                    let why = unseen(error);
+                    each(&|_| why.clone())
+                }
             }
         };
         Ok(self.store.verify_with(&check, &mut self.tell())?)

@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use backout_model::text::parse;
 use backout_model::{
-    CaptureLevel, OutcomeKind, Retention, Status, TargetPath, Verb, Verdict, wide::is_none_or_wide,
+    CaptureLevel, CaptureMode, DependencyReason, Digest, LeftAlone, Lsn, OperationId, OutcomeKind,
+    Retention, Status, Strategy, TargetPath, Verb, Verdict, wide::is_none_or_wide,
 };
 use serde::Serialize;
 
@@ -138,5 +140,65 @@ fn a_path_knows_its_parts() {
             TargetPath::new(given).unwrap().as_bytes(),
             normal.as_bytes()
         );
+    }
+}
+
+#[test]
+fn what_people_read_is_never_empty_and_never_another_word() {
+    let modes = ["live", "overlay", "scan", "none"];
+    let all = [
+        CaptureMode::Live,
+        CaptureMode::Overlay,
+        CaptureMode::Scan,
+        CaptureMode::None,
+    ];
+    assert_eq!(all.map(CaptureMode::as_str), modes);
+    assert_eq!(all.map(in_json), modes);
+    assert_eq!(Strategy::Snapshot.to_string(), "snapshot");
+    assert_eq!(Strategy::Irreversible.to_string(), "irreversible");
+    assert_eq!(DependencyReason::Copied.to_string(), "copied what it wrote");
+    assert_eq!(Lsn(7).to_string(), "7");
+    let id = OperationId::from_bits(0xa1);
+    assert_eq!(LeftAlone::Independent { id }.to_string(), "independent");
+    assert_eq!(format!("{id:?}"), id.to_string());
+    let digest = Digest::from_bytes([0xab; 32]);
+    assert_eq!(digest.short(), "abababababab");
+    assert_eq!(format!("{digest:?}"), "abababababab");
+    let path = TargetPath::new("/a").unwrap();
+    assert!(format!("{path:?}").contains("/a"));
+}
+
+#[test]
+fn only_some_reasons_are_about_the_same_files() {
+    use DependencyReason as Reason;
+    let of_targets = [
+        Reason::SameTarget,
+        Reason::InsideDirectory,
+        Reason::HoldsTarget,
+    ];
+    let others = [
+        Reason::Declared,
+        Reason::Copied,
+        Reason::Within,
+        Reason::Read,
+    ];
+    assert!(of_targets.into_iter().all(Reason::is_of_targets));
+    assert!(!others.into_iter().any(Reason::is_of_targets));
+}
+
+#[test]
+fn a_patch_tells_programs_links_and_files_apart() {
+    for (mode, is_executable, is_symlink) in [
+        ("100644", false, false),
+        ("100755", true, false),
+        ("120000", false, true),
+        ("120755", false, true),
+        ("040755", false, false),
+    ] {
+        let text = format!("diff --git a/x b/x\nold mode 100600\nnew mode {mode}\n");
+        let patch = parse(text.as_bytes()).unwrap();
+        let mode = patch.files.first().unwrap().new_mode.unwrap();
+        assert_eq!(mode.is_executable(), is_executable, "{text}");
+        assert_eq!(mode.is_symlink(), is_symlink, "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use backout_model::{Digest, Lsn, OperationId, Owner, RecordError, Target};
+use backout_model::{Digest, Lsn, OperationId, RecordError};
 
 /// Says why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -87,16 +87,6 @@ pub enum StorageError {
     /// A sync failed before; what is on the disk is unknown until the store is opened again.
     #[error("an earlier write to the journal failed, so it takes no more until it is opened again")]
     Poisoned,
-    /// Somebody else is writing the target.
-    #[error("`{target}` is being written by process {}", owner.pid)]
-    Leased {
-        /// What both want to write.
-        target: Target,
-        /// The operation that has it.
-        by: OperationId,
-        /// The process behind it.
-        owner: Owner,
-    },
     /// The store is full of images that may not be let go yet.
     #[error("the store holds {stored} bytes, more than its cap of {cap}")]
     OverCap {
@@ -127,12 +117,6 @@ pub enum StorageError {
         at: String,
         /// What does not fit.
         detail: String,
-    },
-    /// There is no record at that place.
-    #[error("the journal has no record {lsn}")]
-    NoRecord {
-        /// The place.
-        lsn: Lsn,
     },
     /// The database engine failed.
     #[error("the journal's database failed")]

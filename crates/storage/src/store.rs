@@ -25,6 +25,10 @@ const BUSY_WAIT: Duration = Duration::from_mins(1);
 /// only process reads the whole log, so it is kept short.
 const CHECKPOINT_PAGES: u32 = 512;
 
+/// So many pages stay in memory, if they are needed at all. What one command of some thousand files is recorded with fits, and is
+/// written once.
+const CACHE_PAGES: u32 = 4096;
+
 /// How many prepared statements a connection keeps: more than there are, so that none is ever parsed twice.
 const STATEMENTS_MAX: usize = 256;
 
@@ -323,9 +327,12 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
             supported: FORMAT,
         });
     }
-    connection
-        .pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)
-        .map_err(named)?;
+    for (rule, value) in [
+        ("wal_autocheckpoint", CHECKPOINT_PAGES),
+        ("cache_size", CACHE_PAGES),
+    ] {
+        connection.pragma_update(None, rule, value).map_err(named)?;
+    }
     if !has_log {
         // Reading the format has made the log. A record is only as durable as the name of the file it is in.
         directory.sync()?;

@@ -37,7 +37,10 @@ pub enum Act {
     /// Change times.
     Times,
     /// Change the flags that `chattr` sets.
-    Flags,
+    Flags {
+        /// What they are to be, where the call says just that.
+        to: Option<u32>,
+    },
     /// Open a file for reading.
     Read,
     /// Become another program.
@@ -48,6 +51,8 @@ pub enum Act {
     Mounts,
     /// Change how much anybody may store.
     Quotas,
+    /// Have the disk keep what was written.
+    Sync,
 }
 
 /// Where a path is among the arguments.
@@ -71,8 +76,10 @@ pub(crate) enum Operand {
 pub(crate) enum Without {
     /// The call fails.
     Fails,
-    /// The descriptor itself is meant if that argument has `AT_EMPTY_PATH`.
+    /// The descriptor itself is meant by an empty path if that argument has `AT_EMPTY_PATH`.
     Flagged(usize),
+    /// So it is by no path.
+    FlaggedOrNull(usize),
     /// No path means the descriptor itself; an empty one as above.
     Null(Option<usize>),
 }
@@ -111,6 +118,7 @@ pub(crate) enum Kind {
     Confining,
     Mounts,
     Quotas,
+    Sync,
     /// What it does cannot be kept: it fails with `EPERM`, and this is said.
     Never(&'static str),
 }
@@ -227,11 +235,12 @@ impl Shape {
             Kind::Make => Act::Make,
             Kind::Attributes => Act::Attributes,
             Kind::Times => Act::Times,
-            Kind::Flags => Act::Flags,
+            Kind::Flags => Act::Flags { to: None },
             Kind::Exec => Act::Exec,
             Kind::Standing | Kind::Confining | Kind::Never(_) => Act::Standing,
             Kind::Mounts => Act::Mounts,
             Kind::Quotas => Act::Quotas,
+            Kind::Sync => Act::Sync,
         }
     }
 }
@@ -270,7 +279,8 @@ impl Without {
         };
         match self {
             Self::Fails => false,
-            Self::Flagged(flags) => has_flag(flags),
+            Self::Flagged(flags) => !is_null && has_flag(flags),
+            Self::FlaggedOrNull(flags) => has_flag(flags),
             Self::Null(flags) => is_null || flags.is_some_and(has_flag),
         }
     }

@@ -1,16 +1,21 @@
 //! Looking at a call: what it is about to do and to what, or why it does not happen.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 
 use super::calls::{Act, Kind, Operand, Shape, Without, as_int, shape_of};
+use super::carry::{Carried, carry_out};
+use super::flight::Flight;
+use super::memory::{is_secret, read_exactly};
 use super::mounts;
 use super::operands::Operands;
+use super::order;
 use super::place::{Lost, only_path_of};
 use super::supervise::{Answer, Observer, Touch};
 use super::sys::{self, Notice};
+use super::table::SET_FLAGS;
 use super::task::Scene;
 
 /// How often a call whose path changes under our eyes is looked at again.
@@ -31,6 +36,8 @@ pub(super) struct Eyes {
     has_new_mounts: bool,
     /// Whether the observer wants to hear of new programs.
     tells_execs: bool,
+    /// Calls that the kernel carries out.
+    flight: Flight,
     calls: u64,
 }
 
@@ -41,6 +48,7 @@ impl Eyes {
             is_confined: false,
             has_new_mounts: false,
             tells_execs: !rustix::process::geteuid().is_root(),
+            flight: Flight::default(),
             calls: 0,
         }
     }
@@ -56,8 +64,10 @@ impl Eyes {
         listener: BorrowedFd<'_>,
         notice: &Notice,
         observer: &mut dyn Observer,
+        waiting: &mut VecDeque<Notice>,
     ) -> (Answer, Option<Touch>) {
         self.calls += 1;
+        self.flight.asks_again(notice.thread);
         let Some(shape) = shape_of(notice.number, &notice.arguments) else {
             observer.noted(&format!(
                 "system call {} was refused: nobody knows here what it does",
@@ -65,6 +75,9 @@ impl Eyes {
             ));
             return (Answer::Refuse(libc::ENOSYS), None);
         };
+        if order::has_odd_flags(notice) {
+            return (Answer::Refuse(libc::EINVAL), None);
+        }
         let is_here = shape.kind == Kind::Mounts && Scene::of(notice.thread).has_our_mounts;
         self.remember(shape.kind, is_here);
         let act = match shape.kind {
@@ -73,6 +86,9 @@ impl Eyes {
                 return (Answer::Refuse(libc::EPERM), None);
             }
             Kind::Exec if !self.tells_execs => return (Answer::Continue, None),
+            Kind::Flags => Act::Flags {
+                to: flags_in(notice),
+            },
             _ => shape.act(&notice.arguments),
         };
         if shape.first.is_none() {
@@ -83,6 +99,17 @@ impl Eyes {
         if self.is_settled(notice, shape, act, observer) {
             return (Answer::Continue, None);
         }
+        self.look(listener, (notice, shape, act), observer, waiting)
+    }
+
+    /// Finds what a call is about, asks the observer, and lets it happen. Anew, if that changes under our eyes.
+    fn look(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        (notice, shape, act): (&Notice, &Shape, Act),
+        observer: &mut dyn Observer,
+        waiting: &mut VecDeque<Notice>,
+    ) -> (Answer, Option<Touch>) {
         for _ in 0..TRIES_MAX {
             let operands = match Operands::read(notice, shape) {
                 Ok(operands) => operands,
@@ -94,7 +121,10 @@ impl Eyes {
             }
             let places = match operands.resolve(notice, act, scene) {
                 Ok(places) => places,
-                Err(lost) => return (refuse(listener, notice, act, lost, observer), None),
+                Err(lost) => {
+                    let answer = refuse(listener, notice, act, lost, observer);
+                    return (settled(notice, act, scene, &operands, answer), None);
+                }
             };
             if let Some(note) = places.note {
                 observer.noted(note);
@@ -104,12 +134,17 @@ impl Eyes {
                 thread: notice.thread,
                 first: places.first,
                 second: places.second,
+                gone: places.gone,
                 has_our_rights: scene.has_our_rights && scene.has_our_mounts && !self.is_confined,
                 has_our_mounts: scene.has_our_mounts && !scene.has_new_mounts,
             };
+            if self.flight.holds(&touch) {
+                self.flight.see_out(listener, &touch, waiting);
+                continue;
+            }
             let answer = observer.before(&mut touch);
-            let is_by_kernel = matches!(answer, Answer::Continue | Answer::Watch);
-            if !is_by_kernel || Operands::read(notice, shape).as_ref() == Ok(&operands) {
+            let answer = settled(notice, act, scene, &operands, answer);
+            if let Some(answer) = self.begin(listener, (notice, shape, &operands), &touch, answer) {
                 return (answer, Some(touch));
             }
         }
@@ -118,6 +153,38 @@ impl Eyes {
             "its path keeps changing while it is looked at",
         );
         (Answer::Refuse(libc::EAGAIN), None)
+    }
+
+    /// Lets a call happen as the observer wants it. None if it must be looked at again.
+    fn begin(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        (notice, shape, operands): (&Notice, &Shape, &Operands),
+        touch: &Touch,
+        answer: Answer,
+    ) -> Option<Answer> {
+        if answer == Answer::Perform && operands.are_names() {
+            match carry_out(listener, notice, shape, touch) {
+                Carried::Over(Ok(number)) => return Some(Answer::Gave(number)),
+                Carried::Over(Err(errno)) => return Some(Answer::Refuse(errno.raw_os_error())),
+                Carried::Again => return None,
+                Carried::ByKernel => {}
+            }
+        }
+        match answer {
+            Answer::Refuse(_) | Answer::Fails(_) | Answer::Done | Answer::Gave(_) => {
+                return Some(answer);
+            }
+            Answer::Continue | Answer::Perform | Answer::Watch => {}
+        }
+        if Operands::read(notice, shape).as_ref() != Ok(operands) {
+            return None;
+        }
+        let has_names = operands.are_names() || touch.second.is_some();
+        if has_names && answer != Answer::Watch {
+            self.flight.begins(notice, touch);
+        }
+        Some(answer)
     }
 
     /// Remembers what a call is about to change of how processes see the world.
@@ -155,7 +222,7 @@ impl Eyes {
             _ => return false,
         };
         let is_plain = !self.has_new_mounts && self.scene(notice.thread).is_plain();
-        if act == Act::Flags || !is_plain {
+        if matches!(act, Act::Flags { .. }) || !is_plain {
             return false;
         }
         let number = notice.arguments.get(index).copied().map_or(-1, as_int);
@@ -177,6 +244,18 @@ impl Eyes {
     }
 }
 
+/// Reads what the flags of an inode are to be, from the call that sets them all at once.
+fn flags_in(notice: &Notice) -> Option<u32> {
+    let [_, request, address, ..] = notice.arguments;
+    let is_plain =
+        notice.number == libc::SYS_ioctl && SET_FLAGS.contains(&as_int(request).cast_unsigned());
+    let mut bytes = [0; 4];
+    is_plain
+        .then(|| read_exactly(notice.thread, address, &mut bytes).ok())
+        .flatten()
+        .map(|()| u32::from_ne_bytes(bytes))
+}
+
 /// A call whose arguments cannot be read does not happen.
 fn unreadable(
     listener: BorrowedFd<'_>,
@@ -189,14 +268,25 @@ fn unreadable(
         return Answer::Continue;
     }
     match errno {
-        Errno::FAULT | Errno::NAMETOOLONG => Answer::Refuse(errno.raw_os_error()),
+        Errno::FAULT | Errno::NAMETOOLONG if order::is_malformed(notice) => {
+            Answer::Refuse(libc::EINVAL)
+        }
+        Errno::FAULT | Errno::NAMETOOLONG => {
+            let mut arguments = notice.arguments.iter();
+            if arguments.any(|address| is_secret(notice.thread, *address)) {
+                let why = "its path is in memory that only itself can read (`memfd_secret`)";
+                observer.refused(notice.thread, why);
+            }
+            Answer::Refuse(errno.raw_os_error())
+        }
         _ => {
             let name = name_of(notice.thread);
             observer.refused(
                 notice.thread,
                 &format!(
-                    "`{name}` keeps its memory from its own user ({errno}), so nobody can see what it would write; \
-                     run it as root, or with `--capture scan`"
+                    "`{name}` keeps its memory from its own user ({errno}), so nobody can see what it would write; start \
+                     an agent before the command and without `backout run` (`eval $(ssh-agent)`, `gpgconf --launch \
+                     gpg-agent`), or run the command with `--capture scan`, or as root"
                 ),
             );
             Answer::Refuse(libc::EPERM)
@@ -216,7 +306,7 @@ fn refuse(
         return Answer::Continue;
     }
     match lost {
-        Lost::Fails(errno) => Answer::Refuse(errno.raw_os_error()),
+        Lost::Fails(errno) => Answer::Fails(errno.raw_os_error()),
         Lost::Blind(errno, why) => {
             observer.refused(notice.thread, &format!("{why}: {errno}"));
             Answer::Refuse(errno.raw_os_error())
@@ -226,11 +316,21 @@ fn refuse(
     }
 }
 
+/// Finds the error that a call fails with which cannot happen.
+fn settled(notice: &Notice, act: Act, scene: Scene, operands: &Operands, answer: Answer) -> Answer {
+    let Answer::Fails(errno) = answer else {
+        return answer;
+    };
+    let known = Errno::from_raw_os_error(errno);
+    let first = order::first_error(notice, act, scene, operands.paths(), known);
+    Answer::Refuse(first.raw_os_error())
+}
+
 /// Tells whether a call changes no file, so that it may go on unseen.
 const fn is_harmless(act: Act) -> bool {
     matches!(
         act,
-        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas
+        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas | Act::Sync
     )
 }
 

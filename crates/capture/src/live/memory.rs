@@ -73,6 +73,20 @@ fn is_open(thread: u32, address: u64) -> bool {
     })
 }
 
+/// Tells whether a piece of memory is kept from everybody but its process, and the kernel on its behalf.
+pub(super) fn is_secret(thread: u32, address: u64) -> bool {
+    let maps = std::fs::read_to_string(format!("/proc/{thread}/maps")).unwrap_or_default();
+    maps.lines().any(|line| {
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let range = line
+            .split_whitespace()
+            .next()
+            .and_then(|range| range.split_once('-'));
+        let range = range.and_then(|(start, end)| Some(number(start)?..number(end)?));
+        line.contains(" /secretmem") && range.is_some_and(|range| range.contains(&address))
+    })
+}
+
 fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }

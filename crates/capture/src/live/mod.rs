@@ -10,23 +10,27 @@
 //! - Seccomp user notification: no privilege, no namespace, no tracer. Only calls that can change a file are asked about;
 //!   reads stay at native speed. Calls whose arguments a filter cannot see (`openat2`, `io_uring`) do not exist for the
 //!   command, so that programs fall back to those that it can.
-//! - The path is read from the command's memory, so another thread could change it after we looked. It is read again after
-//!   the observer is done, and a call whose path changed meanwhile is looked at again. That is for careless programs;
-//!   against a hostile one only what the supervisor does itself (renames, removals) is beyond doubt.
+//! - The path is read from the command's memory, so another thread could change it after we looked. So where the process has
+//!   our rights and mounts the call is carried out here, to what was looked at (`carry.rs`). What the kernel carries out is
+//!   read again first, and calls that change the same names wait until it is over (`flight.rs`).
 //! - If the supervisor dies, every call it was asked about fails with `ENOSYS`: the command does not hang. It could go on
 //!   writing what it has open, so the front ends it.
 
 mod calls;
+mod carry;
 mod door;
 mod ending;
 mod eyes;
 mod filter;
+mod flight;
 mod front;
 mod memory;
 mod mounts;
 mod operands;
+mod order;
 mod orphaned;
 mod place;
+mod rights;
 mod spawn;
 mod supervise;
 mod sys;
@@ -38,8 +42,9 @@ mod watchdog;
 pub use calls::Act;
 pub use door::{ASKED, DOOR, Guest, Malformed, Outside, Refusal, Request, ask_outside, asked};
 pub use front::{Alone, Back, Ending, Front, Pinned, Side, Waited, split};
+pub use mounts::is_on_ours;
 pub use orphaned::{Orphans, end_orphans};
-pub use place::Place;
+pub use place::{Gone, Place};
 pub use spawn::{Child, SpawnError, Spawned, Variables, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
 pub use sys::{end_like, lift_limits, probe};

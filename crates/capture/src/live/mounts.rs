@@ -130,6 +130,19 @@ fn device(text: &[u8]) -> Option<u64> {
     Some(makedev(major.parse().ok()?, minor.parse().ok()?))
 }
 
+/// Tells whether something is on a file system that we see as well.
+pub fn is_on_ours(opened: BorrowedFd<'_>) -> bool {
+    let here = BEFORE.get().cloned().unwrap_or_else(|| mounts("self"));
+    rustix::fs::fstat(opened).is_ok_and(|stat| {
+        let (major, minor) = (
+            rustix::fs::major(stat.st_dev),
+            rustix::fs::minor(stat.st_dev),
+        );
+        let device = format!("{major}:{minor}").into_bytes();
+        here.iter().any(|mount| mount.device == device)
+    })
+}
+
 /// Gives the number of the mount that something is reached by.
 fn mount_of(opened: BorrowedFd<'_>) -> Option<u64> {
     let number = opened.as_raw_fd();

@@ -1,12 +1,16 @@
 //! The paths of a call: as they are in the memory of the process, and where they lead.
 
+use std::os::fd::AsFd as _;
+
 use rustix::io::Errno;
 
 use super::calls::{Act, Operand, Shape, as_int};
 use super::memory::{read_exactly, read_path};
-use super::place::{Base, Dots, Last, Lost, Place, of_base, resolve};
+use super::order::Path;
+use super::place::{Base, Dots, Gone, Last, Lost, Place, of_base, resolve};
 use super::sys::Notice;
 use super::task::Scene;
+use super::walk::{Lead, Walk};
 
 /// The longest address of a socket in the file system.
 const ADDRESS_BYTES_MAX: usize = 110;
@@ -27,11 +31,26 @@ enum Where {
     Nowhere,
 }
 
+impl Where {
+    fn path(operand: Option<&Self>) -> Option<Path<'_>> {
+        match operand? {
+            Self::Path(base, bytes, last) => Some(Path {
+                base: *base,
+                bytes,
+                last: *last,
+            }),
+            Self::Base(_) | Self::Nowhere => None,
+        }
+    }
+}
+
 /// Where the paths of a call lead.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) first: Option<Place>,
     pub(super) second: Option<Place>,
+    /// What the first is about, if that lost its name and has others.
+    pub(super) gone: Option<Gone>,
     /// What is worth saying of them.
     pub(super) note: Option<&'static str>,
 }
@@ -49,6 +68,19 @@ impl Operands {
         })
     }
 
+    /// Gives the paths, where they are paths.
+    pub(super) fn paths(&self) -> [Option<Path<'_>>; 2] {
+        [
+            Where::path(self.first.as_ref()),
+            Where::path(self.second.as_ref()),
+        ]
+    }
+
+    /// Tells whether what it is about is named, and not open.
+    pub(super) const fn are_names(&self) -> bool {
+        matches!(self.first, Some(Where::Path(..)))
+    }
+
     /// Finds where the paths lead. What must fail fails as it does without us.
     pub(super) fn resolve(&self, notice: &Notice, act: Act, scene: Scene) -> Result<Places, Lost> {
         let place = |operand: &Option<Where>| match operand {
@@ -58,9 +90,9 @@ impl Operands {
             }
             Some(Where::Base(base)) => of_base(notice.thread, scene, *base).map(Some),
         };
-        let mut note = None;
+        let (mut note, mut gone) = (None, None);
         let first = match place(&self.first) {
-            Err(Lost::Root) if act == Act::Flags => Err(Lost::Blind(
+            Err(Lost::Root) if matches!(act, Act::Flags { .. }) => Err(Lost::Blind(
                 Errno::PERM,
                 "the flags of `/` could not be brought back",
             )),
@@ -74,9 +106,7 @@ impl Operands {
             }
             Err(Lost::Nameless { has_others }) => {
                 if has_others {
-                    note = Some(
-                        "it changed a file by a descriptor whose name is gone; what its other names show is not undone",
-                    );
+                    gone = self.first.as_ref().and_then(|it| it.gone(notice, scene));
                 }
                 Ok(None)
             }
@@ -93,6 +123,7 @@ impl Operands {
         }
         let named = |found: Result<Option<Place>, Lost>, is_first: bool| {
             found.map_err(|lost| match lost {
+                Lost::Dots(_) if notice.number == libc::SYS_bind => Lost::Fails(Errno::ADDRINUSE),
                 Lost::Dots(dots) => Lost::Fails(without_name(act, dots, is_first)),
                 other => other,
             })
@@ -100,8 +131,26 @@ impl Operands {
         Ok(Places {
             first: named(first, true)?,
             second: named(second, false)?,
+            gone,
             note,
         })
+    }
+}
+
+impl Where {
+    /// Tells which file it is that has no name here.
+    fn gone(&self, notice: &Notice, scene: Scene) -> Option<Gone> {
+        let opened = match self {
+            Self::Path(base, path, last) => {
+                match Walk::new(notice.thread, scene).lead(*base, path, *last) {
+                    Ok(Lead::Itself(opened)) => opened,
+                    Ok(Lead::Name { .. } | Lead::Dots(_)) | Err(_) => return None,
+                }
+            }
+            Self::Base(base) => base.open(notice.thread).ok()?,
+            Self::Nowhere => return None,
+        };
+        Gone::of(opened.as_fd())
     }
 }
 

@@ -46,6 +46,29 @@ impl Place {
     }
 }
 
+/// A file that lost the name it was opened by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gone {
+    /// Its device and number.
+    pub number: (u64, u64),
+    /// The name that it had.
+    pub path: PathBuf,
+}
+
+impl Gone {
+    /// Tells of what is open.
+    pub(super) fn of(opened: BorrowedFd<'_>) -> Option<Self> {
+        let link = format!("/proc/self/fd/{}", opened.as_raw_fd());
+        let path = readlinkat(CWD, link, Vec::with_capacity(256)).ok()?;
+        let path = path.into_bytes().strip_suffix(DELETED)?.to_vec();
+        let stat = fstat(opened).ok()?;
+        Some(Self {
+            number: (stat.st_dev, stat.st_ino),
+            path: PathBuf::from(OsString::from_vec(path)),
+        })
+    }
+}
+
 /// Where a path starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Base {
@@ -179,11 +202,24 @@ fn of_opened(thread: u32, scene: Scene, opened: &OwnedFd) -> Result<Place, Lost>
         if !scene.is_plain() || scene.has_new_mounts {
             let ours = mounts::ours(thread, opened.as_fd(), &path);
             let place = ours.map_or(Ok(None), |ours| named(&ours, opened.as_fd()));
-            return place?.ok_or(GONE);
+            return place?.ok_or_else(|| hidden(opened.as_fd()));
         }
     }
     let why = "its path changes while it is looked at";
     Err(Lost::Blind(Errno::AGAIN, why))
+}
+
+/// Says of something that no path of ours leads to what it is: a file or a directory of a file system that others see too,
+/// reached by a mount that is gone, or nothing to speak of.
+fn hidden(opened: BorrowedFd<'_>) -> Lost {
+    let is_kept = |stat: Stat| {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        matches!(kind, FileType::RegularFile | FileType::Directory) && stat.st_nlink > 0
+    };
+    if fstat(opened).is_ok_and(is_kept) && mounts::is_on_ours(opened) {
+        return Lost::Blind(Errno::PERM, "it came by a path that nobody else can follow");
+    }
+    GONE
 }
 
 /// Gives the place at a path, if what is open stands there.

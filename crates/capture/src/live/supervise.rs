@@ -15,7 +15,7 @@ use super::calls::Act;
 use super::ending::{has_left, ran};
 use super::eyes::Eyes;
 use super::front::{Ending, ending_of};
-use super::place::Place;
+use super::place::{Gone, Place};
 use super::sys::{self, First, Notice, Reply};
 
 /// How often to look whether a call is over that the kernel carries out, and when to give up: its file system is stuck.
@@ -24,6 +24,9 @@ const SETTLING_MAX: Duration = Duration::from_secs(10);
 
 /// How long after a call another is waited for before anything else.
 const BUSY: Duration = Duration::from_millis(20);
+
+/// How many calls are taken up before the first of them is answered.
+const TAKEN_UP_MAX: usize = 256;
 
 /// A call that is about to happen.
 #[derive(Debug)]
@@ -36,6 +39,8 @@ pub struct Touch {
     pub first: Option<Place>,
     /// The second path, of a rename or a link.
     pub second: Option<Place>,
+    /// What it does it to, if that lost its name and has others.
+    pub gone: Option<Gone>,
     /// Whether what we do in its place is what it may do itself.
     pub has_our_rights: bool,
     /// Whether its paths are the same files for us.
@@ -49,6 +54,7 @@ impl Touch {
             thread,
             first: None,
             second: None,
+            gone: None,
             has_our_rights: false,
             has_our_mounts,
         }
@@ -60,12 +66,18 @@ impl Touch {
 pub enum Answer {
     /// The kernel carries it out.
     Continue,
+    /// All that it changes is kept: it is carried out for the process where that is the same, else by the kernel.
+    Perform,
     /// The kernel carries it out, and the observer wants to see the result.
     Watch,
     /// It fails with this error number.
     Refuse(i32),
-    /// The observer has done it.
+    /// It cannot happen, for this reason or for one that the kernel meets before it.
+    Fails(i32),
+    /// It is done.
     Done,
+    /// It is done, and gave a descriptor of this number.
+    Gave(i32),
 }
 
 /// Is asked before each call.
@@ -123,6 +135,8 @@ pub struct Supervisor {
     start: Option<OwnedFd>,
     /// Calls that were taken up and not answered yet.
     waiting: VecDeque<Notice>,
+    /// The thread whose call was taken up last.
+    asked_last: Option<u32>,
     eyes: Eyes,
     is_reaped: bool,
     /// Whether a process was ended so that the kernel wrote its memory into a file.
@@ -137,6 +151,7 @@ impl Supervisor {
             signals,
             start: Some(start),
             waiting: VecDeque::new(),
+            asked_last: None,
             eyes: Eyes::new(),
             is_reaped: false,
             has_dumped: false,
@@ -181,8 +196,11 @@ impl Supervisor {
             if ready.others {
                 observer.look_around();
             }
-            if ready.call || !self.waiting.is_empty() {
-                self.answer(observer)?;
+            if ready.call {
+                self.take_up()?;
+            }
+            if let Some(notice) = self.waiting.pop_front() {
+                self.answer(&notice, observer)?;
                 is_busy = true;
                 continue;
             }
@@ -297,24 +315,46 @@ impl Supervisor {
         }
     }
 
-    fn answer(&mut self, observer: &mut dyn Observer) -> io::Result<()> {
-        let waiting = self.waiting.pop_front();
-        let Some(notice) = waiting.map_or_else(
-            || sys::receive(self.listener.as_fd()),
-            |notice| Ok(Some(notice)),
-        )?
-        else {
-            return Ok(());
-        };
-        let (answer, touch) = self.eyes.ask(self.listener.as_fd(), &notice, observer);
+    /// Takes up all calls that wait: until then a signal can interrupt even those that never are otherwise. Where only one
+    /// thread asks there is no second to look for.
+    fn take_up(&mut self) -> io::Result<()> {
+        for _ in 0..TAKEN_UP_MAX {
+            let Some(notice) = sys::receive(self.listener.as_fd())? else {
+                return Ok(());
+            };
+            let others = self.asked_last.replace(notice.thread);
+            let is_alone = self.waiting.is_empty() && others == Some(notice.thread);
+            self.waiting.push_back(notice);
+            if is_alone || !self.has_call()? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether a call waits to be taken up.
+    fn has_call(&self) -> io::Result<bool> {
+        let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
+        match poll(&mut fds, Some(&Timespec::default())) {
+            Ok(_) => Ok(fds.iter().any(|fd| fd.revents().contains(PollFlags::IN))),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn answer(&mut self, notice: &Notice, observer: &mut dyn Observer) -> io::Result<()> {
+        let (answer, touch) =
+            self.eyes
+                .ask(self.listener.as_fd(), notice, observer, &mut self.waiting);
         let reply = match answer {
-            Answer::Continue | Answer::Watch => Reply::Continue,
-            Answer::Refuse(errno) => Reply::Fail(errno),
+            Answer::Continue | Answer::Perform | Answer::Watch => Reply::Continue,
+            Answer::Refuse(errno) | Answer::Fails(errno) => Reply::Fail(errno),
             Answer::Done => Reply::Give(0),
+            Answer::Gave(number) => Reply::Give(i64::from(number)),
         };
         sys::send(self.listener.as_fd(), notice.id, reply)?;
         if let (Answer::Watch, Some(mut touch)) = (answer, touch) {
-            self.see_to_the_end(&notice, &mut touch, observer)?;
+            self.see_to_the_end(notice, &mut touch, observer)?;
         }
         Ok(())
     }

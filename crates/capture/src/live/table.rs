@@ -5,14 +5,12 @@ use std::ffi::c_long;
 use super::calls::{
     FOLLOW, Follow, Kind, NOFOLLOW, Operand, Shape, Without, at, from_here, none, one, or, two,
 };
+use super::sys::{FCHMODAT2, REMOVEXATTRAT, SETXATTRAT};
 
 /// The newest call that this table knows. What comes later could do anything, and does not exist for a command.
 pub(crate) const NEWEST: c_long = 470;
 
 /// Newer than the library's list.
-const SYS_FCHMODAT2: c_long = 452;
-const SYS_SETXATTRAT: c_long = 463;
-const SYS_REMOVEXATTRAT: c_long = 466;
 const SYS_OPEN_TREE_ATTR: c_long = 467;
 const SYS_FILE_SETATTR: c_long = 469;
 
@@ -31,16 +29,16 @@ pub(crate) const COMMON: &[Shape] = {
         Attributes, Confining, Exec, Flags, Link, Make, Mounts, Open, Rename, Standing, Times,
         Truncate, Unlink,
     };
-    use Without::{Flagged, Null};
+    use Without::{Flagged, FlaggedOrNull, Null};
     use libc::{
         SYS_acct, SYS_bind, SYS_capset, SYS_chroot, SYS_execve, SYS_execveat, SYS_fchmod,
-        SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_fremovexattr, SYS_fsetxattr,
-        SYS_landlock_restrict_self, SYS_linkat, SYS_lremovexattr, SYS_lsetxattr, SYS_mkdirat,
-        SYS_mknodat, SYS_mount, SYS_openat, SYS_pivot_root, SYS_quotactl, SYS_quotactl_fd,
-        SYS_removexattr, SYS_renameat2, SYS_setfsgid, SYS_setfsuid, SYS_setgid, SYS_setgroups,
-        SYS_setns, SYS_setregid, SYS_setresgid, SYS_setresuid, SYS_setreuid, SYS_setuid,
-        SYS_setxattr, SYS_swapon, SYS_symlinkat, SYS_truncate, SYS_umount2, SYS_unlinkat,
-        SYS_unshare, SYS_utimensat,
+        SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_fdatasync, SYS_fremovexattr, SYS_fsetxattr,
+        SYS_fsync, SYS_landlock_restrict_self, SYS_linkat, SYS_lremovexattr, SYS_lsetxattr,
+        SYS_mkdirat, SYS_mknodat, SYS_mount, SYS_msync, SYS_openat, SYS_pivot_root, SYS_quotactl,
+        SYS_quotactl_fd, SYS_removexattr, SYS_renameat2, SYS_setfsgid, SYS_setfsuid, SYS_setgid,
+        SYS_setgroups, SYS_setns, SYS_setregid, SYS_setresgid, SYS_setresuid, SYS_setreuid,
+        SYS_setuid, SYS_setxattr, SYS_swapon, SYS_symlinkat, SYS_sync, SYS_sync_file_range,
+        SYS_syncfs, SYS_truncate, SYS_umount2, SYS_unlinkat, SYS_unshare, SYS_utimensat,
     };
     &[
         one(SYS_openat, Open(Some(2)), at(0, 1, AsOpened(2))),
@@ -65,7 +63,7 @@ pub(crate) const COMMON: &[Shape] = {
         one(SYS_fchmod, Attributes, Operand::Fd(0)),
         one(SYS_fchmodat, Attributes, at(0, 1, Always)),
         one(
-            SYS_FCHMODAT2,
+            FCHMODAT2,
             Attributes,
             or(0, 1, Unless(3, NOFOLLOW), Flagged(3)),
         ),
@@ -82,19 +80,19 @@ pub(crate) const COMMON: &[Shape] = {
         one(SYS_lremovexattr, Attributes, from_here(0, Never)),
         one(SYS_fremovexattr, Attributes, Operand::Fd(0)),
         one(
-            SYS_SETXATTRAT,
+            SETXATTRAT,
             Attributes,
-            or(0, 1, Unless(2, NOFOLLOW), Flagged(2)),
+            or(0, 1, Unless(2, NOFOLLOW), FlaggedOrNull(2)),
         ),
         one(
-            SYS_REMOVEXATTRAT,
+            REMOVEXATTRAT,
             Attributes,
-            or(0, 1, Unless(2, NOFOLLOW), Flagged(2)),
+            or(0, 1, Unless(2, NOFOLLOW), FlaggedOrNull(2)),
         ),
         one(
             SYS_FILE_SETATTR,
             Flags,
-            or(0, 1, Unless(4, NOFOLLOW), Flagged(4)),
+            or(0, 1, Unless(4, NOFOLLOW), FlaggedOrNull(4)),
         ),
         one(
             SYS_utimensat,
@@ -128,6 +126,12 @@ pub(crate) const COMMON: &[Shape] = {
         none(SYS_swapon, Kind::Never(SWAPPING)),
         none(SYS_quotactl, Kind::Quotas),
         none(SYS_quotactl_fd, Kind::Quotas),
+        none(SYS_fsync, Kind::Sync),
+        none(SYS_fdatasync, Kind::Sync),
+        none(SYS_msync, Kind::Sync),
+        none(SYS_sync, Kind::Sync),
+        none(SYS_syncfs, Kind::Sync),
+        none(SYS_sync_file_range, Kind::Sync),
     ]
 };
 
@@ -177,13 +181,16 @@ const fn asks(request: u32, kind: Kind) -> (u32, Shape) {
     (request, one(libc::SYS_ioctl, kind, Operand::Fd(0)))
 }
 
+/// `FS_IOC_SETFLAGS` and its 32-bit form.
+pub(super) const SET_FLAGS: [u32; 2] = [0x4008_6602, 0x4004_6602];
+
 /// What is asked of a descriptor that needs not be open for writing, and changes files.
 pub(crate) const REQUESTS: &[(u32, Shape)] = {
     use Kind::{Flags, Never};
     &[
         // FS_IOC_SETFLAGS, its 32-bit form, FS_IOC_FSSETXATTR, FAT_IOCTL_SET_ATTRIBUTES
-        asks(0x4008_6602, Flags),
-        asks(0x4004_6602, Flags),
+        asks(SET_FLAGS[0], Flags),
+        asks(SET_FLAGS[1], Flags),
         asks(0x401c_5820, Flags),
         asks(0x4004_7211, Flags),
         // FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY, FS_IOC_SET_ENCRYPTION_POLICY

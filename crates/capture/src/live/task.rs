@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::process::Pid;
@@ -179,11 +180,15 @@ impl Scene {
 
     /// Looks at a task. What cannot be looked at is another's.
     pub(super) fn of(thread: u32) -> Self {
+        static OURS: OnceLock<Standing> = OnceLock::new();
+        // Nothing ever changes what we are ourselves.
+        let ours = OURS.get_or_init(|| Standing::of("self"));
+        let theirs = Standing::of(&thread.to_string());
         Self {
             has_our_root: has_our_root(thread),
-            has_our_mounts: is_same(thread, "ns/mnt"),
-            has_our_rights: is_same(thread, "ns/user")
-                && rights_of(&thread.to_string()) == rights_of("self"),
+            has_our_mounts: is_same(ours.mounts.as_ref(), theirs.mounts.as_ref()),
+            has_our_rights: is_same(ours.users.as_ref(), theirs.users.as_ref())
+                && is_same(ours.rights.as_ref(), theirs.rights.as_ref()),
             has_new_mounts: false,
         }
     }
@@ -204,10 +209,28 @@ fn has_our_root(thread: u32) -> bool {
     ours.is_some() && inode(format!("/proc/{thread}/root/.")) == ours
 }
 
-fn is_same(thread: u32, what: &str) -> bool {
-    let link = |who: &str| fs::read_link(format!("/proc/{who}/{what}")).ok();
-    let ours = link("self");
-    ours.is_some() && link(&thread.to_string()) == ours
+/// Tells whether two answers are the same; no answer is like none.
+fn is_same<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
+    one.is_some() && one == other
+}
+
+/// What a task sees and may do, as the system tells it.
+#[derive(Debug)]
+struct Standing {
+    mounts: Option<PathBuf>,
+    users: Option<PathBuf>,
+    rights: Option<Vec<String>>,
+}
+
+impl Standing {
+    fn of(who: &str) -> Self {
+        let namespace = |what: &str| fs::read_link(format!("/proc/{who}/ns/{what}")).ok();
+        Self {
+            mounts: namespace("mnt"),
+            users: namespace("user"),
+            rights: rights_of(who),
+        }
+    }
 }
 
 /// Gives the lines that say who a task is and what it may do.
@@ -222,6 +245,15 @@ fn rights_of(who: &str) -> Option<Vec<String>> {
     // What a security module adds; none where there is none.
     let label = fs::read_to_string(format!("/proc/{who}/attr/current")).unwrap_or_default();
     Some(lines.map(str::to_owned).chain([label]).collect())
+}
+
+/// Gives which rights a task never gives to what it makes.
+pub(super) fn umask_of(thread: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(mask.trim(), 8).ok()
 }
 
 /// Gives the numbers of a task's process and of itself, as the `/proc` that is open tells them.

@@ -61,6 +61,29 @@ fn fits(place: &Path, means: Means) -> Result<(), String> {
         .map_err(|errno| format!("attributes cannot be set ({errno})"))
 }
 
+/// Finds the directories that are not the user's own and that he is likely to write below: the innermost above the working
+/// directory, his home and the usual places for temporary files.
+pub(super) fn foreign_above(directory: &Path) -> Vec<PathBuf> {
+    let (user, group) = (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    );
+    let is_foreign = |path: &&Path| {
+        let found = fs::symlink_metadata(path);
+        found.is_ok_and(|found| found.is_dir() && (found.uid(), found.gid()) != (user, group))
+    };
+    let variables = ["HOME", "TMPDIR"].map(std::env::var_os);
+    let named = variables.into_iter().flatten().map(PathBuf::from);
+    let places = named.chain(["/var/tmp".into(), directory.to_path_buf()]);
+    let real = places.filter_map(|place| fs::canonicalize(place).ok());
+    let mut foreign: Vec<PathBuf> = real
+        .filter_map(|place| place.ancestors().find(is_foreign).map(Path::to_path_buf))
+        .collect();
+    foreign.sort();
+    foreign.dedup();
+    foreign
+}
+
 /// Gives the top of a layer mode and owner of the directory that it covers. What cannot be given away and may not be
 /// written, is closed.
 pub(super) fn dress(covered: &Path, upper: &Path) {

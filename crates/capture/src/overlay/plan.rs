@@ -132,10 +132,12 @@ impl Plan {
     }
 
     /// Plans for an ordinary user. `entries` lists a directory that has mounts below: directories first, then the rest.
+    /// Directories that are `foreign` to the user get a layer of their own: in a user namespace an overlay cannot make a
+    /// directory of somebody else anew, and nothing could be written below it.
     pub fn for_user(
         mounts: &[Mount],
         scratch: &Path,
-        masks: &[PathBuf],
+        (masks, foreign): (&[PathBuf], &[PathBuf]),
         entries: impl Fn(&Path) -> (Vec<PathBuf>, Vec<PathBuf>),
     ) -> Self {
         let mut plan = Self::empty(Means::UserNamespace, scratch);
@@ -170,13 +172,35 @@ impl Plan {
                 });
             }
         }
-        for mount in ordered {
+        for mount in &ordered {
             if !plan.spine.contains(&mount.point) {
                 plan.add(mount, mount.point.clone());
             }
         }
+        plan.layer_inside(&ordered, foreign);
         plan.mask(masks);
         plan
+    }
+
+    /// Adds layers for directories inside of other layers, from above.
+    fn layer_inside(&mut self, ordered: &[&Mount], points: &[PathBuf]) {
+        let mut points = points.to_vec();
+        points.sort_by_key(|point| point.components().count());
+        for point in points {
+            let within = self
+                .steps
+                .iter()
+                .filter(|step| point.starts_with(step.point()));
+            let innermost = within.max_by_key(|step| step.point().components().count());
+            let is_layered =
+                matches!(innermost, Some(Step::Overlay { point: above, .. }) if *above != point);
+            let mount = ordered
+                .iter()
+                .rfind(|mount| point.starts_with(&mount.point));
+            if let Some(mount) = mount.filter(|_| is_layered && !self.spine.contains(&point)) {
+                self.add(mount, point);
+            }
+        }
     }
 
     fn empty(means: Means, scratch: &Path) -> Self {
@@ -318,7 +342,9 @@ mod tests {
                 _ => (join(&["disk", "work"]), join(&["note"])),
             }
         };
-        let plan = Plan::for_user(&super::super::parse(MACHINE), Path::new("/s"), &[], entries);
+        let foreign = ["/", "/usr", "/usr/local/share", "/srv/x", "/usr/local"].map(PathBuf::from);
+        let mounts = super::super::parse(MACHINE);
+        let plan = Plan::for_user(&mounts, Path::new("/s"), (&[], &foreign), entries);
         let wanted = [
             "/usr layer",
             "/x read-only",
@@ -331,6 +357,8 @@ mod tests {
             "/srv read-only",
             "/dev/shm layer",
             "/home/ada/disk layer",
+            "/usr/local layer",
+            "/usr/local/share layer",
         ];
         assert_eq!(shown(&plan), wanted);
     }

@@ -77,9 +77,12 @@ fn attempt(
     }
     let mut plan = match means {
         Means::Root => Plan::for_root(mounts, &scratch, &masks),
-        Means::UserNamespace => Plan::for_user(mounts, &scratch, &masks, |directory| {
-            skeleton::entries(directory, &task.directory)
-        }),
+        Means::UserNamespace => {
+            let foreign = place::foreign_above(&task.directory);
+            Plan::for_user(mounts, &scratch, (&masks, &foreign), |directory| {
+                skeleton::entries(directory, &task.directory)
+            })
+        }
     };
     make_directories(&plan)?;
     for layer in &mut plan.layers {

@@ -39,7 +39,10 @@ pub(crate) struct RestoreArgs {
 pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(), Failure> {
     let mut paths = Vec::with_capacity(args.paths.len());
     for path in &args.paths {
-        paths.push(real(path)?);
+        let path = real(path)?;
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
     }
     let engine = session.engine()?;
     let command = Command::Restore {

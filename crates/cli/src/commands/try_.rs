@@ -67,11 +67,11 @@ pub(crate) struct TryArgs {
 
     /// Only what matches, like `src/**` or `/etc/*.conf`; may be repeated.
     #[arg(long, value_name = "GLOB")]
-    only: Vec<String>,
+    only: Vec<OsString>,
 
     /// Not what matches; may be repeated.
     #[arg(long, value_name = "GLOB")]
-    exclude: Vec<String>,
+    exclude: Vec<OsString>,
 
     /// Give the command no network but its own loopback.
     #[arg(long, requires = "command")]
@@ -110,8 +110,8 @@ impl TryArgs {
 /// Tries a command, or decides about one that was tried.
 pub(crate) fn cmd_try(session: &mut Session, args: TryArgs) -> Result<(), Failure> {
     let here = absolute(&PathBuf::from("."))?;
-    let globs = |patterns: &[String]| {
-        let glob = |pattern: &String| Glob::new(pattern, &here);
+    let globs = |patterns: &[OsString]| {
+        let glob = |pattern: &OsString| Glob::new(pattern, &here);
         patterns.iter().map(glob).collect()
     };
     let selection = Selection {
@@ -175,6 +175,7 @@ fn not_started(session: &mut Session, error: EngineError) -> Failure {
 
 /// Does what was asked with a trial that has run before.
 fn decide(session: &mut Session, args: TryArgs, selection: Selection) -> Result<(), Failure> {
+    session.heed_signals();
     let trial = args.trial;
     let command = if args.list {
         TryCommand::List
@@ -233,6 +234,8 @@ fn apply(
     view: &mut TrialView,
     selection: Selection,
 ) -> Result<(), Failure> {
+    // The command is over: from here on a signal is for us.
+    session.heed_signals();
     let trial = Some(view.id.to_string());
     let command = TryCommand::Apply { trial, selection };
     match session.execute(engine, Command::Try(command)) {

@@ -1,5 +1,6 @@
 //! `backout undo`, and how to take things back, which `redo` and `rollback` share.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use backout_engine::{
@@ -13,6 +14,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::paths::{absolute, real};
 use crate::session::Session;
+use crate::show::literal;
 use crate::show::undo::{Asked, Words};
 use crate::when::moment;
 
@@ -26,7 +28,7 @@ use crate::when::moment;
 pub(crate) struct UndoArgs {
     /// Operations, or paths.
     #[arg(value_name = "REF|PATH")]
-    names: Vec<String>,
+    names: Vec<OsString>,
 
     /// Take paths back to what they were at this time, like `10m`, `2h ago`, `14:30` or `2026-11-16 09:00`.
     #[arg(long, value_name = "WHEN")]
@@ -52,19 +54,19 @@ pub(crate) struct UndoArgs {
 pub(crate) struct PartArgs {
     /// Only targets that match, like `src/**` or `/etc/*.conf`; may be repeated.
     #[arg(long, value_name = "GLOB")]
-    only: Vec<String>,
+    only: Vec<OsString>,
 
     /// Not targets that match; may be repeated.
     #[arg(long, value_name = "GLOB")]
-    exclude: Vec<String>,
+    exclude: Vec<OsString>,
 }
 
 impl PartArgs {
     /// Says it to the engine.
     pub(crate) fn selection(&self) -> Result<Selection, Report> {
         let here = absolute(Path::new("."))?;
-        let globs = |patterns: &[String]| {
-            let glob = |pattern: &String| Glob::new(pattern, &here);
+        let globs = |patterns: &[OsString]| {
+            let glob = |pattern: &OsString| Glob::new(pattern, &here);
             patterns.iter().map(glob).collect()
         };
         Ok(Selection {
@@ -75,13 +77,21 @@ impl PartArgs {
 
     /// Says it as it was typed.
     pub(crate) fn typed(&self) -> String {
-        let each = |flag: &str, globs: &[String]| {
-            let each = globs.iter();
-            each.flat_map(|glob| [" ", flag, " '", glob, "'"])
-                .collect::<String>()
-        };
-        each("--only", &self.only) + &each("--exclude", &self.exclude)
+        only(&self.only) + &each_typed("--exclude", &self.exclude)
     }
+}
+
+/// Says which names alone are meant, as it would be typed.
+fn only(names: &[OsString]) -> String {
+    each_typed("--only", names)
+}
+
+fn each_typed(flag: &str, words: &[OsString]) -> String {
+    let mut typed = String::new();
+    for word in words {
+        typed.extend([" ", flag, " ", &literal(word)]);
+    }
+    typed
 }
 
 /// How to take things back.
@@ -174,8 +184,7 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
     let what = what(&engine, args)?;
     let mut flags = args.part.typed();
     if let UndoWhat::Paths { .. } = &what {
-        let names = args.names.iter();
-        flags = names.flat_map(|name| [" --only '", name, "'"]).collect();
+        flags = only(&args.names);
     }
     if args.with_dependencies {
         flags.push_str(" --with-dependencies");
@@ -264,8 +273,12 @@ enum Meant {
     Path(TargetPath),
 }
 
-fn meant(engine: &Engine, name: &str) -> Result<Meant, Failure> {
+fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
     let path = PathBuf::from(name);
+    // What is no text is no operation.
+    let Some(name) = name.to_str() else {
+        return Ok(Meant::Path(real(&path)?));
+    };
     let is_there = path.symlink_metadata().is_ok();
     let reference = match name.parse::<OperationRef>() {
         Ok(reference) => reference,

@@ -20,6 +20,8 @@ pub(crate) mod undo;
 mod upkeep;
 pub(crate) mod write;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::OnceLock;
 
 use backout_engine::{Engine, Reply};
@@ -120,7 +122,7 @@ static CALLED_WITH: OnceLock<String> = OnceLock::new();
 /// Remembers how the program was called, so that what it tells people to type acts on the same store.
 pub(crate) fn called_with(global: &GlobalArgs) {
     let with = match &global.state_dir {
-        Some(directory) => format!("--state-dir {} ", quoted(&directory.display().to_string())),
+        Some(directory) => format!("--state-dir {} ", quoted(directory.as_os_str())),
         None => String::new(),
     };
     // A second session in one process is a test's.
@@ -128,13 +130,21 @@ pub(crate) fn called_with(global: &GlobalArgs) {
 }
 
 /// Says a word as one would type it.
-fn quoted(word: &str) -> String {
+fn quoted(word: &OsStr) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-./=:@%+,~".contains(letter);
-    if word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
+    match word.to_str() {
+        Some(text) if text.chars().all(is_plain) => text.to_owned(),
+        Some(_) | None => literal(word),
     }
+}
+
+/// Says a word in quotes. What is no text, or would act on a terminal, is told byte by byte, as shells read it.
+pub(crate) fn literal(word: &OsStr) -> String {
+    let text = word.to_str();
+    if let Some(text) = text.filter(|text| !text.chars().any(char::is_control)) {
+        return format!("'{}'", text.replace('\'', "'\\''"));
+    }
+    format!("$'{}'", word.as_bytes().escape_ascii())
 }
 
 /// Gives a command line that can be typed.

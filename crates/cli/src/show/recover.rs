@@ -21,7 +21,7 @@ pub(crate) fn on_the_way(session: &mut Session, recovered: &[Recovered]) {
         let text = format!(
             "recovered {}  {summary}: {}",
             id(recovered.id),
-            said(recovered)
+            session.here.shorten(&said(recovered))
         );
         session.ui.note(&text);
         if !recovered.ended.is_empty() {
@@ -45,12 +45,15 @@ fn said(recovered: &Recovered) -> String {
     let mut text = became(recovered);
     let is_overwritten = |it: &&TargetOutcome| matches!(it.kind, OutcomeKind::Overwritten { .. });
     let mut overwritten = recovered.outcomes.iter().filter(is_overwritten);
-    if let (Some(by), Some(first)) = (recovered.by, overwritten.next()) {
+    // Of an undo or a redo that died no half comes back; what it replaced by force does.
+    if let (Some(_), Some(by), Some(first)) = (recovered.subject, recovered.by, overwritten.next())
+    {
         let more = match overwritten.count() {
             0 => String::new(),
             more => format!(", and so for {more} more"),
         };
-        let path = quoted(&first.target.to_string());
+        let path = first.target.to_string();
+        let path = quoted(path.as_ref());
         let back = typed(&format!("restore {path} --from {}", by.short()));
         text.extend(["; what was overwritten comes back with ", &back, &more]);
     }
@@ -155,7 +158,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             let doubt = here.shorten(&printable(doubt));
             text.extend(["  ", &paint(BAD, "in doubt"), ": ", &doubt, "\n"]);
         }
-        text.extend(["  ", &said(recovered), "\n"]);
+        text.extend(["  ", &here.shorten(&said(recovered)), "\n"]);
         session.ui.done(&text);
     }
     for task in &report.tasks {

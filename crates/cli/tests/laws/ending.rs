@@ -70,6 +70,7 @@ impl Scene {
         let may = May {
             overwrite: true,
             merge: false,
+            ..May::default()
         };
         self.follow((&before, &now), may)?;
         if keeps {

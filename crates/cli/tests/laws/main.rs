@@ -10,6 +10,8 @@
 //!
 //! - `BACKOUT_LAWS_STORIES=5000` tells so many stories, `BACKOUT_LAWS_FROM=100` begins at that seed;
 //! - `BACKOUT_LAWS_SEED=77` tells one, step by step.
+//!
+//! A story that breaks a law is told as short as it can be. The others are told all the same; the test fails at the end.
 
 #![cfg(feature = "testing")]
 #![expect(
@@ -92,20 +94,21 @@ fn both_laws_hold_after_every_step_of_every_story() {
     let first = one.or_else(|| number("BACKOUT_LAWS_FROM")).unwrap_or(0);
     let count = one.map_or_else(|| number("BACKOUT_LAWS_STORIES").unwrap_or(STORIES), |_| 1);
     let mut all = Tally::default();
+    let mut failing = Vec::new();
     for seed in first..first + count {
         let steps = imagine(seed);
         match tell(&steps, None) {
             Ok(tally) => all.add(&tally),
             Err(why) => {
                 let (short, why) = shorten(steps, why, None);
-                panic!(
-                    "seed {seed} (BACKOUT_LAWS_SEED={seed}): {why}\n{}",
-                    shown(&short)
-                );
+                let shown = shown(&short);
+                eprintln!("seed {seed} (BACKOUT_LAWS_SEED={seed}): {why}\n{shown}");
+                failing.push(seed);
             }
         }
     }
-    eprintln!("{count} stories: {all:?}");
+    eprintln!("{count} stories from {first}: {all:?}");
+    assert!(failing.is_empty(), "these seeds do not hold: {failing:?}");
 }
 
 /// Finds a story that shows a fault, and makes it short.

@@ -57,6 +57,8 @@ pub(crate) struct Known {
 pub(crate) struct May {
     pub(crate) overwrite: bool,
     pub(crate) merge: bool,
+    /// It takes back an act by the name that this gave. Whoever brought a shared name again may take that back so.
+    pub(crate) reverse: bool,
 }
 
 #[derive(Debug, Default)]
@@ -349,7 +351,8 @@ fn flip(
             side.left
         ));
     }
-    if side.is_shared && !side.is_vague && !is_in && !may.overwrite && !may.merge && !is_there {
+    let may_take_shared = may.overwrite || may.merge || may.reverse || is_there;
+    if side.is_shared && !side.is_vague && !is_in && !may_take_shared {
         return Err(format!(
             "{} took `{name}` back without a word, which somebody changed while it ran",
             id.short()

@@ -167,6 +167,7 @@ pub(crate) fn run(
         let may = May {
             overwrite: true,
             merge: true,
+            ..May::default()
         };
         scene.follow((&now, &recovered), may)?;
     }
@@ -183,6 +184,7 @@ fn learn(
 ) -> Result<(), String> {
     let changed = differing(start, now);
     let by_command = differing(start, before);
+    let found = found_by(start, before, now, theirs);
     let operations = scene.operations();
     let new: Vec<_> = operations
         .values()
@@ -193,7 +195,7 @@ fn learn(
         answered.extend(
             scene
                 .oracle
-                .learn(&scene.root, operation, (start, now), &changed),
+                .learn(&scene.root, operation, (&found, now), &changed),
         );
         scene.oracle.learn_vaguely(&scene.root, operation, theirs);
         for (name, side) in scene.oracle.sides_of(operation.id) {
@@ -231,6 +233,22 @@ fn learn(
     }
 }
 
+/// Gives the world as a command found it. Where it changed nothing but the mode of a file that somebody then wrote, their
+/// bytes are none of its doing: not even force takes them.
+fn found_by(start: &Tree, before: &Tree, now: &Tree, theirs: &BTreeSet<String>) -> Tree {
+    let mut found = start.clone();
+    for name in theirs {
+        if let (Some(was), Some(dressed), Some(is)) =
+            (start.get(name), before.get(name), now.get(name))
+            && was != dressed
+            && dressed.with_mode_of(was) == *was
+        {
+            crate::look::put(&mut found, name, Some(is.with_mode_of(was)));
+        }
+    }
+    found
+}
+
 pub(crate) fn is_near(one: &str, other: &str) -> bool {
     one == other || one.starts_with(&format!("{other}/")) || other.starts_with(&format!("{one}/"))
 }
@@ -258,16 +276,23 @@ fn with_a_write(
         .collect();
     new.sort_by_key(|op| op.place);
     let last = new.last().map(|op| op.id);
+    // What was cut off is not the command's any more, also where the write was refused after that.
+    let mut begun = start.clone();
     for operation in new.into_iter().filter(|op| !op.verb.is_reversal()) {
         let is_write = Some(operation.id) == id;
         let looks = match (is_write, Some(operation.id) == last) {
             (true, _) => (before, &after),
             // What was cut off before the write.
             (false, false) => (start, before),
-            (false, true) => (start, &now),
+            (false, true) => (&begun, &now),
         };
         let changed = differing(looks.0, looks.1);
-        scene.oracle.learn(&scene.root, operation, looks, &changed);
+        let answered = scene.oracle.learn(&scene.root, operation, looks, &changed);
+        if !is_write {
+            for name in answered {
+                crate::look::put(&mut begun, &name, before.get(&name).cloned());
+            }
+        }
         if !is_write && Some(operation.id) == last {
             // Where both wrote, only the second part is the command's own.
             let both = differing(before, &after);
@@ -391,8 +416,9 @@ pub(crate) fn death(
         // Whoever came in between, nobody can foresee what a later undo finds.
         scene.oracle.blur(name);
     }
-    if matches!(of, Dying::Write(_)) {
-        return recovered_write(scene, (&start, &dead, &now), &theirs);
+    if let Dying::Write(change) = of {
+        let meant = finished(*change, &start, &dead);
+        return recovered_write(scene, (&start, &dead, &meant, &now), &theirs);
     }
     let mut expected = now.clone();
     let is_in_doubt = !theirs.is_empty() && waits_for_a_decision(scene);
@@ -415,10 +441,24 @@ fn waits_for_a_decision(scene: &Scene) -> bool {
     new.any(|op| op.verb.is_reversal() && op.status == Status::InDoubt)
 }
 
+/// Gives what a dead write comes back as. A move over something swaps the two names first, and what it replaces goes
+/// after that. Who died in between left both, and nobody asked for that: a redo brings the write back, whole.
+fn finished(change: Change, start: &Tree, dead: &Tree) -> Tree {
+    let mut whole = dead.clone();
+    if let Change::Move { from, to } = change
+        && dead.contains_key(from)
+        && dead.get(from) == start.get(to)
+        && dead.get(to) == start.get(from)
+    {
+        whole.retain(|name, _| name != from && !name.starts_with(&format!("{from}/")));
+    }
+    whole
+}
+
 /// A write that died happened, or did not, or waits for somebody to decide.
 fn recovered_write(
     scene: &mut Scene,
-    (start, dead, now): (&Tree, &Tree, &Tree),
+    (start, dead, meant, now): (&Tree, &Tree, &Tree, &Tree),
     theirs: &BTreeSet<String>,
 ) -> Result<(), String> {
     let operations = scene.operations();
@@ -439,10 +479,10 @@ fn recovered_write(
         }
     }
     if let Some(operation) = write {
-        let changed = differing(start, dead);
+        let changed = differing(start, meant);
         scene
             .oracle
-            .learn(&scene.root, &operation, (start, dead), &changed);
+            .learn(&scene.root, &operation, (start, meant), &changed);
         for name in theirs {
             scene.oracle.blur(name);
         }

@@ -342,6 +342,7 @@ impl Scene {
         let may = May {
             overwrite: how == How::Force,
             merge: how == How::Merge,
+            ..May::default()
         };
         let flips = self.follow((&before, &now), may)?;
         let report = match result {
@@ -421,6 +422,7 @@ impl Scene {
             let may = May {
                 overwrite: how == How::Force,
                 merge: false,
+                reverse: true,
             };
             let before = self.look();
             let what = vec![named(at)];

@@ -36,7 +36,7 @@ impl Disk {
 
     /// An overlay whose lower layer a shell line makes.
     pub(crate) fn overlay(setting: &str) -> Self {
-        let below = Self::memory(16 * 1024);
+        let below = Self::memory(64 * 1024);
         let at = |name: &str| below.root().join(name);
         for name in ["lower/work", "upper", "index"] {
             fs::create_dir_all(at(name)).unwrap();

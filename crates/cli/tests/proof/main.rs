@@ -12,6 +12,7 @@
     reason = "a test fails by panicking, and may say what it counted"
 )]
 
+mod attacks;
 mod bad_days;
 mod commands;
 mod crash;

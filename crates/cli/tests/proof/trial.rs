@@ -197,6 +197,39 @@ fn an_ordinary_user_tries_in_a_user_namespace() {
     world.check_store();
 }
 
+/// An overlay cannot make somebody else's directory anew in a user namespace: nothing could be written below one.
+#[test]
+fn an_ordinary_user_tries_below_directories_of_others() {
+    let world = World::new().of_user(USER);
+    fs::create_dir_all(world.path("theirs/shared/mine")).unwrap();
+    world.file("theirs/shared/mine/old", "old\n");
+    world.file("theirs/kept", "kept\n");
+    for name in ["mine", "mine/old"] {
+        let path = world.path("theirs/shared").join(name);
+        std::os::unix::fs::chown(path, Some(USER), Some(USER)).unwrap();
+    }
+    let open = fs::Permissions::from_mode(0o1777);
+    fs::set_permissions(world.path("theirs/shared"), open).unwrap();
+    let before = world.tree();
+    let script = "echo more >> old; mkdir d; echo x > d/new; echo y > ../beside; touch ../../no && exit 3; rm ../../kept && exit 4; true";
+    let run = |arguments: &[&str]| {
+        let directory = world.path("theirs/shared/mine");
+        let mut command = world.command(arguments);
+        let output = command.current_dir(directory).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+    };
+    run(&["try", "--", "sh", "-c", script]);
+    assert_same(&world.tree(), &before, "while it waits");
+    run(&["try", "--apply"]);
+    assert_eq!(world.read("theirs/shared/mine/old"), "old\nmore\n");
+    assert_eq!(world.read("theirs/shared/mine/d/new"), "x\n");
+    assert_eq!(world.read("theirs/shared/beside"), "y\n");
+    run(&["undo"]);
+    let (now, before) = (world.tree(), before.without_directory_times());
+    assert_same(&now.without_directory_times(), &before, "undone");
+    world.check_store();
+}
+
 #[test]
 fn an_ordinary_user_cannot_write_more_than_outside() {
     let world = World::new().of_user(USER);

@@ -98,6 +98,31 @@ impl Tree {
         self
     }
 
+    /// The same with some names as files of their own: so an overlay leaves what it copied out of a lower layer. The
+    /// others keep the count of that layer.
+    pub(crate) fn taken_apart(mut self, names: &[String]) -> Self {
+        let mut firsts = BTreeMap::new();
+        for (name, entry) in &mut self.0 {
+            if names.iter().any(|apart| apart.as_bytes() == name) {
+                (entry.links, entry.first_name) = (1, None);
+            } else if let Some(first) = entry.first_name.take() {
+                entry.first_name =
+                    Some(firsts.entry(first).or_insert_with(|| name.clone()).clone());
+            }
+        }
+        self
+    }
+
+    /// The same without holes in some files.
+    pub(crate) fn filled(mut self, names: &[String]) -> Self {
+        for (name, entry) in &mut self.0 {
+            if names.iter().any(|filled| filled.as_bytes() == name) {
+                entry.data = vec![(0, u64::try_from(entry.content.len()).unwrap())];
+            }
+        }
+        self
+    }
+
     /// The same without one name.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.0.remove(name.as_bytes());

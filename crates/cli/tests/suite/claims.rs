@@ -65,10 +65,19 @@ impl World {
 
     /// The status of the newest operation in the journal, whatever became of it.
     pub(crate) fn newest_status(&self) -> String {
+        self.newest("status")
+    }
+
+    /// The name of the newest operation in the journal, as people type it.
+    pub(crate) fn newest_id(&self) -> String {
+        self.newest("id").chars().take(8).collect()
+    }
+
+    fn newest(&self, field: &str) -> String {
         let ran = self.cli(["--json", "log", "-n", "1"]);
         let log: Value = serde_json::from_str(&ran.out).unwrap();
-        let status = log.pointer("/operations/0/status").unwrap();
-        status.as_str().unwrap().to_owned()
+        let value = log.pointer(&format!("/operations/0/{field}")).unwrap();
+        value.as_str().unwrap().to_owned()
     }
 
     /// Lets the command die at a step.

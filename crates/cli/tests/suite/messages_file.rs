@@ -5,7 +5,7 @@
 //! recipe of a newer version or one that cannot be read, a content that is not what its digest says.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::process::Command;
 
 use crate::claims::{Disk, is_root};
@@ -169,7 +169,7 @@ fn a_disk_that_is_read_only() {
     ");
     insta::assert_snapshot!(world.unmoved(["rm", "m/f"]), @"
     error: `m/f` is on a read-only file system
-      why: operation 3c6ef372 was taken back: everything is as it was before
+      why: operation 3c6ef372 was put back: nothing of it stays
       next: mount the file system writable
     [exit code 1]
     ");
@@ -294,4 +294,39 @@ fn a_file_that_was_too_large_to_keep() {
         (world.text("big").len(), world.has("small")),
         (200_001, false)
     );
+}
+
+#[test]
+fn an_owner_that_changed_is_named_and_comes_back() {
+    let world = World::new().file("a", "1");
+    if !is_root() {
+        return;
+    }
+    let before = world.tree();
+    insta::assert_snapshot!(world.cli(["chown", "65534:65534", "a"]), @"changed the owner of a  (9e3779b9, undo with `backout undo 9e3779b9`)");
+    assert_eq!(world.path("a").metadata().unwrap().uid(), 65_534);
+    world.did(["undo"]);
+    assert_eq!(world.tree(), before);
+}
+
+#[test]
+fn a_new_value_of_an_attribute_is_no_difference_of_text() {
+    let world = World::new().file("a", "1");
+    let set = |value: &[u8]| {
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::setxattr(world.path("a"), "user.k", value, flags)
+    };
+    // Not every file system keeps attributes.
+    if set(b"old").is_err() {
+        return;
+    }
+    world.did(["run", "--", "setfattr", "-n", "user.k", "-v", "new", "a"]);
+    insta::assert_snapshot!(world.unmoved(["diff", "@"]), @"
+    changed a
+      the value of an attribute changed
+    ");
+    world.did(["undo"]);
+    let mut value = [0; 8];
+    let length = rustix::fs::getxattr(world.path("a"), "user.k", &mut value).unwrap();
+    assert_eq!(value.get(..length), Some(b"old".as_slice()));
 }

@@ -183,6 +183,32 @@ fn what_cannot_be_taken_back_waits_for_a_decision() {
 }
 
 #[test]
+fn what_a_forced_rollback_of_an_undo_overwrites_is_named() {
+    let world = World::new().file("a", "0").file("b", "0");
+    let line = "echo 1 > a; echo 1 > b";
+    world.did(["run", "--", "sh", "-c", line]);
+    world.dies("file.checked", ["undo"]);
+    world.put("a", "theirs");
+    world.put("b", "theirs too");
+    let undo = world.newest_id();
+    insta::assert_snapshot!(world.cli(["recover", "--rollback", &undo, "--force"]), @"
+    3c6ef372  undo of run sh -c 'echo 1 > a; echo 1 > b'  now undone
+      a  restored over a later change: content changed since (1 -> 6 bytes)
+      b  restored over a later change: content changed since (1 -> 10 bytes)
+      its process died half-way, and what it had done was put back; do it again with `backout undo 9e3779b9`; what was overwritten comes back with `backout restore a --from daa66d2c`, and so for 1 more
+    ");
+    assert_eq!(
+        (world.text("a"), world.text("b")),
+        ("1\n".into(), "1\n".into())
+    );
+    world.did(["restore", "a", "b", "--from", &world.newest_id()]);
+    assert_eq!(
+        (world.text("a"), world.text("b")),
+        ("theirs".into(), "theirs too".into())
+    );
+}
+
+#[test]
 fn what_is_kept_by_hand_can_be_undone() {
     let world = in_doubt();
     world.did(["write", "b", "--text", "1"]);

@@ -2,8 +2,7 @@
 //!
 //! Without a test: "become two processes", "wait for the command" and the other short names of calls (they fail only with
 //! the system), "record what it did with `backout recover`" (a store that breaks between a watcher's death and the look at
-//! it), "the command was not started: it cannot be watched here" and "check the command" (a kernel without seccomp
-//! notification, a program that the kernel refuses in a way of its own).
+//! it), "the command was not started: it cannot be watched here" (a kernel without seccomp notification).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -149,4 +148,17 @@ fn a_command_that_only_reads_by_its_words_and_writes() {
     assert_eq!(world.text("a"), "1\n");
     world.did(["undo"]);
     assert!(!world.has("a"));
+}
+
+#[test]
+fn a_program_that_somebody_writes_is_not_run() {
+    let world = World::new();
+    fs::copy("/bin/true", world.path("tool")).unwrap();
+    let _held = fs::File::options().write(true).open(world.path("tool"));
+    insta::assert_snapshot!(world.unmoved(["run", "--", "./tool"]), @"
+    error: `./tool` was not run
+      why: Text file busy (os error 26)
+      next: check the command
+    [exit code 126]
+    ");
 }

@@ -248,27 +248,31 @@ fn a_file_that_somebody_writes_at_the_same_moment() {
     world.put("a", "theirs");
     let tree = world.tree();
     insta::assert_snapshot!(world.go_on(waiting), @"
-    error: operation 3c6ef372 was not carried out
-      why: `a` changed while the operation was being prepared
+    error: `a` changed while the operation was being prepared
       why: somebody else writes it
-      why: `a`: failed: content changed since (1 -> 6 bytes)
-      next: see what is kept with `backout show 3c6ef372`
-      next: take back what can be with `backout recover --rollback 3c6ef372`, or accept what is there with `backout recover --keep 3c6ef372`
+      why: operation 3c6ef372 was put back: nothing of it stays
+      next: look at it and try again
     [exit code 1]
     ");
     assert_eq!(world.tree(), tree);
-    assert_eq!(world.newest_status(), "in-doubt");
-    insta::assert_snapshot!(world.unmoved(["recover", "--rollback", "@"]), @"
-    3c6ef372  write a  now in-doubt
-      a  conflict: content changed since (1 -> 6 bytes)
-      it was left half-way and cannot be taken back as it stands; nothing was touched. Keep what is there with `backout recover --keep 3c6ef372`, or take it back anyway with `backout recover --rollback 3c6ef372 --force`
+    assert_eq!(world.newest_status(), "aborted");
+}
+
+#[test]
+fn a_store_that_somebody_else_has_open_is_not_repaired() {
+    let world = one_write();
+    tamper(
+        &world,
+        "DROP TRIGGER record_is_append_only; UPDATE record SET body = x'00' WHERE lsn = 1",
+    );
+    let other = rusqlite::Connection::open(world.place("state/journal.sqlite")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    insta::assert_snapshot!(world.still(|| world.cli(["doctor", "--repair"])), @"
+    error: nothing was repaired: the store is being used
+      why: another process has it open
+      next: try again when it is done
     [exit code 1]
     ");
-    world.did(["recover", "--keep", "@"]);
-    assert_eq!(
-        (world.text("a").as_str(), world.newest_status().as_str()),
-        ("theirs", "committed")
-    );
 }
 
 #[test]

@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use backout_capture::live::{Act, Answer, Place, Touch};
 use backout_model::TargetPath;
-use rustix::fs::{Mode, OFlags, fstat, openat};
+use rustix::fs::{Access, AtFlags, accessat, fstat};
 use rustix::io::Errno;
 
-use super::keep::{KeepError, Kept, has_flags, meta_of, with_meta};
+use super::keep::{KeepError, Kept, all_flags, flags_of, has_flags, meta_of, with_meta};
 use super::ledger::Known;
 use super::log::Note;
-use super::others::What;
 use super::recorder::{
     ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times,
 };
 use crate::file::recipe::{Image, Kind, Meta};
-use crate::file::sys::Node;
+use crate::file::sys::{Node, flags};
 
 /// How often a name that vanishes while it is looked at is looked at again.
 const TRIES_MAX: usize = 8;
@@ -42,9 +41,7 @@ impl Recorder {
     }
 
     pub(super) fn act(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
-        if let Some(place) = touch.first.as_mut().filter(|_| touch.act != Act::Read) {
-            self.bring_up(place);
-        }
+        self.bring_up(touch);
         let (first, second) = (touch.first.as_ref(), touch.second.as_ref());
         match (touch.act, first, second) {
             (
@@ -74,7 +71,7 @@ impl Recorder {
             (Act::Attributes | Act::Times, Some(place), _) => {
                 self.dressed(place, touch.act).map(|()| Answer::Continue)
             }
-            (Act::Flags, Some(place), _) => self.flags(place),
+            (Act::Flags { to }, Some(place), _) => self.flags(place, to),
             (Act::Link, Some(old), Some(new)) => self.link(old, new, touch.has_our_rights),
             // A file without a name gets one.
             (Act::Link, None, Some(new)) => self.made(new).map(|_| Answer::Continue),
@@ -83,32 +80,6 @@ impl Recorder {
             }
             (Act::Read, Some(place), _) => self.read(place),
             _ => Ok(Answer::Continue),
-        }
-    }
-
-    /// A file with several names in a lower layer of an overlay becomes one of its own when it changes. That happens here
-    /// first, so that it is this one that is kept.
-    fn bring_up(&mut self, place: &mut Place) {
-        let is_shared = |node: Node| node.is_shared && node.kind == Kind::File;
-        if !node_of(place).is_some_and(is_shared) || !is_in_overlay(place) {
-            return;
-        }
-        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let Ok(opened) = openat(&place.dir, &place.name, flags, Mode::empty()) else {
-            return;
-        };
-        drop(opened);
-        if let Ok(path) = TargetPath::new(place.path()) {
-            // That was ourselves. What cannot be written into the log stops the next call.
-            self.others.expect(&path, What::Closed);
-            let _told = self.look_around();
-        }
-        if place.look().is_ok() && !node_of(place).is_some_and(is_shared) {
-            self.note(format!(
-                "`{}` has other names in a lower layer of its overlay; from now on it is a file of its own, and an undo does \
-                 not join them again",
-                place.path().display()
-            ));
         }
     }
 
@@ -180,12 +151,14 @@ impl Recorder {
             None => None,
         };
         let (image, bytes) = self.content(place, &node, dressed)?;
-        // What its other names and its flags are, only the inode itself knows.
-        let is_itself = node.is_shared || has_flags(place);
+        // What its other names and its flags are, only the inode itself knows. And where no name may come or go it cannot
+        // be replaced.
+        let is_itself = node.is_shared || has_flags(place) || !is_replaceable(place);
         let written = is_itself.then_some(node.identity.ino);
         if is_itself {
             self.note_first(&node, &origin);
         }
+        self.is_ahead = !self.limits.syncs;
         self.learn(
             Note::Whole {
                 path: origin,
@@ -331,8 +304,9 @@ impl Recorder {
         self.learn(dressed, Vec::new())
     }
 
-    /// Flags that `chattr` sets are not kept: they may only be given to what the command made itself.
-    pub(super) fn flags(&mut self, place: &Place) -> Result<Answer, Stop> {
+    /// Flags that `chattr` sets are noted before they change. Those that lock a file, and whatever else is changed with
+    /// them, may only be given to what the command made itself.
+    pub(super) fn flags(&mut self, place: &Place, to: Option<u32>) -> Result<Answer, Stop> {
         let is_new = match self.origin(place)? {
             None => true,
             Some(origin) => {
@@ -343,6 +317,12 @@ impl Recorder {
         if is_new {
             return Ok(Answer::Continue);
         }
+        let now = all_flags(place);
+        if let (Some(to), Some(now)) = (to, now)
+            && flags::is_undoable(now, to)
+        {
+            return self.flagged(place).map(|()| Answer::Continue);
+        }
         self.note(format!(
             "changing the flags of `{}` (as `chattr` does) was refused: they could not be brought back; \
              do it without `backout run`",
@@ -351,17 +331,37 @@ impl Recorder {
         Ok(Answer::Refuse(EPERM))
     }
 
+    /// Notes the flags of something, and what it is that has them.
+    fn flagged(&mut self, place: &Place) -> Result<(), Stop> {
+        self.dressed(place, Act::Attributes)?;
+        let Some(node) = node_of(place) else {
+            return Ok(());
+        };
+        let origin = self.inode_origin(place, &node)?;
+        let told = origin.as_ref().and_then(|path| self.ledger.known.get(path));
+        let meta = match told {
+            Some(Known::Dressed { meta, .. }) => Some(meta),
+            Some(Known::Whole(image)) => image.meta(),
+            Some(Known::Absent) | None => None,
+        };
+        let is_told = meta.is_none_or(|meta| meta.flags.is_some());
+        match origin.zip(flags_of(place, &node)) {
+            Some((path, flags)) if !is_told => self.learn(Note::Flags { path, flags }, Vec::new()),
+            _ => Ok(()),
+        }
+    }
+
     /// A directory goes away, if it is empty. One that is not stays: it must not count as known when it moves later.
     pub(super) fn rmdir(&mut self, place: &Place, may_act: bool) -> Result<Answer, Stop> {
         match node_of(place).map(|node| node.kind) {
             Some(Kind::Directory) => {}
-            Some(_) => return Ok(Answer::Refuse(ENOTDIR)),
-            None => return Ok(Answer::Refuse(ENOENT)),
+            Some(_) => return Ok(Answer::Fails(ENOTDIR)),
+            None => return Ok(Answer::Fails(ENOENT)),
         }
         if is_filled(place) {
             // Who has other rights may be told something else.
             return Ok(if may_act {
-                Answer::Refuse(ENOTEMPTY)
+                Answer::Fails(ENOTEMPTY)
             } else {
                 Answer::Continue
             });
@@ -455,8 +455,7 @@ fn is_inode(image: &Image, node: &Node) -> bool {
     matches!(image, Image::Kept { identity, .. } if (identity.dev, identity.ino) == number)
 }
 
-/// Tells whether a place is in an overlay of several layers.
-fn is_in_overlay(place: &Place) -> bool {
-    const OVERLAY: i64 = 0x794c_7630;
-    rustix::fs::fstatfs(&place.dir).is_ok_and(|found| found.f_type == OVERLAY)
+/// Tells whether this process may make and remove names where a file is.
+fn is_replaceable(place: &Place) -> bool {
+    accessat(&place.dir, ".", Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }

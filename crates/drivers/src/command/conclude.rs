@@ -1,6 +1,6 @@
 //! The end of settling: the changes become a recipe, with what is known of who made them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use backout_model::wide::Wide;
 use backout_model::{Target, TargetPath};
@@ -20,7 +20,7 @@ impl Settling<'_> {
         parents: &BTreeMap<TargetPath, Times>,
         counts: Counts,
     ) -> Result<Settled, FileError> {
-        let own: BTreeSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
+        let own: HashSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         let mut is_nothing = changes.is_empty();
         for (path, times) in parents {
@@ -52,7 +52,9 @@ impl Settling<'_> {
         contents.retain(|content| needed.contains(&content.digest));
         contents.sort_by_key(|content| content.digest);
         contents.dedup_by_key(|content| content.digest);
-        let targets: BTreeSet<Target> = changes.iter().flat_map(targets_of).collect();
+        let mut targets: Vec<Target> = changes.iter().flat_map(targets_of).collect();
+        targets.sort();
+        targets.dedup();
         let numbered = changes.iter().enumerate();
         let shared = numbered.filter_map(|(index, change)| {
             let from = match change {
@@ -74,7 +76,7 @@ impl Settling<'_> {
             parents: left,
         };
         Ok(Settled {
-            targets: targets.into_iter().collect(),
+            targets,
             recipe: recipe.encode()?,
             contents,
             completion: completion.encode()?,

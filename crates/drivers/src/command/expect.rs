@@ -11,7 +11,7 @@ use crate::file::recipe::Kind;
 impl Recorder {
     /// Notes what the call will do to names, if it succeeds.
     pub(super) fn expect(&mut self, touch: &Touch, answer: Answer) {
-        if matches!(answer, Answer::Refuse(_)) {
+        if matches!(answer, Answer::Refuse(_) | Answer::Fails(_)) {
             return;
         }
         let path = |place: &Place| TargetPath::new(place.path()).ok();
@@ -62,7 +62,9 @@ impl Recorder {
                     let is_exchange = is_exchange(flags);
                     self.expect_move(&first, &second, is_exchange);
                     if answer == Answer::Done {
-                        self.others.moved(&first, &second, is_exchange);
+                        let is_tree =
+                            is_exchange || node.is_some_and(|node| node.kind == Kind::Directory);
+                        self.others.moved(&first, &second, is_exchange, is_tree);
                     }
                 }
             }

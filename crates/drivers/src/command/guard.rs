@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::os::fd::AsFd as _;
 
-use backout_capture::live::{Answer, Place, Touch};
+use backout_capture::live::{Act, Answer, Place, Touch, is_on_ours};
 use backout_model::TargetPath;
 use rustix::fs::fstat;
 
 use super::keep::KeepError;
 use super::log::Note;
-use super::recorder::{EFBIG, EIO, OverLimit, Recorder, Stop, node_of};
+use super::recorder::{EFBIG, EIO, EPERM, OverLimit, Recorder, Stop, node_of};
 use crate::file::recipe::Kind;
 
 /// `/proc`, `/sys`, control groups, terminals and their like.
@@ -44,6 +44,54 @@ pub(super) fn served_now() -> HashSet<u64> {
 }
 
 impl Recorder {
+    /// Answers what needs no look at what is there: what may not be written, and what is not ours to keep.
+    pub(super) fn beforehand(&mut self, touch: &Touch) -> Option<Answer> {
+        if touch.first.is_none() {
+            let answer = self.nameless(touch);
+            if answer.is_none() {
+                self.unknown(touch);
+            }
+            return answer;
+        }
+        for place in [&touch.first, &touch.second].into_iter().flatten() {
+            let directory = fstat(&place.dir)
+                .ok()
+                .map(|stat| (stat.st_dev, stat.st_ino));
+            let is_rename = matches!(touch.act, Act::Rename { .. });
+            if self.is_ours(place, directory) || (is_rename && self.holds_ours(place)) {
+                if let Some(answer) = self.nameless(touch) {
+                    return Some(answer);
+                }
+                let note = "writing our own state was refused; nothing of it may change here";
+                self.note(note.to_owned());
+                return Some(Answer::Refuse(EPERM));
+            }
+            if self.is_kernels(place, directory) {
+                let path = place.path();
+                if path.starts_with("/sys") || path.starts_with("/proc/sys") {
+                    self.note(format!(
+                        "`{}` belongs to the kernel; it is not undone",
+                        path.display()
+                    ));
+                }
+                return Some(Answer::Continue);
+            }
+            if self.is_served(place, directory) {
+                let note = "it wrote to a file system that it serves itself; what its server did is recorded";
+                self.note(note.to_owned());
+                return Some(Answer::Continue);
+            }
+            if !touch.has_our_mounts && !Self::is_seen(place) {
+                if is_on_ours(place.dir.as_fd()) {
+                    return Some(self.hidden());
+                }
+                self.note("it wrote where only it can see; that is not undone".to_owned());
+                return Some(Answer::Continue);
+            }
+        }
+        None
+    }
+
     /// Tells whether a place is in our own state, which nothing may write.
     pub(super) fn is_ours(&self, place: &Place, directory: Option<(u64, u64)>) -> bool {
         let itself = place.stat.as_ref().map(|stat| (stat.st_dev, stat.st_ino));

@@ -20,7 +20,7 @@ use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
 use crate::file::recipe::{Identity, Image, Kind, Meta};
-use crate::file::sys::{Dir, Node, names};
+use crate::file::sys::{Dir, Node, bytes, names};
 
 /// The device of the directory that a file is in, and the number of the file.
 pub(super) type Number = (u64, u64);
@@ -86,26 +86,28 @@ impl Settling<'_> {
     /// Collects the files of before that have or had several names.
     fn followed(&mut self) -> Result<BTreeMap<Number, Followed>, FileError> {
         let mut all: BTreeMap<Number, Followed> = BTreeMap::new();
-        for (origin, before) in self.before.clone() {
+        let all_before = std::mem::take(&mut self.before);
+        for (origin, before) in &all_before {
             let at = match before {
                 Before::MovedTo(now) => now,
                 Before::Dressed(Kind::Directory, ..) => continue,
-                Before::Dressed(..) | Before::Rewritten => origin.clone(),
+                Before::Dressed(..) | Before::Rewritten => origin,
                 Before::Image(image) => {
                     self.follow_kept(&mut all, origin, image)?;
                     continue;
                 }
             };
-            let meta = match self.known.get(&origin) {
+            let meta = match self.known.get(origin) {
                 Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
                 Some(Known::Absent | Known::Whole(_)) | None => None,
             };
-            if let Some((number, _)) = self.number(&at)?.filter(|(_, node)| node.is_shared) {
+            if let Some((number, _)) = self.number(at)?.filter(|(_, node)| node.is_shared) {
                 let followed = all.entry(number).or_default();
-                followed.names.insert(origin, None);
+                followed.names.insert(origin.clone(), None);
                 followed.meta = meta.or(followed.meta.take());
             }
         }
+        self.before = all_before;
         self.follow_written(&mut all)?;
         Ok(all)
     }
@@ -114,19 +116,19 @@ impl Settling<'_> {
     fn follow_kept(
         &mut self,
         all: &mut BTreeMap<Number, Followed>,
-        origin: TargetPath,
-        image: Image,
+        origin: &TargetPath,
+        image: &Image,
     ) -> Result<(), FileError> {
         let Image::Kept {
             slot,
             node: kind,
             identity,
             ..
-        } = &image
+        } = image
         else {
             return Ok(());
         };
-        let written = self.ledger.written.get(&origin);
+        let written = self.ledger.written.get(origin);
         let is_copy = written.is_some_and(|number| *number != identity.ino);
         if *kind == Kind::Directory || is_copy {
             return Ok(());
@@ -134,15 +136,16 @@ impl Settling<'_> {
         if self.tools.depots.out_of_reach(slot).is_some() {
             return Ok(());
         }
-        let place = Dir::of(&slot.path())?;
-        let device = place.dir.node()?.identity.dev;
+        let place = self.slot(slot)?;
         let kept = place.node()?;
         // If it has one name only, that is the slot, and nothing is to be followed.
         if kept.is_none_or(|node| node.is_shared) {
             let is_there = kept.is_some_and(|node| node.identity.ino == identity.ino);
+            let device = place.dir.node()?.identity.dev;
             let followed = all.entry((device, identity.ino)).or_default();
             followed.meta = followed.meta.take().or_else(|| image.meta().cloned());
-            followed.names.insert(origin, is_there.then_some(image));
+            let kept = is_there.then(|| image.clone());
+            followed.names.insert(origin.clone(), kept);
         }
         Ok(())
     }
@@ -181,6 +184,24 @@ impl Settling<'_> {
         Ok(())
     }
 
+    /// A file that has all its names has changed in its metadata alone. The name that this is noted under may be in a
+    /// directory that changed places, and counts as moved.
+    fn only_dressed(&mut self, names: impl Iterator<Item = TargetPath>) {
+        for name in names {
+            if let Some(Known::Dressed {
+                node,
+                meta,
+                identity,
+            }) = self.known.get(&name)
+            {
+                let dressed = Before::Dressed(*node, meta.clone(), *identity);
+                self.before.insert(name, dressed);
+            } else if matches!(self.before.get(&name), Some(Before::MovedTo(_))) {
+                self.before.insert(name, Before::Rewritten);
+            }
+        }
+    }
+
     /// Holds the names of before against those of now.
     fn conclude(&mut self, number: Number, followed: Followed) -> Result<(), FileError> {
         let Followed {
@@ -204,7 +225,8 @@ impl Settling<'_> {
         let was = was.or_else(|| kept.as_ref().and_then(Image::meta).cloned());
         let is_alone = lost.is_empty() && gained.is_empty() && kept.is_none();
         if is_alone && bytes.is_none() {
-            return Ok(()); // its metadata is all that changed
+            self.only_dressed(home.into_iter().map(|(name, _)| name));
+            return Ok(());
         }
         // The first is where what was in it is written back.
         let mut places: Vec<(TargetPath, TargetPath)> = Vec::new();
@@ -285,7 +307,7 @@ impl Settling<'_> {
         let Some(slot) = kept.and_then(Image::slot) else {
             return Ok(());
         };
-        let place = Dir::of(&slot.path())?;
+        let place = self.slot(slot)?;
         match place.node()? {
             Some(node) if node.identity.ino == number.1 => {
                 self.touch(&node);
@@ -321,7 +343,7 @@ impl Settling<'_> {
             name: format!("{}-settled-{}", self.id, self.copies),
         };
         self.copies += 1;
-        let to = Dir::of(&slot.path())?;
+        let to = self.slot(&slot)?;
         // Left there by a settling that was cut short.
         if to.node()?.is_some() {
             names::unlink(&to)?;
@@ -367,6 +389,7 @@ impl Settling<'_> {
             stored: false,
             meta,
             without: None,
+            holes: bytes::holes(&place.read()?, size),
         }))
     }
 
@@ -407,16 +430,16 @@ impl Settling<'_> {
     }
 
     /// Gives the image of an inode that was put into a slot when it lost its name, if it is there.
-    fn shelved(&self, origin: &TargetPath, ino: u64) -> Result<Option<Image>, FileError> {
-        let Some(image) = self.ledger.shelved.get(origin) else {
+    fn shelved(&mut self, origin: &TargetPath, ino: u64) -> Result<Option<Image>, FileError> {
+        let Some(image) = self.ledger.shelved.get(origin).cloned() else {
             return Ok(None);
         };
         let Some(slot) = image.slot() else {
             return Ok(None);
         };
-        let node = Dir::of(&slot.path())?.node()?;
+        let node = self.slot(slot)?.node()?;
         let is_it = node.is_some_and(|node| node.identity.ino == ino);
-        Ok(is_it.then(|| image.clone()))
+        Ok(is_it.then_some(image))
     }
 
     /// Looks at a name: which file it is, wherever else that has names.

@@ -23,8 +23,8 @@ use rustix::io::Errno;
 use super::orphans::{as_copy, slot_name};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::keep::INLINE_BYTES_MAX;
-use crate::file::recipe::{Image, Kind, Meta};
-use crate::file::sys::{Node, bytes, flags, meta};
+use crate::file::recipe::{Holes, Image, Kind, Meta};
+use crate::file::sys::{Node, as_owner, bytes, flags, meta};
 
 /// All bytes in the log together: more are kept in the depot, where they cost less to bring back.
 const LOGGED_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -253,6 +253,7 @@ impl Shelf {
                 stored: true,
                 meta,
                 without: None,
+                holes: Holes::new(),
             };
             return Ok((image, content));
         }
@@ -331,6 +332,8 @@ impl Shelf {
             });
         }
         let mut file = open(place).during("read")?;
+        let holes = bytes::holes(&file, node.identity.size);
+        file.rewind().during("read")?;
         let stashed = stash.stash(self.id, &mut file);
         let (digest, size) = stashed.map_err(|error| KeepError::Meta(error.to_string()))?;
         if size != node.identity.size {
@@ -342,6 +345,7 @@ impl Shelf {
             stored: true,
             meta: dressed.unwrap_or(own),
             without: None,
+            holes,
         })
     }
 
@@ -375,6 +379,10 @@ fn open(place: &Place) -> Result<File, Errno> {
     );
     let opened = match quiet {
         Err(Errno::PERM) => openat(&place.dir, &place.name, flags, Mode::empty()),
+        // Who may write it needs not be able to read it.
+        Err(errno @ Errno::ACCESS) => {
+            as_owner(&place.dir, &place.name, flags | OFlags::NOATIME, errno)
+        }
         other => other,
     };
     opened.map(File::from)
@@ -385,8 +393,21 @@ pub(crate) fn has_flags(place: &Place) -> bool {
     open(place).is_ok_and(|file| !flags::read(file).is_empty())
 }
 
+/// Reads all flags of a file or a directory.
+pub(crate) fn all_flags(place: &Place) -> Option<u32> {
+    flags::all(open(place).ok()?)
+}
+
+/// Reads those of them that people set.
+pub(crate) fn flags_of(place: &Place, node: &Node) -> Option<u32> {
+    meta::flags_of(open(place).ok()?, node.kind)
+}
+
 /// Reads everything but the content.
 pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, KeepError> {
+    if let Some(meta) = meta::read_plain(node, &place.dir, &place.name) {
+        return Ok(meta);
+    }
     let path = TargetPath::new(place.path()).map_err(|error| KeepError::Meta(error.to_string()))?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = openat(&place.dir, &place.name, flags, Mode::empty()).during("open")?;

@@ -32,6 +32,13 @@ pub(crate) enum Standing {
     Born,
 }
 
+/// What was known of names that were cut, and the times of their directories.
+#[derive(Debug, Default)]
+pub(crate) struct Cut {
+    known: Vec<(TargetPath, Known)>,
+    pub(crate) parents: BTreeMap<TargetPath, Times>,
+}
+
 /// All that is known.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -53,7 +60,7 @@ pub(crate) struct Ledger {
     /// What somebody else made in directories of the command, by the names of now.
     pub(crate) strangers: BTreeSet<TargetPath>,
     /// What was known of names that are told by operations of their own.
-    pub(crate) cuts: BTreeMap<OperationId, Vec<(TargetPath, Known)>>,
+    pub(crate) cuts: BTreeMap<OperationId, Cut>,
     pub(crate) reads: BTreeSet<TargetPath>,
     pub(crate) contents: Vec<NewContent>,
     pub(crate) pending: Option<Move>,
@@ -98,6 +105,7 @@ impl Ledger {
                 self.learn(path, Known::Whole(image));
             }
             Note::Shelved { path, image } => drop(self.shelved.insert(path, image)),
+            Note::Flags { path, flags } => self.flagged(&path, flags),
             Note::Forget(path) => drop(self.known.remove(&path)),
             Note::Parent { path, times } => {
                 self.parents.entry(path).or_insert(times);
@@ -128,6 +136,18 @@ impl Ledger {
                 image,
                 identity,
             } => self.scanned(path, image, identity),
+        }
+    }
+
+    /// Takes in which flags something had that is known already.
+    fn flagged(&mut self, path: &TargetPath, flags: u32) {
+        let meta = match self.known.get_mut(path) {
+            Some(Known::Dressed { meta, .. }) => Some(meta),
+            Some(Known::Whole(image)) => image.meta_mut(),
+            Some(Known::Absent) | None => None,
+        };
+        if let Some(meta) = meta {
+            meta.flags.get_or_insert(flags);
         }
     }
 
@@ -173,30 +193,46 @@ impl Ledger {
         nearest.map_or_else(|| origin.clone(), |(_, now)| now)
     }
 
-    /// Learns what a name was. What others did to it before the command touched it is part of that.
+    /// Learns what a name was. What others did to it before the command touched it is part of that, by the name that it
+    /// has now: another may have its old one.
     fn learn(&mut self, path: TargetPath, known: Known) {
         if !self.known.contains_key(&path) {
-            self.foreign.remove(&path);
+            let now = self.now_of(&path);
+            self.foreign.remove(&now);
         }
         self.known.insert(path, known);
     }
 
-    /// Forgets what is known of names, so that it is learnt anew.
+    /// Gives the times that names, and the directories that they are in, had before their entries changed.
+    pub(crate) fn times_around(&self, paths: &[TargetPath]) -> BTreeMap<TargetPath, Times> {
+        let around = paths.iter().cloned();
+        let around = around.chain(paths.iter().filter_map(TargetPath::parent));
+        let known = around.filter_map(|path| {
+            let times = *self.parents.get(&path)?;
+            Some((path, times))
+        });
+        known.collect()
+    }
+
+    /// Forgets what is known of names and of the times of their directories, so that it is learnt anew.
     fn cut(&mut self, by: OperationId, paths: &[TargetPath]) {
+        let parents = self.times_around(paths);
+        self.parents.retain(|path, _| !parents.contains_key(path));
+        let cut = self.cuts.entry(by).or_default();
+        cut.parents = parents;
         for path in paths {
             self.foreign.remove(path);
             if let Some(known) = self.known.remove(path) {
-                let cut = self.cuts.entry(by).or_default();
-                cut.push((path.clone(), known));
+                cut.known.push((path.clone(), known));
             }
         }
     }
 
     /// Knows again what was cut, as it was first known.
     pub(crate) fn uncut(&mut self, by: OperationId) {
-        for (path, known) in self.cuts.remove(&by).unwrap_or_default() {
-            self.known.insert(path, known);
-        }
+        let cut = self.cuts.remove(&by).unwrap_or_default();
+        self.known.extend(cut.known);
+        self.parents.extend(cut.parents);
     }
 
     /// Tells whether a name lies in a directory that the command made.

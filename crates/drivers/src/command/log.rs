@@ -44,6 +44,8 @@ pub(crate) enum Note {
     },
     /// The inode of a file that was written in place is kept as well: its name goes, others stay.
     Shelved { path: TargetPath, image: Image },
+    /// The inode flags of something that is known by other notes, and that nobody had changed before.
+    Flags { path: TargetPath, flags: u32 },
     /// What was to be kept was not kept after all.
     Forget(TargetPath),
     /// The times of a directory.
@@ -173,6 +175,20 @@ impl LogWriter {
         };
         self.syncing = std::thread::Builder::new().spawn(sync).ok();
         self.is_dirty = self.syncing.is_none();
+    }
+
+    /// Has the disk keep what was written, and waits for it.
+    pub(crate) fn sync_now(&mut self) -> io::Result<()> {
+        self.synced()?;
+        if !self.is_dirty {
+            return Ok(());
+        }
+        self.file.sync_data()?;
+        if let Some(directory) = self.directory.take() {
+            directory.sync_all()?;
+        }
+        self.is_dirty = false;
+        Ok(())
     }
 
     /// Waits until the disk has said yes or no to what it was last told.

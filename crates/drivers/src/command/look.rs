@@ -1,6 +1,6 @@
 //! What is at a name now, against what was there.
 
-use std::sync::Arc;
+use std::io::Seek as _;
 
 use backout_model::{Slot, TargetPath};
 use rustix::fs::{Mode, OFlags, openat};
@@ -12,7 +12,7 @@ use super::settle::{Before, Settling, missing, redressed};
 use crate::file::compare::differs_in_meta;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{digest_of, link_target, meta_of};
-use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
+use crate::file::recipe::{Change, Holes, Identity, Image, Kind, Meta};
 use crate::file::sys::{Dir, Node, Place, bytes, meta};
 
 impl Settling<'_> {
@@ -44,6 +44,8 @@ impl Settling<'_> {
         let place = Dir::of(path)?;
         let mut file = place.read()?;
         let Some(depot) = self.tools.depots.depot_for(place.dir.path()) else {
+            let holes = bytes::holes(&file, file.metadata().naming(path, "look at")?.len());
+            file.rewind().naming(path, "read")?;
             let (digest, size) = self.tools.stash.stash(self.id, &mut file)?;
             return Ok(Image::File {
                 digest,
@@ -51,6 +53,7 @@ impl Settling<'_> {
                 stored: true,
                 meta,
                 without: None,
+                holes,
             });
         };
         let slot = Slot {
@@ -96,7 +99,13 @@ impl Settling<'_> {
             return Ok(None);
         }
         let before = self.dress(before)?;
-        let after = self.image(path)?;
+        let mut after = self.image(path)?;
+        if let (Some(was), Some(is)) = (before.meta(), after.meta_mut())
+            && let Some(place) = self.place(path)?
+            && let Some(node) = place.node()?
+        {
+            is.flags = flags_like(&place, &node, was)?;
+        }
         let is_same = match (&before, &after) {
             (Image::Absent, Image::Absent) => true,
             (Image::Directory { meta: was }, Image::Directory { meta: is }) => {
@@ -106,6 +115,8 @@ impl Settling<'_> {
                 Image::File {
                     digest: was,
                     meta: old,
+                    holes,
+                    size,
                     ..
                 },
                 Image::File {
@@ -114,7 +125,8 @@ impl Settling<'_> {
                     ..
                 },
             ) => {
-                if was == is {
+                let place = Dir::of(path)?;
+                if was == is && bytes::holes(&place.read()?, *size) == *holes {
                     return Ok(redressed(path, Kind::File, old, new));
                 }
                 false
@@ -162,28 +174,28 @@ impl Settling<'_> {
             return Ok(false);
         };
         let is_away = self.tools.depots.out_of_reach(slot).is_some();
-        let (slot, ino) = (slot.path(), identity.ino);
+        let ino = identity.ino;
         let Some(node) = self.node(path)? else {
             return Ok(false);
         };
-        let is_it = node.identity.ino == ino;
-        if is_it
-            && !is_away
-            && Dir::of(&slot)?
-                .node()?
-                .is_some_and(|kept| kept.identity.ino == ino)
-        {
-            let place = Dir::of(&slot)?;
+        if node.identity.ino != ino {
+            return Ok(false);
+        }
+        if is_away {
+            return Ok(true);
+        }
+        let place = self.slot(slot)?;
+        if place.node()?.is_some_and(|kept| kept.identity.ino == ino) {
             self.touch(&node);
             rustix::fs::unlinkat(&place.dir, &place.name, rustix::fs::AtFlags::empty())
-                .naming(&slot, "take back")?;
+                .naming(&slot.path(), "take back")?;
         }
-        Ok(is_it)
+        Ok(true)
     }
 
     /// Gives a kept inode the metadata that it had before the command. What is out of reach stays as it was noted, and what
     /// is gone is told as that.
-    pub(super) fn dress(&self, image: Image) -> Result<Image, FileError> {
+    pub(super) fn dress(&mut self, image: Image) -> Result<Image, FileError> {
         if let Some(slot) = image.slot()
             && self.tools.depots.out_of_reach(slot).is_some()
         {
@@ -201,11 +213,7 @@ impl Settling<'_> {
         else {
             return Ok(image);
         };
-        let path = slot.path();
-        let place = Dir::of(&path)?;
-        let missing = || FileError::NotFound {
-            path: path.to_string(),
-        };
+        let place = self.slot(&slot)?;
         let Some(node) = place.node()? else {
             let why = "what was kept is not in its depot any more".to_owned();
             return Ok(Image::Unkept { node: kind, why });
@@ -217,11 +225,14 @@ impl Settling<'_> {
                 && wanted
                     .times
                     .is_none_or(|times| times.mtime == node.times.mtime)
-                && differs_in_meta(&meta_of(&place, &node)?, &wanted, kind).is_none();
-        if !is_dressed {
-            meta::write(place.handle()?, kind, &wanted, &path)?;
-        }
-        let identity = place.node()?.ok_or_else(missing)?.identity;
+                && differs_in_meta(&meta_like(&place, &node, &wanted)?, &wanted, kind).is_none();
+        let identity = if is_dressed {
+            node.identity
+        } else {
+            meta::write(place.handle()?, kind, &wanted, &slot.path())?;
+            let dressed = place.node()?.ok_or_else(|| missing(&slot.path()))?;
+            dressed.identity
+        };
         Ok(Image::Kept {
             slot,
             node: kind,
@@ -249,7 +260,7 @@ impl Settling<'_> {
         else {
             return Ok(None);
         };
-        let is = meta_of(&place, &node)?;
+        let is = meta_like(&place, &node, was)?;
         Ok(redressed(path, kind, was, &is))
     }
 
@@ -283,6 +294,7 @@ impl Settling<'_> {
                     stored: false,
                     meta,
                     without: None,
+                    holes: Holes::new(),
                 }
             }
             Kind::Symlink => Image::Symlink {
@@ -298,36 +310,6 @@ impl Settling<'_> {
                 }
             }
         })
-    }
-
-    /// Finds a name in its open directory. The last directory stays open: names come sorted.
-    pub(super) fn place(&mut self, path: &TargetPath) -> Result<Option<Place>, FileError> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Ok(None);
-        };
-        let dir = match &self.last {
-            Some(dir) if *dir.path() == parent => Arc::clone(dir),
-            _ => match Dir::open(&parent) {
-                Ok(dir) => {
-                    self.last = Some(Arc::clone(&dir));
-                    dir
-                }
-                Err(
-                    FileError::NotFound { .. }
-                    | FileError::NotADirectory { .. }
-                    | FileError::ThroughSymlink { .. },
-                ) => return Ok(None),
-                Err(error) => return Err(error),
-            },
-        };
-        Ok(Some(dir.place(name)))
-    }
-
-    pub(super) fn node(&mut self, path: &TargetPath) -> Result<Option<Node>, FileError> {
-        match self.place(path)? {
-            Some(place) => place.node(),
-            None => Ok(None),
-        }
     }
 
     pub(super) fn names_in(
@@ -348,4 +330,20 @@ impl Settling<'_> {
         let node = self.node(path)?;
         Ok(node.is_some_and(|node| node.identity == seen && node.kind != Kind::Directory))
     }
+}
+
+/// Reads the inode flags of what is there, if it is told which they were.
+fn flags_like(place: &Place, node: &Node, was: &Meta) -> Result<Option<u32>, FileError> {
+    Ok(match was.flags {
+        Some(_) => meta::flags_of(place.handle()?, node.kind),
+        None => None,
+    })
+}
+
+/// Reads everything but the content, with the inode flags if it is told which they were.
+pub(super) fn meta_like(place: &Place, node: &Node, was: &Meta) -> Result<Meta, FileError> {
+    Ok(Meta {
+        flags: flags_like(place, node, was)?,
+        ..meta_of(place, node)?
+    })
 }

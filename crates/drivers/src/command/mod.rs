@@ -19,14 +19,17 @@
 
 mod acts;
 mod conclude;
+mod dirs;
 mod expect;
 mod guard;
 mod inodes;
 mod keep;
+mod layers;
 mod ledger;
 mod log;
 mod look;
 mod moves;
+mod nameless;
 mod order;
 mod orphans;
 mod others;

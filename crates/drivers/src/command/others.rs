@@ -22,6 +22,9 @@ use rustix::io::Errno;
 /// Enough for many events at once.
 const BUFFER_BYTES: usize = 16 * 1024;
 
+/// The most that one event takes: its numbers and the longest name.
+const EVENT_BYTES_MAX: usize = 16 + 256;
+
 /// What can happen to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
@@ -66,6 +69,8 @@ impl Balance {
 pub(super) enum Seen {
     /// Something happened to a name that the command touched.
     Touched(TargetPath),
+    /// A directory took a name that the command touched.
+    Taken(TargetPath),
     /// Something came to be under a name that the command did not touch.
     Arrived(TargetPath),
 }
@@ -206,8 +211,14 @@ impl Others {
         self.balances.remove(path);
     }
 
-    /// The command gave something another name; what is expected of it goes along.
-    pub(super) fn moved(&mut self, from: &TargetPath, to: &TargetPath, is_exchange: bool) {
+    /// The command gave something another name; what is expected of it goes along. Nothing is below what is no `tree`.
+    pub(super) fn moved(
+        &mut self,
+        from: &TargetPath,
+        to: &TargetPath,
+        is_exchange: bool,
+        is_tree: bool,
+    ) {
         let ours = self.balances.get(from).copied().unwrap_or_default();
         let theirs = self.balances.get(to).copied().unwrap_or_default();
         self.balances.entry(to.clone()).or_default().take_over(ours);
@@ -217,7 +228,9 @@ impl Others {
                 .or_default()
                 .take_over(theirs);
         }
-        self.rebase(from, to, is_exchange);
+        if is_tree {
+            self.rebase(from, to, is_exchange);
+        }
     }
 
     /// Names directories and what is below them anew.
@@ -267,15 +280,21 @@ impl Others {
         };
         let mut buffer = [MaybeUninit::<u8>::uninit(); BUFFER_BYTES];
         let mut reader = inotify::Reader::new(inotify.as_fd(), &mut buffer);
+        let mut filled = 0;
         loop {
             match reader.next() {
                 Ok(event) => {
                     let name = event.file_name().map(|name| name.to_bytes().to_vec());
                     let (number, events) = (event.wd(), event.events());
+                    filled += EVENT_BYTES_MAX;
                     seen.extend(self.judge(number, events, name.as_deref()));
                 }
-                Err(Errno::INTR) => {}
+                Err(Errno::INTR) => continue,
                 Err(_) => break,
+            }
+            // There was room for more: so there was no more.
+            if reader.is_buffer_empty() && filled + EVENT_BYTES_MAX < BUFFER_BYTES {
+                break;
             }
         }
         self.inotify = Some(inotify);
@@ -312,8 +331,12 @@ impl Others {
         } else {
             return None;
         };
+        let is_directory = events.contains(ReadFlags::ISDIR);
         match self.balances.get_mut(&path) {
-            Some(balance) => take(balance.of(what)).map(|()| Seen::Touched(path)),
+            Some(balance) => take(balance.of(what)).map(|()| match what {
+                What::Arrives if is_directory => Seen::Taken(path),
+                _ => Seen::Touched(path),
+            }),
             None if what == What::Arrives => Some(Seen::Arrived(path)),
             None => None,
         }

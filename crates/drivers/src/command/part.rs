@@ -60,7 +60,10 @@ impl Recorder {
 
     /// Takes a part out, to be recorded as the operation `by`.
     pub(crate) fn cut(&mut self, by: OperationId, paths: Vec<TargetPath>) -> io::Result<Ledger> {
-        let mut part = Ledger::default();
+        let mut part = Ledger {
+            parents: self.ledger.times_around(&paths),
+            ..Ledger::default()
+        };
         let mut digests: HashSet<Digest> = HashSet::new();
         for path in &paths {
             self.others.forget(path);

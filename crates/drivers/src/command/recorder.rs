@@ -90,12 +90,16 @@ pub struct Recorder {
     pub(super) served_by_others: HashSet<u64>,
     /// Inodes of several names, by device and number, with the name of before that what they were is noted under.
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
+    /// Files that are known to be of the upper layer of their overlay, by device and number.
+    pub(super) raised: HashSet<(u64, u64)>,
     /// A file that the kernel is about to give another name.
     pub(super) linking: Option<Linking>,
     pub(super) notes: Vec<String>,
     pub(super) notes_left_out: usize,
     /// What is so already and could not be noted yet: until the log has it, nothing goes on that needs another note.
     pub(super) owed: VecDeque<Note>,
+    /// Whether a file is written in place of which the disk may not have yet what was in it.
+    pub(super) is_ahead: bool,
 }
 
 impl std::fmt::Debug for Recorder {
@@ -153,10 +157,12 @@ impl Recorder {
             served: HashMap::new(),
             served_by_others: served_now(),
             firsts: HashMap::new(),
+            raised: HashSet::new(),
             linking: None,
             notes: Vec::new(),
             notes_left_out: 0,
             owed: VecDeque::new(),
+            is_ahead: false,
         })
     }
 
@@ -257,12 +263,34 @@ impl Recorder {
         self.log.sync_soon();
     }
 
+    /// The command is about to have the disk keep what it wrote: the disk keeps what was there before, first.
+    fn keep_first(&mut self) -> Answer {
+        if !self.is_ahead {
+            return Answer::Continue;
+        }
+        match self.log.sync_now().and_then(|()| self.shelf.sync()) {
+            Ok(()) => {
+                self.is_ahead = false;
+                Answer::Continue
+            }
+            Err(error) => {
+                self.note(format!("the disk would not keep the capture log: {error}"));
+                Answer::Refuse(Errno::IO.raw_os_error())
+            }
+        }
+    }
+
     /// Takes in what others did since the last look.
     pub fn look_around(&mut self) -> io::Result<()> {
         for seen in self.others.seen() {
             let note = match seen {
                 Seen::Touched(path) if !self.ledger.foreign.contains(&path) => Note::Foreign(path),
                 Seen::Arrived(path) if self.ledger.is_in_own_directory(&path) => {
+                    Note::Stranger(path)
+                }
+                // Whatever is in it is theirs, too.
+                Seen::Taken(path) => {
+                    self.is_so(Note::Foreign(path.clone()));
                     Note::Stranger(path)
                 }
                 Seen::Touched(_) | Seen::Arrived(_) => continue,
@@ -295,6 +323,12 @@ impl Recorder {
         } else {
             self.notes_left_out += 1;
         }
+    }
+
+    /// Lets a call pass that is not undone, and says so.
+    fn pass(&mut self, why: &str) -> Answer {
+        self.note(why.to_owned());
+        Answer::Continue
     }
 
     pub(super) fn learn(&mut self, note: Note, bytes: Vec<u8>) -> Result<(), Stop> {
@@ -350,49 +384,20 @@ impl Observer for Recorder {
             // What a process mounts for itself alone is gone with it.
             Act::Mounts if !touch.has_our_mounts => return Answer::Continue,
             Act::Mounts => {
-                self.note("it changed what is mounted; that is not undone".to_owned());
-                return Answer::Continue;
+                return self.pass("it changed what is mounted; that is not undone");
             }
             Act::Quotas => {
-                self.note("it asked for quotas or changed them; that is not undone".to_owned());
-                return Answer::Continue;
+                return self.pass("it asked for quotas or changed them; that is not undone");
             }
+            Act::Sync => return self.keep_first(),
             Act::Exec => {
                 self.executed(touch);
                 return Answer::Continue;
             }
             Act::Read => {}
             _ => {
-                for place in [&touch.first, &touch.second].into_iter().flatten() {
-                    let directory = fstat(&place.dir)
-                        .ok()
-                        .map(|stat| (stat.st_dev, stat.st_ino));
-                    let is_rename = matches!(touch.act, Act::Rename { .. });
-                    if self.is_ours(place, directory) || (is_rename && self.holds_ours(place)) {
-                        let note =
-                            "writing our own state was refused; nothing of it may change here";
-                        self.note(note.to_owned());
-                        return Answer::Refuse(EPERM);
-                    }
-                    if self.is_kernels(place, directory) {
-                        let path = place.path();
-                        if path.starts_with("/sys") || path.starts_with("/proc/sys") {
-                            self.note(format!(
-                                "`{}` belongs to the kernel; it is not undone",
-                                path.display()
-                            ));
-                        }
-                        return Answer::Continue;
-                    }
-                    if self.is_served(place, directory) {
-                        let note = "it wrote to a file system that it serves itself; what its server did is recorded";
-                        self.note(note.to_owned());
-                        return Answer::Continue;
-                    }
-                    if !touch.has_our_mounts && !Self::is_seen(place) {
-                        self.note("it wrote where only it can see; that is not undone".to_owned());
-                        return Answer::Continue;
-                    }
+                if let Some(answer) = self.beforehand(touch) {
+                    return answer;
                 }
             }
         }
@@ -410,6 +415,7 @@ impl Observer for Recorder {
             self.expect(touch, *answer);
         }
         match answer {
+            Ok(Answer::Continue) if touch.has_our_rights && touch.has_our_mounts => Answer::Perform,
             Ok(answer) => answer,
             Err(stop) => match touch.first.take() {
                 Some(place) => self.stop(&place, stop),
@@ -468,8 +474,9 @@ impl Observer for Recorder {
             return false;
         }
         let note = if is_moved {
+            let (is_exchange, is_tree) = (moving.is_exchange, moving.is_directory);
             self.others
-                .moved(&moving.from, &moving.to, moving.is_exchange);
+                .moved(&moving.from, &moving.to, is_exchange, is_tree);
             Note::Moved
         } else {
             Note::NotMoved

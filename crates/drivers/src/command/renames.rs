@@ -37,14 +37,14 @@ impl Recorder {
     pub(super) fn unlink(&mut self, place: &Place, may_act: bool) -> Result<Answer, Stop> {
         // The kernel says why not.
         let Some(node) = node_of(place).filter(|node| node.kind != Kind::Directory) else {
-            return Ok(Answer::Refuse(if place.stat.is_some() {
+            return Ok(Answer::Fails(if place.stat.is_some() {
                 EISDIR
             } else {
                 ENOENT
             }));
         };
         if place.is_slashed {
-            return Ok(Answer::Refuse(ENOTDIR));
+            return Ok(Answer::Fails(ENOTDIR));
         }
         self.forget_last(&node);
         let Some(origin) = self.origin_to_keep(place)? else {
@@ -137,13 +137,13 @@ impl Recorder {
     /// A file gets another name. The note comes first; whoever reads it asks the inode whether it happened.
     pub(super) fn link(&mut self, old: &Place, new: &Place, may_act: bool) -> Result<Answer, Stop> {
         let node = match node_of(old) {
-            None => return Ok(Answer::Refuse(ENOENT)),
+            None => return Ok(Answer::Fails(ENOENT)),
             Some(node) if old.is_slashed && node.kind != Kind::Directory => {
-                return Ok(Answer::Refuse(ENOTDIR));
+                return Ok(Answer::Fails(ENOTDIR));
             }
-            Some(_) if new.stat.is_some() => return Ok(Answer::Refuse(EEXIST)),
-            Some(_) if new.is_slashed => return Ok(Answer::Refuse(ENOENT)),
-            Some(node) if node.kind == Kind::Directory => return Ok(Answer::Refuse(EPERM)),
+            Some(_) if new.stat.is_some() => return Ok(Answer::Fails(EEXIST)),
+            Some(_) if new.is_slashed => return Ok(Answer::Fails(ENOENT)),
+            Some(node) if node.kind == Kind::Directory => return Ok(Answer::Fails(EPERM)),
             Some(node) => node,
         };
         let (path, name) = (named(old)?, named(new)?);
@@ -199,7 +199,7 @@ impl Recorder {
         may_act: bool,
     ) -> Result<Answer, Stop> {
         let Some(node) = node_of(from) else {
-            return Ok(Answer::Refuse(ENOENT));
+            return Ok(Answer::Fails(ENOENT));
         };
         let is_exchange = is_exchange(flags);
         if flags & RenameFlags::WHITEOUT.bits() != 0 {
@@ -207,7 +207,7 @@ impl Recorder {
             return Ok(Answer::Refuse(EINVAL));
         }
         if is_misnamed(from, to, &node, is_exchange) {
-            return Ok(Answer::Refuse(ENOTDIR));
+            return Ok(Answer::Fails(ENOTDIR));
         }
         let flags = RenameFlags::from_bits_retain(flags);
         self.origin(from)?;
@@ -220,10 +220,10 @@ impl Recorder {
             // Into itself: the kernel says no.
             Some(_) if to.path().starts_with(from.path()) => return Ok(Answer::Continue),
             Some(other) if other.kind == Kind::Directory && node.kind != Kind::Directory => {
-                return Ok(Answer::Refuse(EISDIR));
+                return Ok(Answer::Fails(EISDIR));
             }
             Some(other) if other.kind == Kind::Directory && is_filled(to) => {
-                return Ok(Answer::Refuse(ENOTEMPTY));
+                return Ok(Answer::Fails(ENOTEMPTY));
             }
             Some(other) => self.replaced(to, &other)?,
         }

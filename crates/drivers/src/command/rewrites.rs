@@ -3,12 +3,13 @@
 //! The change is told under a name of before. The inode may be there still, under another name, or, if that name went,
 //! in a slot: the changes that took it there come after the rewrite, so that their way back comes first.
 
+use super::look::meta_like;
 use super::settle::{Settling, redressed};
 use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
-use crate::file::keep::{digest_of, meta_of};
-use crate::file::recipe::{Change, Image, Kind, Written};
-use crate::file::sys::Dir;
+use crate::file::keep::digest_of;
+use crate::file::recipe::{Change, Holes, Image, Kind, Written};
+use crate::file::sys::{Dir, bytes};
 
 impl Settling<'_> {
     /// Says what is in them now and was before.
@@ -30,10 +31,11 @@ impl Settling<'_> {
                 size,
                 stored: false,
                 slot: None,
-                meta: meta_of(&place, &node)?,
+                holes: bytes::holes(&place.read()?, size),
+                meta: meta_like(&place, &node, &before.meta)?,
             };
             let mtime = |written: &Written| written.meta.times.map(|times| times.mtime);
-            let is_same = before.digest == after.digest;
+            let is_same = before.digest == after.digest && before.layout()? == after.holes;
             let is_alike = mtime(&before) == mtime(&after)
                 && differs_in_meta(&after.meta, &before.meta, Kind::File).is_none();
             // What else speaks of it knows it by its number, if the change is told as one of the inode.
@@ -62,12 +64,14 @@ fn written(image: &Image) -> Result<Option<Written>, FileError> {
             size,
             stored,
             meta,
+            holes,
             ..
         } => Some(Written {
             digest: *digest,
             size: *size,
             stored: *stored,
             slot: None,
+            holes: holes.clone(),
             meta: meta.clone(),
         }),
         Image::Kept {
@@ -80,6 +84,7 @@ fn written(image: &Image) -> Result<Option<Written>, FileError> {
             size: identity.size,
             stored: false,
             slot: Some(slot.clone()),
+            holes: Holes::new(),
             meta: meta.clone(),
         }),
         Image::Absent

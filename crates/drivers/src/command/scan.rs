@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::log::Note;
 use crate::file::error::FileError;
 use crate::file::keep::{link_target, meta_of};
-use crate::file::recipe::{Identity, Image, Kind};
+use crate::file::recipe::{Holes, Identity, Image, Kind};
 use crate::file::sys::{Dir, Node, Place};
 use crate::file::tools::Tools;
 
@@ -103,6 +103,7 @@ impl Scan<'_> {
                 stored: true,
                 meta,
                 without: None,
+                holes: Holes::new(),
             },
             Kind::Symlink => Image::Symlink {
                 to: link_target(place)?,

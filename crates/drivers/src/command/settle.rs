@@ -5,13 +5,14 @@
 //! there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::mem::take;
 use std::path::Path;
-use std::sync::Arc;
 
 use backout_model::ports::NewContent;
 use backout_model::{Completion, OperationId, Recipe, Target, TargetPath};
 use serde::{Deserialize, Serialize};
 
+use super::dirs::Opened;
 use super::inodes::{Number, Rewriting};
 use super::keep::with_meta;
 use super::ledger::{Known, Ledger, Standing};
@@ -170,16 +171,16 @@ fn settle_until(
         before: BTreeMap::new(),
         look_at: BTreeSet::new(),
         rewrites: BTreeMap::new(),
-        contents: std::mem::take(&mut ledger.contents),
+        contents: take(&mut ledger.contents),
         firsts: HashMap::new(),
         old: HashMap::new(),
         in_place: BTreeSet::new(),
         touched: HashSet::new(),
-        last: None,
+        opened: Opened::default(),
         copies: 0,
         shared: foreign(&ledger),
         watched_until,
-        known: std::mem::take(&mut ledger.known),
+        known: take(&mut ledger.known),
         ledger,
     };
     settling.find_new()?;
@@ -190,7 +191,13 @@ fn settle_until(
 /// Says of names that somebody else changed them, too.
 fn foreign(ledger: &Ledger) -> BTreeMap<TargetPath, String> {
     let why = "somebody else changed it while the command ran";
-    let names = ledger.foreign.iter();
+    // What was there before is gone with its directory; what is there now came with somebody else's.
+    let is_theirs = |(path, known): &(&TargetPath, &Known)| {
+        let mut above = path.ancestors();
+        **known != Known::Absent && above.any(|above| ledger.strangers.contains(&above))
+    };
+    let below = ledger.known.iter().filter(is_theirs).map(|(path, _)| path);
+    let names = ledger.foreign.iter().chain(below);
     names.map(|name| (name.clone(), why.to_owned())).collect()
 }
 
@@ -228,7 +235,7 @@ pub(super) struct Settling<'t> {
     pub(super) in_place: BTreeSet<TargetPath>,
     /// Inodes that settling itself gave a name or took one from.
     pub(super) touched: HashSet<Number>,
-    pub(super) last: Option<Arc<Dir>>,
+    pub(super) opened: Opened,
     pub(super) copies: usize,
     /// Names whose new state is not the command's alone, and why.
     pub(super) shared: BTreeMap<TargetPath, String>,
@@ -371,26 +378,30 @@ impl Settling<'_> {
         self.firsts.clear();
         let mut changes = self.rewritten()?;
         counts.changed += changes.len() as u64;
-        let before = self.before.clone();
-        let mut arrived: BTreeSet<TargetPath> = BTreeSet::new();
+        let trees = self.arrived_trees()?;
+        // Nothing below looks at these two, and copies of them would be large.
+        let (before, look_at) = (take(&mut self.before), take(&mut self.look_at));
+        let mut arrived: BTreeSet<&TargetPath> = BTreeSet::new();
         for (path, what) in &before {
             if let Before::MovedTo(to) = what {
                 changes.extend(self.move_of(path, to, &before)?);
-                arrived.insert(to.clone());
+                arrived.insert(to);
                 counts.changed += 1;
             }
         }
-        let mut look_at = self.look_at.clone();
-        look_at.extend(before.keys().cloned());
-        let mut parents = self.ledger.parents.clone();
-        let trees = self.arrived_trees()?;
-        for path in look_at.into_iter().filter(|path| !arrived.contains(path)) {
-            let was = before.get(&path);
+        let mut parents = self.known_times()?;
+        let mut names: Vec<&TargetPath> = before.keys().chain(&look_at).collect();
+        names.sort();
+        names.dedup();
+        for path in names.into_iter().filter(|path| !arrived.contains(path)) {
+            let was = before.get(path);
             // What is below a tree that moved there came along with it.
-            let found = if path.ancestors().any(|above| trees.contains(&above)) {
-                self.gone(&path, was)?
+            let is_along =
+                !trees.is_empty() && path.ancestors().any(|above| trees.contains(&above));
+            let found = if is_along {
+                self.gone(path, was)?
             } else {
-                self.compare(&path, was)?
+                self.compare(path, was)?
             };
             count(found.as_ref(), &mut counts);
             if let Some(times) = was.and_then(times_of)
@@ -400,7 +411,22 @@ impl Settling<'_> {
             }
             changes.extend(found);
         }
+        (self.before, self.look_at) = (before, look_at);
         Ok((changes, parents, counts))
+    }
+
+    /// Gives the times that directories had. One that was cut and in which nothing changed since has those that it has now:
+    /// what it had before is told by the part.
+    fn known_times(&mut self) -> Result<BTreeMap<TargetPath, Times>, FileError> {
+        let mut times = self.ledger.parents.clone();
+        let cuts = self.ledger.cuts.values();
+        let cut: BTreeSet<TargetPath> = cuts.flat_map(|cut| cut.parents.keys().cloned()).collect();
+        for path in cut {
+            if let Some(node) = self.node(&path)? {
+                times.entry(path).or_insert(node.times);
+            }
+        }
+        Ok(times)
     }
 
     /// Finds the directories that moved: where they are now.

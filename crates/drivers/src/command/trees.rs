@@ -133,7 +133,8 @@ impl Settling<'_> {
             return Ok(());
         };
         self.look_at.insert(path.clone());
-        if node.kind == Kind::Directory {
+        // What is in a directory that somebody else put there is theirs.
+        if node.kind == Kind::Directory && !self.ledger.strangers.contains(path) {
             for name in self.names_in(path)? {
                 let below = path.join(&name);
                 if !names.contains_key(&below) && !self.ledger.strangers.contains(&below) {

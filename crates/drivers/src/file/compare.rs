@@ -3,6 +3,7 @@
 //! Type, mode, owner, attributes, link target, size and digest must match; times need not. A large file
 //! that is the very inode the effect left, untouched, is not read again.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use backout_model::{Digest, TargetPath};
@@ -92,7 +93,8 @@ impl Current {
                 if let Some(why) = self.differs_in_bytes(place, node, digest, *size)? {
                     return Ok(Some(why));
                 }
-                Ok(differs_in_meta(self.meta(place, node)?, meta, Kind::File))
+                let now = self.meta_like(place, node, meta)?;
+                Ok(differs_in_meta(&now, meta, Kind::File))
             }
             Image::Symlink { to, meta } => {
                 if let Some(why) = differs_in_kind(node, Kind::Symlink) {
@@ -108,9 +110,11 @@ impl Current {
                     Kind::Symlink,
                 ))
             }
-            Image::Directory { meta } => Ok(differs_in_kind(node, Kind::Directory).or(
-                differs_in_meta(self.meta(place, node)?, meta, Kind::Directory),
-            )),
+            Image::Directory { meta } => {
+                let now = self.meta_like(place, node, meta)?;
+                let other = differs_in_meta(&now, meta, Kind::Directory);
+                Ok(differs_in_kind(node, Kind::Directory).or(other))
+            }
             Image::Special {
                 node: kind,
                 device,
@@ -155,6 +159,20 @@ impl Current {
         Ok(*self.digest.get_or_init(|| computed))
     }
 
+    /// Gives the metadata of what is there, with the inode flags if another tells of them.
+    pub(crate) fn meta_like(
+        &self,
+        place: &Place,
+        node: &Node,
+        other: &Meta,
+    ) -> Result<Cow<'_, Meta>, FileError> {
+        let mut now = Cow::Borrowed(self.meta(place, node)?);
+        if other.flags.is_some() {
+            now.to_mut().flags = meta::flags_of(place.handle()?, node.kind);
+        }
+        Ok(now)
+    }
+
     /// Gives the metadata of what is there.
     pub(crate) fn meta(&self, place: &Place, node: &Node) -> Result<&Meta, FileError> {
         if let Some(known) = self.meta.get() {
@@ -191,6 +209,9 @@ pub(crate) fn differs_in_meta(now: &Meta, wanted: &Meta, kind: Kind) -> Option<S
             "owner is {}:{}, was {}:{}",
             now.0, now.1, was.0, was.1
         ));
+    }
+    if wanted.flags.is_some() && now.flags.is_some() && now.flags != wanted.flags {
+        return Some("its inode flags changed".to_owned());
     }
     for (name, value) in &wanted.xattrs {
         match now.xattrs.iter().find(|(other, _)| other == name) {

@@ -1,12 +1,13 @@
 //! The file driver: the trait, and what previews and benchmarks ask beside it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use backout_model::ports::{
     Applied, Depots, Driver, How, Prepared, PreparedUndo, ReadContents, WriteContents,
 };
-use backout_model::{Armed, Effect, OperationId, Slot, Target, TargetPath, Traits, Verb};
+use backout_model::{Armed, Effect, Key, OperationId, Slot, Target, TargetPath, Traits, Verb};
 
 use super::error::FileError;
 use super::execute::{Purpose, run};
@@ -17,9 +18,12 @@ use super::recipe::{FileCompletion, FileRecipe};
 use super::request::FileRequest;
 use super::stage::Staged;
 use super::tools::{Progress, Tools};
-use super::undo::{check_kept, prepare_undo};
+use super::undo::{check_kept, prepare_undo, with_moved};
 use super::view::{Examined, examine};
 use crate::command::{self, Limits, Reading, Recorder, RecorderError, Settled};
+
+/// A kept inode, and what is wrong with it, if something is.
+pub type LookedAt = (Slot, Result<Option<String>, FileError>);
 
 /// Writes files so that every write can be taken back.
 #[derive(Debug)]
@@ -62,6 +66,23 @@ impl FileDriver {
         Ok(recipe.changes.iter().flat_map(plan::targets_of).collect())
     }
 
+    /// Gives names with all that an undo of them touches: what was moved goes back by either of its names.
+    pub fn with_moved(
+        &self,
+        effect: &Effect,
+        names: &BTreeSet<Key>,
+    ) -> Result<BTreeSet<Key>, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        let all = with_moved(&recipe.changes, names);
+        Ok(all.into_iter().cloned().map(Key::from).collect())
+    }
+
+    /// Names the directories that an effect moved to where nothing was.
+    pub fn brought(&self, effect: &Effect) -> Result<BTreeSet<TargetPath>, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        Ok(recipe.brought())
+    }
+
     /// Lists what an effect changed, name by name, trees with all that is in them. Looks only.
     pub fn changes(&self, effect: &Effect) -> Result<Vec<FileChange>, FileError> {
         past::changes_of(effect)
@@ -95,15 +116,14 @@ impl FileDriver {
         past::read(&self.tools, was, bytes_max)
     }
 
-    /// Says of each inode that was kept for an effect, for a name that is needed, what is wrong with it, if something is.
-    /// Looks only.
+    /// Says of each inode that an effect keeps, for a name that is needed, what is wrong with it, if something is. Looks
+    /// only.
     pub fn check_kept(
         &self,
         effect: &Effect,
-        slots: &[Slot],
         is_needed: &dyn Fn(&TargetPath) -> bool,
-    ) -> Result<Vec<Result<Option<String>, FileError>>, FileError> {
-        check_kept(&self.tools, effect, slots, is_needed)
+    ) -> Result<Vec<LookedAt>, FileError> {
+        check_kept(&self.tools, effect, is_needed)
     }
 
     /// Begins to record what a command does to files, in the log at `log`.

@@ -7,8 +7,6 @@ use backout_model::text::{EditError, PatchError};
 use backout_model::{Digest, TargetPath};
 use rustix::io::Errno;
 
-use super::mode::ModeError;
-
 /// Says why a file operation did not happen, or how far it got.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -186,9 +184,6 @@ pub enum FileError {
     /// The patch cannot be read or does not fit.
     #[error("the patch cannot be applied")]
     Patch(#[source] PatchError),
-    /// The mode cannot be read.
-    #[error("not a mode")]
-    Mode(#[source] ModeError),
     /// The content store failed.
     #[error("a kept content cannot be had")]
     Contents(#[source] ContentsError),

@@ -116,7 +116,7 @@ impl<'r> Judgement<'r> {
                 let current = Current::at(&locate(self.changes, path, *ino)?)?;
                 match state(&current, &before.image(), &after.image(), left)? {
                     // The same bytes at another time.
-                    State::After if is_of_before(&current, before, after) => Ok(State::Before),
+                    State::After if is_of_before(&current, before, after)? => Ok(State::Before),
                     state => Ok(state),
                 }
             }
@@ -233,7 +233,7 @@ fn judge(
             if let Some(why) = kind.and_then(|kind| differs_in_kind(node, kind)) {
                 return Ok(State::Other { why });
             }
-            let now = current.meta(place, node)?;
+            let now = &*current.meta_like(place, node, after)?;
             match differs_where_changed(now, after, before) {
                 None => Ok(State::After),
                 Some(why) => match differs_where_changed(now, before, after) {
@@ -245,13 +245,19 @@ fn judge(
     }
 }
 
-/// Tells whether only the time of a file changed, and has changed back.
-fn is_of_before(current: &Current, before: &Written, after: &Written) -> bool {
+/// Tells whether only the time or the holes of a file changed, and have changed back.
+fn is_of_before(current: &Current, before: &Written, after: &Written) -> Result<bool, FileError> {
     let mtime = |written: &Written| written.meta.times.map(|times| times.mtime);
-    let now = current.node.map(|node| node.times.mtime);
     let is_alike = before.digest == after.digest
         && differs_in_meta(&before.meta, &after.meta, Kind::File).is_none();
-    is_alike && mtime(before) == now && mtime(after) != now
+    let (Some(place), Some(node)) = (&current.place, current.node) else {
+        return Ok(false);
+    };
+    let now = Some(node.times.mtime);
+    if !is_alike || mtime(before) != now {
+        return Ok(false);
+    }
+    Ok(mtime(after) != now || !after.is_in(place)? && before.is_in(place)?)
 }
 
 /// Tells which side of a change is there, if one is a kept inode that the same recipe changes in place: that it is the
@@ -382,6 +388,9 @@ pub(crate) fn differs_where_changed(now: &Meta, wanted: &Meta, other: &Meta) -> 
     }
     if wanted.xattrs != other.xattrs {
         seen.xattrs.clone_from(&now.xattrs);
+    }
+    if wanted.flags != other.flags {
+        seen.flags = now.flags;
     }
     let mtime = |meta: &Meta| meta.times.map(|times| times.mtime);
     if wanted.changes_times_to(other) && mtime(now) != mtime(wanted) {

@@ -18,10 +18,11 @@ use std::io::{Read as _, Seek as _};
 use backout_model::ports::NewContent;
 use backout_model::{Digest, OperationId, Slot, TargetPath};
 use rustix::fs::{AtFlags, StatxFlags, statx};
+use rustix::io::Errno;
 
 use super::any_bytes::AnyBytes;
 use super::error::{FileError, Naming as _};
-use super::recipe::{Copied, Image, Kind, Meta, Written};
+use super::recipe::{Copied, Holes, Image, Kind, Meta, Written};
 use super::sys::{Dir, Node, Place, bytes, flags, meta};
 use super::tools::Tools;
 
@@ -208,15 +209,16 @@ impl<'t> Keeper<'t> {
             // Said now, while the write can still be left.
             kept => {
                 debug_assert!(kept.is_none(), "a parked file is kept");
+                let unmakable = unmakable.filter(|what| !matches!(what, Unmakable::Holes));
                 if let Some(what) = &unmakable {
                     self.notes.push(format!(
                         "undoing gives back the content of `{}`, but not its {what}",
                         place.path()
                     ));
                 }
-                // What only root may give, the undo finds out when it tries.
+                // What only root may give, the undo finds out when it tries; holes are kept beside the bytes.
                 let without = unmakable.and_then(|what| match what {
-                    Unmakable::ForRoot(_) => None,
+                    Unmakable::ForRoot(_) | Unmakable::Holes => None,
                     Unmakable::Lost(what) => Some(what.to_owned()),
                 });
                 if is_small {
@@ -231,6 +233,7 @@ impl<'t> Keeper<'t> {
                     stored: true,
                     meta,
                     without,
+                    holes: bytes::holes(&place.read()?, size),
                 })
             }
         }
@@ -245,6 +248,7 @@ impl<'t> Keeper<'t> {
             };
             let node = place.node()?.ok_or_else(missing)?;
             let size = node.identity.size;
+            let holes = bytes::holes(&place.read()?, size);
             let has_holes = bytes::has_holes(&place.read()?, size);
             let depot = self.depot_of(&place.dir)?.filter(|_| has_holes);
             let meta = meta_of(place, &node)?;
@@ -260,6 +264,7 @@ impl<'t> Keeper<'t> {
                 let written = Written {
                     digest,
                     size,
+                    holes: if stored { holes } else { Holes::new() },
                     stored,
                     slot,
                     meta,
@@ -298,6 +303,7 @@ impl<'t> Keeper<'t> {
             stored: true,
             meta,
             without,
+            holes: bytes::holes(&place.read()?, node.identity.size),
         })
     }
 
@@ -308,6 +314,7 @@ impl<'t> Keeper<'t> {
             size: node.identity.size,
             meta: meta_of(place, node)?,
             born: place.born(),
+            holes: bytes::holes(&place.read()?, node.identity.size),
         })
     }
 
@@ -412,6 +419,8 @@ enum Unmakable {
     ForRoot(String),
     /// Something that bytes do not tell.
     Lost(&'static str),
+    /// Holes: they are told beside the bytes, but the inode itself is cheaper.
+    Holes,
 }
 
 impl std::fmt::Display for Unmakable {
@@ -419,6 +428,7 @@ impl std::fmt::Display for Unmakable {
         match self {
             Self::ForRoot(what) => f.write_str(what),
             Self::Lost(what) => f.write_str(what),
+            Self::Holes => f.write_str("holes"),
         }
     }
 }
@@ -452,8 +462,8 @@ fn unmakable(place: &Place, node: &Node) -> Result<Option<Unmakable>, FileError>
     // What its directory passes on, a new file has as well.
     let inherits = flags::read(&*place.dir);
     Ok(match has {
-        Ok((_, true)) => Some(Unmakable::Lost("holes")),
-        Ok((has, false)) if has != inherits => Some(Unmakable::Lost("inode flags")),
+        Ok((has, _)) if has != inherits => Some(Unmakable::Lost("inode flags")),
+        Ok((_, true)) => Some(Unmakable::Holes),
         Ok(_) | Err(_) => None,
     })
 }
@@ -476,12 +486,19 @@ pub(crate) fn is_same_mount(one: &Dir, other: &Dir) -> Result<bool, FileError> {
 
 /// Reads everything but the content of what is there.
 pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, FileError> {
-    meta::read(node, place.handle()?, &place.path())
+    match meta::read_plain(node, &place.dir, &place.name) {
+        Some(meta) => Ok(meta),
+        None => meta::read(node, place.handle()?, &place.path()),
+    }
 }
 
 /// Reads where a symbolic link points.
 pub(crate) fn link_target(place: &Place) -> Result<AnyBytes, FileError> {
-    let target = rustix::fs::readlinkat(&place.dir, &place.name, Vec::new());
+    let target = match rustix::fs::readlinkat(&place.dir, &place.name, Vec::new()) {
+        // In a directory that is closed to its owner.
+        Err(Errno::ACCESS) => rustix::fs::readlinkat(place.handle()?, "", Vec::new()),
+        other => other,
+    };
     Ok(AnyBytes(
         target.naming(&place.path(), "read the link")?.into_bytes(),
     ))

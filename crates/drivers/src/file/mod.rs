@@ -40,7 +40,7 @@ mod tests;
 
 pub use backout_model::text::Occurrence;
 pub use baseline::Baseline;
-pub use driver::FileDriver;
+pub use driver::{FileDriver, LookedAt};
 pub use error::FileError;
 pub use judge::State;
 pub use mode::{ModeChange, ModeError};

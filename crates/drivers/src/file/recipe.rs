@@ -7,7 +7,7 @@
 //! - Every version is read for ever; golden files under `golden/` hold it to that. Version 2 can say that a target is shared
 //!   with others, that nobody has what it was, and which bytes a kept file has. Version 3 writes wide numbers as text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::wide::{self, Wide};
 use backout_model::{
@@ -21,6 +21,9 @@ pub(crate) use super::written::Written;
 
 /// The newest version of the body that this program writes and reads.
 pub(crate) const VERSION: u16 = 3;
+
+/// Where a file has holes, by start and end.
+pub(crate) type Holes = Vec<(u64, u64)>;
 
 /// Numbers of inodes.
 pub(crate) type Numbers = std::collections::HashSet<u64>;
@@ -55,10 +58,6 @@ pub(crate) struct ParentTimes {
 /// One change of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "kebab-case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the largest is by far the most frequent"
-)]
 pub(crate) enum Change {
     /// A name comes to stand for something else.
     Set {
@@ -186,6 +185,9 @@ pub(crate) enum Image {
         /// What a file made of these bytes does not have, in words: holes, flags.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         without: Option<String>,
+        /// Where it has holes, if the bytes are in the store: those do not tell.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        holes: Holes,
     },
     /// A symbolic link.
     Symlink {
@@ -279,6 +281,18 @@ impl Image {
         }
     }
 
+    /// The same, to be changed.
+    pub(crate) const fn meta_mut(&mut self) -> Option<&mut Meta> {
+        match self {
+            Self::File { meta, .. }
+            | Self::Symlink { meta, .. }
+            | Self::Directory { meta }
+            | Self::Special { meta, .. }
+            | Self::Kept { meta, .. } => Some(meta),
+            Self::Absent | Self::Linked { .. } | Self::Unkept { .. } => None,
+        }
+    }
+
     /// Names the bytes of a file, if they are known.
     pub(crate) const fn digest(&self) -> Option<Digest> {
         match self {
@@ -360,6 +374,9 @@ pub(crate) struct Copied {
     /// When the file came to be, where the system tells: its number may be another's later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) born: Option<String>,
+    /// Where it has holes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) holes: Holes,
 }
 
 impl Copied {
@@ -371,6 +388,7 @@ impl Copied {
             stored: true,
             meta: self.meta.clone(),
             without: None,
+            holes: self.holes.clone(),
         }
     }
 }
@@ -461,6 +479,9 @@ pub(crate) struct Meta {
     /// Extended attributes and ACLs, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) xattrs: Vec<(AnyBytes, AnyBytes)>,
+    /// The inode flags that people set; none where nobody changed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) flags: Option<u32>,
 }
 
 impl Meta {
@@ -511,6 +532,28 @@ impl FileRecipe {
             Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => None,
         });
         numbers.collect()
+    }
+
+    /// Names the directories that were moved to where nothing was.
+    pub(crate) fn brought(&self) -> BTreeSet<TargetPath> {
+        let taken = self.changes.iter().filter_map(|change| match change {
+            Change::Set { path, before, .. } => (!before.is_absent()).then_some(path),
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
+        });
+        let taken: BTreeSet<&TargetPath> = taken.collect();
+        let moved = self.changes.iter().filter_map(|change| match change {
+            Change::Move {
+                to,
+                node: Kind::Directory,
+                replaced: Image::Absent,
+                ..
+            } => Some(to),
+            Change::Set { .. }
+            | Change::Move { .. }
+            | Change::Retouch { .. }
+            | Change::Rewrite { .. } => None,
+        });
+        moved.filter(|to| !taken.contains(to)).cloned().collect()
     }
 
     /// Reads a body of any version up to ours.

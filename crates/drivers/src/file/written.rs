@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::compare::Current;
 use super::error::{FileError, Naming as _};
 use super::kept::{look_into, why_empty};
-use super::recipe::{Change, Image, Kind, Meta};
+use super::recipe::{Change, Holes, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, bytes, meta};
 use super::tools::Tools;
 
@@ -38,6 +38,9 @@ pub(crate) struct Written {
     /// A copy in a depot, holes included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) slot: Option<Slot>,
+    /// Where it has holes, where there is no such copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) holes: Holes,
     /// Everything else.
     pub(crate) meta: Meta,
 }
@@ -51,14 +54,33 @@ impl Written {
             stored: self.stored,
             meta: self.meta.clone(),
             without: None,
+            holes: self.holes.clone(),
         }
     }
 
-    /// Tells whether these are the bytes of a file already.
+    /// Tells whether these are the bytes of a file already, with the same holes.
     pub(crate) fn is_in(&self, place: &Place) -> Result<bool, FileError> {
         let path = place.path();
-        let (digest, _) = bytes::digest(&mut place.read()?).naming(&path, "read")?;
+        let mut file = place.read()?;
+        if bytes::holes(&file, self.size) != self.layout()? {
+            return Ok(false);
+        }
+        file.rewind().naming(&path, "read")?;
+        let (digest, _) = bytes::digest(&mut file).naming(&path, "read")?;
         Ok(digest == self.digest)
+    }
+
+    /// Tells where it has holes.
+    pub(crate) fn layout(&self) -> Result<Holes, FileError> {
+        match &self.slot {
+            None => Ok(self.holes.clone()),
+            Some(slot) => match Dir::of(&slot.path()).and_then(|place| place.read()) {
+                Ok(copy) => Ok(bytes::holes(&copy, self.size)),
+                // That it is gone is told by whoever needs it.
+                Err(FileError::NotFound { .. }) => Ok(Holes::new()),
+                Err(error) => Err(error),
+            },
+        }
     }
 
     /// Says why it cannot be written again, if it cannot.
@@ -108,6 +130,7 @@ impl Written {
             overwrite(&mut tools.contents.open(&self.digest)?, to, path, midway)?
         };
         to.set_len(self.size).naming(path, "write")?;
+        bytes::punch(to, &self.holes).naming(path, "write")?;
         if found != self.digest {
             return Err(FileError::WrongContent {
                 path: path.to_string(),

@@ -94,14 +94,12 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
             "give more of the surrounding text, or `--all`, or `--nth N`",
         ),
         FileError::Patch(_) => ("", "make the patch anew against the files as they are"),
-        FileError::Mode(_) => ("", "give a mode such as 0644 or u+x"),
         FileError::Entangled { .. } => (
             "one operation cannot say both of them at once",
             "do it in two operations",
         ),
         FileError::BaseChanged { .. } => ("", "run the command again"),
         FileError::Changed { .. } => ("somebody else writes it", "look at it and try again"),
-        FileError::HalfDone { .. } => ("", "see the state of each target with `backout status`"),
         FileError::Recipe { .. } => ("", "use the newer program"),
         FileError::Damaged { .. }
         | FileError::Contents(_)
@@ -111,6 +109,8 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
             "after a failed sync nobody knows what the disk has",
             "check the disk and its file system, then try again",
         ),
-        FileError::Io { .. } => ("", "check the file system, then try again"),
+        FileError::HalfDone { .. } | FileError::Io { .. } => {
+            ("", "check the file system, then try again")
+        }
     }
 }

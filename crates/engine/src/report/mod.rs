@@ -157,9 +157,17 @@ impl Report {
                 report
             }
             EngineError::TakenBack { id, cause } => {
+                if let EngineError::File(FileError::HalfDone {
+                    putting_back,
+                    cause,
+                    ..
+                }) = &*cause
+                {
+                    return left_over(id, putting_back, cause);
+                }
                 let mut report = Self::from(*cause);
                 report.why.push(format!(
-                    "operation {} was taken back: everything is as it was before",
+                    "operation {} was put back: nothing of it stays",
                     id.short()
                 ));
                 report
@@ -175,6 +183,7 @@ impl Report {
                 report.next = inner.next;
                 report.next("then run `backout recover`: it takes the operation back")
             }
+            EngineError::NotSettled { id, cause } => not_settled(id, *cause),
             EngineError::Stays { id, cause, why } => {
                 let (cause, why) = (Self::from(*cause), Self::from(*why));
                 let mut report = Self::refused(format!(
@@ -185,7 +194,9 @@ impl Report {
                 report.why.extend(cause.why);
                 report.why.push(why.what);
                 report.why.extend(why.why);
-                report.next(format!("take it back with `backout undo {}`", id.short()))
+                // What was just tried is no advice.
+                report.next = why.next;
+                report
             }
             EngineError::HalfDone {
                 id,
@@ -274,6 +285,33 @@ fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> R
         .because(whose)
         .because("from inside of a command only the work of its own agent and task is taken back")
         .next("have it done outside of the command, by whoever started it")
+}
+
+/// A command ran; only the record of it is missing.
+fn not_settled(id: OperationId, cause: EngineError) -> Report {
+    let inner = if let EngineError::NotArmed(error) = &cause {
+        storage::report(error)
+    } else {
+        Report::from(cause)
+    };
+    let mut report = Report::refused("the command ran, but what it did is not recorded yet")
+        .because(inner.what)
+        .because("what it replaced is kept, and its log tells what it did");
+    report.next = inner.next;
+    let id = id.short();
+    report.next(format!(
+        "then run `backout recover`: it settles operation {id}"
+    ))
+}
+
+/// Says that every target is as before, but that something of ours is left.
+fn left_over(id: OperationId, putting_back: &str, cause: &FileError) -> Report {
+    file::report(cause)
+        .because(format!(
+            "operation {} was taken back: every target is as it was before",
+            id.short()
+        ))
+        .because(format!("but something of ours is left: {putting_back}"))
 }
 
 fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {

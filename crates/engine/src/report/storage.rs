@@ -36,12 +36,6 @@ pub(super) fn report(error: &StorageError) -> Report {
                 )
                 .next("check the disk (`dmesg`), then start again and run `backout recover`")
         }
-        StorageError::Leased { target, by, owner } => Report::refused(format!(
-            "`{target}` is being written by operation {}",
-            by.short()
-        ))
-        .because(format!("process {} has it", owner.pid))
-        .next("try again when it is done"),
         StorageError::DuplicateId { id } => {
             Report::refused(format!("operation {id} exists already")).next("try again")
         }
@@ -54,10 +48,6 @@ pub(super) fn report(error: &StorageError) -> Report {
                 .because(detail)
                 .next("see all of the damage with `backout verify`")
                 .next("save what can be saved with `backout doctor --repair`")
-        }
-        StorageError::NoRecord { lsn } => {
-            Report::refused(format!("the journal has no record {lsn}"))
-                .next("records that were cut are in the state directory's `audit` folder")
         }
         StorageError::Database(error) => Report::refused("the journal could not be used")
             .because(error)

@@ -238,24 +238,22 @@ impl Engine {
                 return Err(self.not_started(&armed, &request.words, SpawnError::Io(error)));
             }
             Err(source) => {
-                // Nothing was settled: the log is, by the recovery.
                 let action = "watch the command";
-                return Err(EngineError::Io { action, source });
+                return Err(not_settled(armed.id)(EngineError::Io { action, source }));
             }
         };
-        let survivors = watch.survivors().map_err(|source| EngineError::Io {
-            action: "see what the command left running",
-            source,
-        })?;
+        let not_settled = not_settled(armed.id);
+        let survivors = survivors_of(&mut watch).map_err(&not_settled)?;
         let end = ended.told(millis(armed.began), survivors.clone());
         if !survivors.is_empty() {
             // Before this one is settled: what they write by what they have open belongs to one of the two.
-            watch.next = Some(self.arm_survivors(&watch, armed.id, &survivors)?);
+            let left = self.arm_survivors(&watch, armed.id, &survivors);
+            watch.next = Some(left.map_err(&not_settled)?);
         }
         let part = Part::Command {
             is_read_only: request.is_read_only,
         };
-        let report = self.finish_command(armed, end, part)?;
+        let report = self.finish_command(armed, end, part).map_err(not_settled)?;
         let report = report.ok_or_else(|| EngineError::Io {
             action: "record the command",
             source: std::io::Error::other("it has no record"),
@@ -304,7 +302,9 @@ impl Engine {
             duration_ms: millis(armed.began),
             ..CommandEnd::default()
         };
+        let id = armed.id;
         self.finish_command(armed, end, Part::Background)
+            .map_err(not_settled(id))
     }
 
     /// Begins the operation of what a command leaves running, with all that it can write without being asked about.
@@ -600,6 +600,20 @@ impl Engine {
             },
             Err(error) => error.into(),
         }
+    }
+}
+
+fn survivors_of(watch: &mut Watch) -> Result<Vec<String>, EngineError> {
+    let action = "see what the command left running";
+    let found = watch.survivors();
+    found.map_err(|source| EngineError::Io { action, source })
+}
+
+/// Says that a command ran, whatever went wrong after that.
+fn not_settled(id: OperationId) -> impl Fn(EngineError) -> EngineError {
+    move |cause| EngineError::NotSettled {
+        id,
+        cause: Box::new(cause),
     }
 }
 

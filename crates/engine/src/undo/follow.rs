@@ -75,6 +75,11 @@ impl Engine {
         let taken = about.targets.iter();
         let taken = taken.filter(|standing| standing.undone_by == Some(undo.id));
         let taken: Vec<Standing> = taken.cloned().collect();
+        // A redo that was taken back by its own name need not be what holds the target.
+        let held: HashMap<&Key, Option<OperationId>> = taken
+            .iter()
+            .map(|standing| (standing.target.key(), standing.held_by))
+            .collect();
         let now = mapped_to(taken.iter().map(|standing| &standing.target), outcomes);
         let is_back = |outcome: &TargetOutcome| {
             outcome.kind.is_settled() && !matches!(outcome.kind, OutcomeKind::Left { .. })
@@ -85,12 +90,14 @@ impl Engine {
                 .get(outcome.target.key())
                 .is_none_or(|kind| **kind == OutcomeKind::Restored);
             let is_changed = outcome.kind != OutcomeKind::AlreadyGone;
+            let holder = held.get(outcome.target.key()).copied().flatten();
+            let held_by = match intent {
+                Some(_) if holder != intent => holder,
+                _ if was_clean && is_changed => Some(by),
+                _ => intent,
+            };
             Standing {
-                held_by: if was_clean && is_changed {
-                    Some(by)
-                } else {
-                    intent
-                },
+                held_by,
                 ..Standing::new(outcome.target)
             }
         });

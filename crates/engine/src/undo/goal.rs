@@ -69,14 +69,32 @@ impl Engine {
         if options.on_conflict == OnConflict::Merge {
             permission.excused = self.excused(&history, &aim.roots)?;
         }
-        let is_meant = |target: &Target| {
+        let is_named = |target: &Target| {
             let is_there = |at: &Key| target.key().is_at_or_below(at);
             (aim.keys.is_empty() || aim.keys.iter().any(is_there))
                 && options.selection.has_target(target)
         };
         let is_restricted = !aim.keys.is_empty() || !options.selection.is_everything();
-        let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
-        let mut plan = plan_undo(&history, &aim.goal, scope, &permission)?;
+        // What moved has two names and goes by either: whatever was built on the other one goes, too.
+        let mut along: BTreeSet<Key> = BTreeSet::new();
+        loop {
+            let is_meant = |target: &Target| along.contains(target.key()) || is_named(target);
+            let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
+            let mut plan = plan_undo(&history, &aim.goal, scope, &permission)?;
+            self.hold(aim, &mut plan)?;
+            let known = along.len();
+            if is_restricted {
+                self.add_moved(&plan, &mut along)?;
+            }
+            if along.len() == known {
+                self.put_in_order(&history, &mut plan)?;
+                return Ok((history, plan));
+            }
+        }
+    }
+
+    /// Restricts a plan to the parts that are meant, each with the recipe that knows what was there before it.
+    fn hold(&self, aim: &Aim, plan: &mut UndoPlan) -> Result<(), EngineError> {
         plan.steps.retain_mut(|step| {
             if let Some(part) = aim.parts.get(&step.id) {
                 step.targets.retain(|target| part.contains(target.key()));
@@ -91,7 +109,19 @@ impl Engine {
                 }
             }
         }
-        Ok((history, plan))
+        Ok(())
+    }
+
+    /// Adds the other names of what the steps of a plan move.
+    fn add_moved(&self, plan: &UndoPlan, along: &mut BTreeSet<Key>) -> Result<(), EngineError> {
+        for step in &plan.steps {
+            let names: BTreeSet<_> = step.targets.iter().map(|t| t.key().clone()).collect();
+            let all = self
+                .files
+                .with_moved(&self.store.effect(step.with)?, &names)?;
+            along.extend(all.difference(&names).cloned());
+        }
+        Ok(())
     }
 
     fn aim(&self, what: &UndoWhat, options: &UndoOptions) -> Result<Aim, EngineError> {

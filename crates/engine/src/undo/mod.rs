@@ -8,6 +8,7 @@
 
 mod follow;
 mod goal;
+mod order;
 mod preview;
 mod work;
 

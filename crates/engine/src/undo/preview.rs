@@ -1,11 +1,11 @@
 //! Looking at every target that a plan would touch, before anything is touched.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use backout_drivers::file::{Examined, State};
+use backout_drivers::file::{Examined, FileChange, State, Was};
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
-    Chosen, History, Operation, OperationId, OutcomeKind, Target, TargetOutcome, UndoPlan,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, UndoPlan,
     UndoStep, Verb,
 };
 
@@ -34,7 +34,8 @@ impl Engine {
                 ..options.clone()
             };
             let merged = planner(&merging).and_then(|(h, p)| self.view(&h, &p, &merging));
-            view.is_mergeable = merged.is_ok_and(|view| view.is_executable);
+            view.is_mergeable =
+                merged.is_ok_and(|merged| merged.is_executable && is_foreseen(&view, &merged));
         }
         Ok((history, plan, view))
     }
@@ -46,8 +47,7 @@ impl Engine {
         plan: &UndoPlan,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let mut newer: Vec<&UndoStep> = Vec::new();
-        let mut works = Vec::new();
+        let mut works: Vec<Work<'_>> = Vec::new();
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
             let Some(operation) = history.get(step.id) else {
@@ -62,9 +62,8 @@ impl Engine {
                 strategy: step.strategy,
                 chosen: step.chosen.clone(),
                 summary: subject.summary,
-                targets: self.planned_targets(&work, &newer, options)?,
+                targets: self.planned_targets(&work, &works, options)?,
             });
-            newer.push(step);
             works.push(work);
         }
         let diff = if options.diff {
@@ -105,7 +104,7 @@ impl Engine {
     fn planned_targets(
         &self,
         work: &Work<'_>,
-        newer: &[&UndoStep],
+        newer: &[Work<'_>],
         options: &UndoOptions,
     ) -> Result<Vec<PlannedTarget>, EngineError> {
         let examined = self.files.examine(&work.effect)?;
@@ -120,13 +119,21 @@ impl Engine {
             Vec::new()
         };
         // What a newer step changes first cannot be judged yet.
-        let is_later = |target: &Target| newer.iter().any(|step| touches(step, target));
+        let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
         let later = examined.iter().filter(|it| is_later(&it.target));
         let later: HashSet<usize> = later.map(|it| it.change).collect();
+        let mut between = self.between(work, newer, !later.is_empty())?;
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
             let state = match found {
-                Some(found) if later.contains(&found.change) => TargetState::AfterNewerStep,
+                Some(found) if later.contains(&found.change) => {
+                    match (between.remove(target.key()), options.on_conflict) {
+                        (Some(why), OnConflict::Refuse) => TargetState::Conflict { why },
+                        (Some(why), OnConflict::Force) => TargetState::Overwritten { why },
+                        // Whether it merges is seen when its turn comes.
+                        (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
+                    }
+                }
                 Some(Examined {
                     lost: Some(why), ..
                 }) => TargetState::CannotComeBack { why: why.clone() },
@@ -136,6 +143,52 @@ impl Engine {
             PlannedTarget { target, state }
         });
         Ok(planned.collect())
+    }
+
+    /// Finds the targets that will not be what an operation left when its turn comes: somebody else wrote between it and
+    /// the newer step that is taken back first, which brings back what that somebody wrote.
+    fn between(
+        &self,
+        work: &Work<'_>,
+        newer: &[Work<'_>],
+        is_asked: bool,
+    ) -> Result<HashMap<Key, String>, EngineError> {
+        let mut between = HashMap::new();
+        if !is_asked {
+            return Ok(between);
+        }
+        let mut left = HashMap::new();
+        let is_in_place = |change: &FileChange| change.from.is_none();
+        for change in self
+            .files
+            .sides(&work.effect)?
+            .into_iter()
+            .filter(is_in_place)
+        {
+            left.insert(change.path, change.after);
+        }
+        // The nearest step is the last to write before this one's turn.
+        for newer in newer.iter().rev() {
+            for change in self
+                .files
+                .sides(&newer.effect)?
+                .into_iter()
+                .filter(is_in_place)
+            {
+                let is_meant = |target: &Target| target.file() == Some(&change.path);
+                if !newer.step.targets.iter().any(is_meant) {
+                    continue;
+                }
+                let Some(left) = left.remove(&change.path) else {
+                    continue;
+                };
+                if let Some(what) = unlike(left.as_ref(), change.before.as_ref()) {
+                    let why = format!("{what} before {}", newer.operation.id.short());
+                    between.insert(change.path.into(), why);
+                }
+            }
+        }
+        Ok(between)
     }
 
     /// Finds the operation that a step is about: for an undo or a redo, the one that it took or brought back.
@@ -155,6 +208,37 @@ pub(super) const fn way_of(operation: &Operation) -> TakeBack {
         Verb::Undo | Verb::Recover => TakeBack::Redo,
         _ => TakeBack::Undo,
     }
+}
+
+/// Says what somebody did to a name that was left as the first and found as the second, as far as both are known.
+fn unlike(left: Option<&Was>, found: Option<&Was>) -> Option<&'static str> {
+    let differ = |one: Option<u64>, other: Option<u64>| match (one, other) {
+        (Some(one), Some(other)) => one != other,
+        _ => false,
+    };
+    match (left, found) {
+        (None, None) => None,
+        (Some(_), None) => Some("somebody else removed it"),
+        (None, Some(_)) => Some("somebody else made it"),
+        (Some(left), Some(found)) => {
+            let is_other = left.word() != found.word()
+                || differ(left.size(), found.size())
+                || left
+                    .digest()
+                    .zip(found.digest())
+                    .is_some_and(|(l, f)| l != f);
+            is_other.then_some("somebody else changed it")
+        }
+    }
+}
+
+/// Tells whether a merge is known to get past everything that stands in the way of a plan.
+fn is_foreseen(plan: &PlanView, merged: &PlanView) -> bool {
+    let unforeseen = merged.steps.iter().flat_map(|step| &step.targets);
+    let unforeseen = unforeseen.filter(|it| it.state == TargetState::AfterNewerStep);
+    let unforeseen: HashSet<&Target> = unforeseen.map(|it| &it.target).collect();
+    let mut planned = plan.steps.iter().flat_map(|step| &step.targets);
+    !planned.any(|it| it.state.hindrance().is_some() && unforeseen.contains(&it.target))
 }
 
 fn touches(step: &UndoStep, target: &Target) -> bool {

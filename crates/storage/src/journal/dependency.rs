@@ -21,9 +21,16 @@ WHERE target.path = ?1 AND target.undone_by IS NULL
   AND operation.status IN ('armed', 'applied', 'committed', 'interrupted', 'in-doubt', 'failed')
 ORDER BY target.lsn DESC";
 
+/// The next key behind one that somebody wrote, as bytes are ordered.
+const BEHIND: &str = "
+SELECT min(path) FROM target WHERE path > ?1";
+
 /// The keys in a range that somebody wrote.
 const BELOW: &str = "
 SELECT DISTINCT path FROM target WHERE path >= ?1 AND path < ?2";
+
+/// From so many targets on it pays to look where nobody wrote anything.
+const MANY: usize = 16;
 
 impl Store {
     /// Finds what a write of `targets` depends on.
@@ -33,6 +40,8 @@ impl Store {
                 store: self,
                 transaction,
                 seen: HashMap::new(),
+                is_many: targets.len() >= MANY,
+                gap: None,
             };
             let mut found = BTreeSet::new();
             for target in targets {
@@ -50,6 +59,27 @@ struct Finder<'s, 't> {
     store: &'s Store,
     transaction: &'s Transaction<'t>,
     seen: HashMap<Key, Vec<(OperationId, Target)>>,
+    is_many: bool,
+    gap: Option<Gap>,
+}
+
+/// Keys that nobody wrote: all between two, as bytes are ordered. Targets come sorted, so most new keys lie in few gaps.
+struct Gap {
+    after: Vec<u8>,
+    before: Option<Vec<u8>>,
+}
+
+impl Gap {
+    fn has(&self, bytes: &[u8]) -> bool {
+        let before = self.before.as_deref();
+        bytes > self.after.as_slice() && before.is_none_or(|before| bytes < before)
+    }
+
+    /// Tells whether nobody wrote anything from the first to before the last.
+    fn has_all(&self, (first, last): &(Vec<u8>, Vec<u8>)) -> bool {
+        let before = self.before.as_deref();
+        self.has(first) && before.is_none_or(|before| last.as_slice() <= before)
+    }
 }
 
 impl Finder<'_, '_> {
@@ -58,14 +88,25 @@ impl Finder<'_, '_> {
         target: &Target,
         found: &mut BTreeSet<(OperationId, DependencyReason)>,
     ) -> Result<(), StorageError> {
-        let mut keys = vec![target.key().clone()];
-        keys.extend(target.key().ancestors());
+        // The key itself last: what is known of the keys behind it is wanted next.
+        let mut keys = target.key().ancestors();
+        keys.push(target.key().clone());
+        self.collect_on(target, &keys, found)?;
         let [names, parts] = target.key().ranges_below();
+        let mut below = self.between(&parts)?;
         if target.reach() == Reach::Tree {
-            keys.extend(self.between(&names)?);
+            below.extend(self.between(&names)?);
         }
-        keys.extend(self.between(&parts)?);
-        for key in &keys {
+        self.collect_on(target, &below, found)
+    }
+
+    fn collect_on(
+        &mut self,
+        target: &Target,
+        keys: &[Key],
+        found: &mut BTreeSet<(OperationId, DependencyReason)>,
+    ) -> Result<(), StorageError> {
+        for key in keys {
             for (id, earlier) in self.newest_on(key)? {
                 found
                     .extend(DependencyReason::between(target, earlier).map(|reason| (*id, reason)));
@@ -75,8 +116,15 @@ impl Finder<'_, '_> {
     }
 
     fn newest_on(&mut self, key: &Key) -> Result<&[(OperationId, Target)], StorageError> {
+        let is_in_gap = |gap: &Gap| gap.has(&key.to_bytes());
+        if self.gap.as_ref().is_some_and(is_in_gap) {
+            return Ok(&[]);
+        }
         if !self.seen.contains_key(key) {
             let newest = self.query(key)?;
+            if newest.is_empty() && self.is_many {
+                self.gap = Some(self.gap_behind(key)?);
+            }
             self.seen.insert(key.clone(), newest);
         }
         Ok(self.seen.get(key).map_or(&[], Vec::as_slice))
@@ -100,7 +148,21 @@ impl Finder<'_, '_> {
         Ok(newest)
     }
 
-    fn between(&self, (first, last): &(Vec<u8>, Vec<u8>)) -> Result<Vec<Key>, StorageError> {
+    fn gap_behind(&self, key: &Key) -> Result<Gap, StorageError> {
+        let after = key.to_bytes();
+        let before = self
+            .transaction
+            .prepare_cached(BEHIND)
+            .and_then(|mut statement| statement.query_row([&after], |row| row.get(0)))
+            .map_err(|error| self.store.named(error))?;
+        Ok(Gap { after, before })
+    }
+
+    fn between(&self, range: &(Vec<u8>, Vec<u8>)) -> Result<Vec<Key>, StorageError> {
+        if self.gap.as_ref().is_some_and(|gap| gap.has_all(range)) {
+            return Ok(Vec::new());
+        }
+        let (first, last) = range;
         let named = |error| self.store.named(error);
         let mut statement = self.transaction.prepare_cached(BELOW).map_err(named)?;
         let rows = statement

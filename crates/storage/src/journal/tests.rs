@@ -319,6 +319,32 @@ fn dependencies_follow_names_and_trees() {
 }
 
 #[test]
+fn many_targets_depend_on_what_each_of_them_depends_on() {
+    let world = World::new();
+    world.commit(1, &[tree("/d")]);
+    for number in [2, 11, 40, 73] {
+        world.commit(number, &[node(&format!("/d/f{number}"))]);
+    }
+    world.commit(99, &[node("/d/sub/deep"), node("/e")]);
+    let mut targets: Vec<Target> = (0..100).map(|n| node(&format!("/d/f{n}"))).collect();
+    targets.extend([node("/a"), node("/d/sub/deep"), tree("/e"), node("/z/none")]);
+    targets.sort();
+    let each: std::collections::BTreeSet<(OperationId, DependencyReason)> = targets
+        .iter()
+        .flat_map(|target| world.store.dependencies(std::slice::from_ref(target)))
+        .flatten()
+        .map(|found| (found.on, found.reason))
+        .collect();
+    let sorted = world.store.dependencies(&targets).unwrap();
+    targets.reverse();
+    for all in [sorted, world.store.dependencies(&targets).unwrap()] {
+        let all: Vec<_> = all.into_iter().map(|it| (it.on, it.reason)).collect();
+        assert_eq!(all, each.iter().copied().collect::<Vec<_>>());
+    }
+    assert_eq!(each.len(), 6, "all six operations");
+}
+
+#[test]
 fn what_was_undone_is_no_dependency_and_what_it_hid_is_one_again() {
     let world = World::new();
     world.commit(1, &[node("/a")]);

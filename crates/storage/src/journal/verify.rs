@@ -4,7 +4,7 @@
 //! What cannot be read is a finding and never the end of the check. What can still be undone is told from the records
 //! that can be trusted, not from the tables that may be hurt.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use backout_model::ports::{ContentsError, Depots as _};
 use backout_model::{Digest, Event, Gap, Lsn, OperationId, Record, Slot, TargetPath, Timestamp};
@@ -132,13 +132,17 @@ impl VerifyReport {
     }
 }
 
-/// Says of each inode that an operation keeps what is wrong with it, if something is.
-type CheckSlots<'a> = dyn Fn(OperationId, &[Slot]) -> Vec<Option<String>> + 'a;
+/// Lists the inodes that an operation keeps, each with what is wrong with it, if something is. It is told of those that were
+/// put away for it; a redo may keep some that were put away for another.
+type CheckSlots<'a> = dyn Fn(OperationId, &[Slot]) -> Vec<(Slot, Option<String>)> + 'a;
 
 impl Store {
     /// Checks everything. `progress` is told how many of how many items are done.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport, StorageError> {
-        let look = |_, slots: &[Slot]| slots.iter().map(slot_is_gone).collect();
+        let look = |_, slots: &[Slot]| {
+            let each = slots.iter().map(|slot| (slot.clone(), slot_is_gone(slot)));
+            each.collect()
+        };
         self.verify_with(&look, progress)
     }
 
@@ -169,18 +173,20 @@ impl Store {
                 detail: cause(&error),
             });
         }
+        let mut looked_at: BTreeSet<Slot> = BTreeSet::new();
         for (id, slots) in self.needed_slots(&replay.transaction)? {
-            report.slots += slots.len() as u64;
-            for (slot, detail) in slots.iter().zip(check_slots(id, &slots)) {
-                let Some(detail) = detail else { continue };
+            for (slot, detail) in check_slots(id, &slots) {
+                let away = self.out_of_reach(&slot);
                 let (path, needed_by) = (slot.path(), id);
-                match self.out_of_reach(slot) {
-                    Some(why) => report.out_of_reach.push(OutOfReach {
+                report.slots += u64::from(looked_at.insert(slot));
+                match (detail, away) {
+                    (None, _) => {}
+                    (Some(_), Some(why)) => report.out_of_reach.push(OutOfReach {
                         path,
                         needed_by,
                         why,
                     }),
-                    None => report.findings.push(VerifyFinding::Slot {
+                    (Some(detail), None) => report.findings.push(VerifyFinding::Slot {
                         path,
                         needed_by,
                         detail,
@@ -272,9 +278,11 @@ impl Store {
         // What was taken back is gathered once, not looked for again for every inode.
         let mut statement = replay
             .prepare(
-                "SELECT slot.operation, slot.depot, slot.name FROM slot
-                 JOIN operation ON operation.id = slot.operation
+                "SELECT operation.id, slot.depot, slot.name FROM operation
+                 LEFT JOIN slot ON slot.operation = operation.id
                  WHERE operation.status IN ('applied', 'committed', 'interrupted')
+                   -- what a redo keeps may have been put away for another
+                   AND (slot.name IS NOT NULL OR operation.undoes IS NOT NULL)
                    AND operation.retained = 1
                    AND operation.id IN (SELECT coalesce(held_by, operation) FROM target
                                         WHERE undone_by IS NULL)
@@ -287,20 +295,20 @@ impl Store {
             .query_map([], |row| {
                 Ok((
                     row.get::<_, i64>(0)?,
-                    row.get::<_, Vec<u8>>(1)?,
-                    row.get::<_, String>(2)?,
+                    row.get::<_, Option<Vec<u8>>>(1)?,
+                    row.get::<_, Option<String>>(2)?,
                 ))
             })
             .map_err(named)?;
         let mut needed: BTreeMap<OperationId, Vec<Slot>> = BTreeMap::new();
         for row in rows {
             let (id, depot, name) = row.map_err(named)?;
-            let depot =
-                TargetPath::from_bytes(&depot).map_err(|cause| contradiction("a slot", &cause))?;
-            needed
-                .entry(id_from_sql(id))
-                .or_default()
-                .push(Slot { depot, name });
+            let slots = needed.entry(id_from_sql(id)).or_default();
+            if let (Some(depot), Some(name)) = (depot, name) {
+                let depot = TargetPath::from_bytes(&depot)
+                    .map_err(|cause| contradiction("a slot", &cause))?;
+                slots.push(Slot { depot, name });
+            }
         }
         Ok(needed)
     }
@@ -379,7 +387,8 @@ impl Store {
             report.out_of_reach.iter().map(|it| it.needed_by).collect();
         let mut statement = replay
             .prepare(
-                "SELECT id, redone_by, retained, notes FROM operation
+                "SELECT id, redone_by, retained AND coalesce((SELECT redo.retained FROM operation AS redo
+                     WHERE redo.id = operation.redone_by), 1), notes FROM operation
                  WHERE status IN ('applied', 'committed', 'interrupted', 'failed', 'in-doubt')
                    AND undoes IS NULL
                  ORDER BY lsn DESC",

@@ -61,16 +61,24 @@ impl Filter {
             jump(JUMP_ABOVE, low(NEWEST + 1), 0, 1),
             give(NOTIFY),
         ];
-        for number in ABSENT {
-            code.extend([jump(JUMP_EQUAL, low(*number), 0, 1), give(ERRNO | enosys())]);
-        }
-        for shape in COMMON.iter().chain(OLDER) {
-            match shape.kind {
-                Kind::Open(Some(flags)) => code.extend(open(shape, flags, wanted.reads)),
-                _ => code.extend([jump(JUMP_EQUAL, low(shape.number), 0, 1), give(NOTIFY)]),
+        // What depends on arguments comes first: the kernel remembers which calls are always allowed, but runs the
+        // program for each of these.
+        let (opens, others): (Vec<&Shape>, Vec<&Shape>) = COMMON
+            .iter()
+            .chain(OLDER)
+            .partition(|shape| matches!(shape.kind, Kind::Open(Some(_))));
+        for shape in opens {
+            if let Kind::Open(Some(flags)) = shape.kind {
+                code.extend(open(shape, flags, wanted.reads));
             }
         }
         code.extend(ioctl());
+        for number in ABSENT {
+            code.extend([jump(JUMP_EQUAL, low(*number), 0, 1), give(ERRNO | enosys())]);
+        }
+        for shape in others {
+            code.extend([jump(JUMP_EQUAL, low(shape.number), 0, 1), give(NOTIFY)]);
+        }
         code.push(give(ALLOW));
         Self { code }
     }

@@ -10,17 +10,23 @@
 mod birth;
 mod start;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, c_int, c_long, c_void};
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr;
 
+use rustix::io::Errno;
 use rustix::process::Pid;
 
 pub use birth::lift_limits;
 pub use start::probe;
 pub(super) use start::{AT_EXEC, First, Launch, NewLine, first_word, lacks, launch};
+
+/// Newer than the library's list.
+pub(super) const FCHMODAT2: c_long = 452;
+pub(super) const SETXATTRAT: c_long = 463;
+pub(super) const REMOVEXATTRAT: c_long = 466;
 
 /// Wakes the supervisor on the same processor. The library does not know it yet.
 const SYNC_WAKE_UP: u64 = 1;
@@ -126,6 +132,63 @@ pub(super) fn wake_up_quickly(listener: BorrowedFd<'_>) {
             SYNC_WAKE_UP,
         )
     };
+}
+
+/// Gives the process that made a call a descriptor of what is open here, and tells its number there.
+pub(super) fn give(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    what: BorrowedFd<'_>,
+    closes_on_exec: bool,
+) -> Result<i32, Errno> {
+    let flags = if closes_on_exec { libc::O_CLOEXEC } else { 0 };
+    let mut given = libc::seccomp_notif_addfd {
+        id,
+        flags: 0,
+        srcfd: what.as_raw_fd().cast_unsigned(),
+        newfd: 0,
+        newfd_flags: flags.cast_unsigned(),
+    };
+    // SAFETY: both descriptors are open, and the kernel reads exactly this structure.
+    let number = unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_ADDFD,
+            &raw mut given,
+        )
+    };
+    if number < 0 {
+        Err(last_error())
+    } else {
+        Ok(number)
+    }
+}
+
+/// Makes the file that a path leads to so long.
+pub(super) fn truncate(path: &str, length: i64) -> Result<(), Errno> {
+    let path = CString::new(path).map_err(|_| Errno::INVAL)?;
+    // SAFETY: the path is a string of ours that ends in a zero byte.
+    if unsafe { libc::truncate(path.as_ptr(), length) } < 0 {
+        Err(last_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Tells whether a process may not make files as long as it likes. What cannot be asked counts as so.
+pub(super) fn has_size_limit(thread: u32) -> bool {
+    let number = c_int::try_from(thread).unwrap_or(c_int::MAX);
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: nothing is set, and the kernel fills exactly this structure.
+    let asked = unsafe { libc::prlimit(number, libc::RLIMIT_FSIZE, ptr::null(), &raw mut limit) };
+    asked != 0 || limit.rlim_cur != libc::RLIM_INFINITY
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
 /// Reads from another process's memory as far as it goes.

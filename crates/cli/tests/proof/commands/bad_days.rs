@@ -324,3 +324,36 @@ fn thousands_of_files() {
     world.ok(&["undo"]);
     assert!(world.tree() == before);
 }
+
+/// A command that has the disk keep what it wrote into a file does not get ahead of what was in it: the log is kept first.
+#[test]
+fn what_was_in_a_file_is_on_the_disk_before_what_a_command_syncs() {
+    let world = World::new();
+    world.file("kept", "as it was\n");
+    let line = "import os; f = open('kept', 'r+'); f.write('new'); f.flush(); os.fsync(f.fileno())";
+    let bare = world.command(&["run", "--", "python3", "-c", line]);
+    let calls = world.scratch("calls");
+    let mut command = std::process::Command::new("strace");
+    command.args(["-f", "-e", "trace=fsync,fdatasync", "-o"]);
+    command.arg(&calls).arg(bare.get_program());
+    command.args(bare.get_args()).current_dir(world.path(""));
+    command.env("BACKOUT_STATE_DIR", world.state());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let told = std::fs::read_to_string(calls).unwrap();
+    let lines: Vec<&str> = told.lines().collect();
+    let asked = lines
+        .iter()
+        .position(|line| line.contains("fsync(3 <unfinished"));
+    let asked = asked.unwrap_or_else(|| panic!("{told}"));
+    let command = lines[asked].split_whitespace().next().unwrap();
+    let is_over = |line: &&str| line.starts_with(command) && line.contains("resumed");
+    let between: Vec<&&str> = lines[asked + 1..]
+        .iter()
+        .take_while(|line| !is_over(line))
+        .collect();
+    let is_kept = |line: &&&str| line.contains("fdatasync") && line.contains("= 0");
+    assert!(between.iter().any(is_kept), "{told}");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("kept"), "as it was\n");
+}

@@ -55,7 +55,7 @@ fn calls_that_nobody_knows_do_not_exist() {
 }
 
 #[test]
-fn flags_are_not_changed_of_what_was_there() {
+fn flags_that_lock_what_was_there_are_not_changed() {
     let world = World::new();
     world.file("f", "f\n");
     let is_able = Command::new("lsattr").arg(world.path("f")).output();
@@ -63,14 +63,16 @@ fn flags_are_not_changed_of_what_was_there() {
         return;
     }
     let before = world.tree();
-    let output = world.run(&["run", "--", "chattr", "+d", "f"]);
-    let told = said(&output);
-    assert!(!output.status.success(), "{told}");
-    assert!(
-        told.contains("chattr") && told.contains("refused"),
-        "{told}"
-    );
-    assert!(world.tree() == before);
+    for flag in ["+i", "+a"] {
+        let output = world.run(&["run", "--", "chattr", flag, "f"]);
+        let told = said(&output);
+        assert!(!output.status.success(), "{told}");
+        assert!(
+            told.contains("chattr") && told.contains("refused"),
+            "{told}"
+        );
+        assert!(world.tree() == before);
+    }
     there_and_back(
         &world,
         "touch new; chattr +d new; mkdir d; touch d/x; chattr +A d/x",

@@ -198,3 +198,44 @@ fn what_a_lost_log_does_not_tell_is_found_in_the_depot() {
     let now = Tree::of(&world.path("deep")).without_directory_times();
     assert!(now == before, "{}", now.difference(&before));
 }
+
+#[test]
+fn a_command_that_ends_on_a_full_disk_ran_and_that_is_what_is_said() {
+    let (_work, state, world) = on_disks();
+    world.ok(&["run", "--", "sh", "-c", "touch first; rm first"]);
+    let before = world.tree().without_directory_times();
+    let line = "echo new > f1; rm r1; echo ready; read go";
+    let mut child = world
+        .command(&["run", "--", "bash", "-c", line])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said_ready = [0; 6];
+    let output = child.stdout.as_mut().unwrap();
+    output.read_exact(&mut said_ready).unwrap();
+    state.fill();
+    child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    for sentence in [
+        "the command ran, but what it did is not recorded yet",
+        "what it replaced is kept, and its log tells what it did",
+        "then run `backout recover`: it settles operation ",
+    ] {
+        assert!(told.contains(sentence), "{told}");
+    }
+    for untrue in ["nothing was written", "does not happen"] {
+        assert!(!told.contains(untrue), "{told}");
+    }
+    let after = world.tree().without_directory_times();
+    assert!(after != before);
+    // And so it is: with room, the recovery settles it.
+    state.empty();
+    world.ok(&["recover"]);
+    assert!(world.tree().without_directory_times() == after);
+    world.ok(&["undo", "@"]);
+    let now = world.tree().without_directory_times();
+    assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}

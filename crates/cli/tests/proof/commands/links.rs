@@ -1,6 +1,6 @@
 //! Files with several names: what a command writes into one of them is undone in all, and they stay one file.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use super::there_and_back;
 use crate::disk::Disk;
@@ -204,6 +204,7 @@ fn names_that_an_overlay_takes_apart() {
         "rm h1; echo 2 > h2",
         "mv h1 h4; echo 2 >> h4; ln h2 h5; echo 5 >> h5",
         "ln h1 n; rm h1; echo more >> n",
+        "ln h1 n; echo 1 >> n; ln n m; echo 2 >> m; ln -f m n; echo 3 > n",
     ] {
         let disk = Disk::overlay(setting);
         let world = World::at(&disk.path(), None);
@@ -226,6 +227,56 @@ fn names_that_an_overlay_takes_apart() {
 }
 
 #[test]
+fn a_mode_of_a_file_that_two_directories_share_comes_back_when_they_are_swapped() {
+    let world = World::in_memory();
+    shell(
+        &world,
+        "mkdir -p d e; echo b > d/b; echo x > d/x; cp -al d e/f",
+    );
+    let swap = "mv -T d swap; mv -T e/f d; mv -T swap e/f";
+    there_and_back(
+        &world,
+        &format!("{swap}; echo more >> d/x; chmod 600 e/f/b"),
+    );
+}
+
+#[test]
+fn what_an_overlay_loses_is_said() {
+    let setting = "ln -s x s1; ln s1 s2; echo A > sparse; truncate -s 30000 sparse; echo B > t; echo C > h1; ln h1 h2";
+    for (line, lost) in [
+        ("rm s1", "`s1` has other names"),
+        ("touch -h s1", "`s1` has other names"),
+        ("mv -T t s1", "`s1` has other names"),
+        ("mv -T t h1", "`h1` has other names"),
+        ("chmod 600 sparse", "`sparse` has holes"),
+        ("mv sparse elsewhere", "`sparse` has holes"),
+        ("mv -T t sparse", "`sparse` has holes"),
+    ] {
+        let disk = Disk::overlay(setting);
+        let world = World::at(&disk.path(), Some(&disk.root().join("state")));
+        let before = world.tree();
+        let output = world.run(&["run", "--", "bash", "-c", line]);
+        assert!(said(&output).contains(lost), "{line}: {}", said(&output));
+        world.ok(&["undo"]);
+        let name = vec![lost.split('`').nth(1).unwrap().to_owned()];
+        let before = if lost.contains("holes") {
+            before.filled(&name)
+        } else {
+            before.taken_apart(&name)
+        };
+        let now = world.tree();
+        assert!(now == before, "{line}: {}", now.difference(&before));
+    }
+}
+
+#[test]
+fn a_write_into_a_lower_layer_gives_its_holes_back() {
+    let disk = Disk::overlay("echo A > sparse; truncate -s 30000 sparse");
+    let world = World::at(&disk.path(), Some(&disk.root().join("state")));
+    there_and_back(&world, "echo more >> sparse");
+}
+
+#[test]
 fn inode_flags_stay() {
     for line in [
         "echo more >> a",
@@ -241,6 +292,38 @@ fn inode_flags_stay() {
         world.file("b", "B\n");
         shell(&world, "chattr +dAS a");
         there_and_back(&world, line);
+    }
+}
+
+/// Flags that do not lock are noted before they change, and come back.
+#[test]
+fn inode_flags_that_a_command_changes() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let disk = Disk::of_kind(kind, if kind == "ext4" { 64 } else { 400 });
+        for line in [
+            "chattr +d a",
+            "chattr -d b; chattr +A b",
+            "chattr +dAS a d",
+            "chattr +d a; chmod 600 a; touch -d 2020-01-01 a",
+            "chattr +d a; echo more >> a",
+            "echo more >> a; chattr +d a",
+            "chattr -d b; echo more >> b",
+            "chattr +d a; mv a d/a",
+            "chattr +d a; rm a",
+            "chattr -d b; rm b; echo new > b",
+            "chattr +d a; ln a c; echo more >> c",
+            "chattr +d c1; echo more >> c2",
+            "chattr -R +d d; rm d/x",
+        ] {
+            let world = World::at(&disk.path(), None);
+            world.file("a", "A\n");
+            world.file("b", "B\n");
+            world.file("d/x", "X\n");
+            world.file("c1", "C\n");
+            shell(&world, "chattr +d b; ln c1 c2");
+            there_and_back(&world, line);
+            shell(&world, "rm -r *");
+        }
     }
 }
 
@@ -297,3 +380,45 @@ fn directories_that_move_onto_each_other() {
         there_and_back(&world, line);
     }
 }
+
+/// Holes are part of what is in a file, also where the bytes are the same with and without them.
+#[test]
+fn holes_of_files_with_several_names() {
+    for (setting, line) in HOLES {
+        in_a_world_of(&format!("{setting}; ln a b"), line);
+    }
+}
+
+/// Where nothing can be kept beside a file, its bytes are in the store, and its holes are told with them.
+#[test]
+fn holes_where_there_is_no_depot() {
+    const USER: u32 = 12345;
+    for names in ["", "; ln a b"] {
+        for (setting, line) in HOLES {
+            let disk = Disk::memory(16 * 1024);
+            let closed = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(disk.root(), closed).unwrap();
+            let world = World::at(&disk.path(), None).of_user(USER);
+            shell(&world, &format!("{setting}{names}; chown {USER}:{USER} a"));
+            there_and_back(&world, line);
+        }
+    }
+}
+
+const HOLES: [(&str, &str); 6] = [
+    (
+        "truncate -s 1M a",
+        "printf '\\0' | dd of=a bs=1 seek=100000 conv=notrunc status=none",
+    ),
+    ("truncate -s 1M a", "cp a c; cp --sparse=never c a; rm c"),
+    (
+        "truncate -s 1M a; echo x >> a",
+        "printf y | dd of=a bs=1 seek=100000 conv=notrunc status=none",
+    ),
+    (
+        "echo x > a; truncate -s 1M a",
+        "echo y >> a; truncate -s 2M a",
+    ),
+    ("truncate -s 20000 a", "echo y > a"),
+    ("head -c 1000000 /dev/zero > a", "fallocate -d a; touch a"),
+];

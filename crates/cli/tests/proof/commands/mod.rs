@@ -2,6 +2,7 @@
 
 mod bad_days;
 mod behaviour;
+mod calls;
 mod confined;
 mod door;
 mod eyes;
@@ -17,6 +18,7 @@ mod served;
 mod signals;
 mod stories;
 mod storm;
+mod survivor_storm;
 mod survivors;
 mod witness;
 

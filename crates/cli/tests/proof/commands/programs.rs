@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::there_and_back;
+use super::{there_and_back, wait_for};
 use crate::world::{Tree, World, said};
 
 /// Runs a shell line without us, to set the scene.
@@ -395,4 +395,57 @@ fn a_fork_storm() {
         &["for i in $(seq 150); do (echo $i > p$i; mv p$i q$i) & done; wait"],
     );
     assert!(!Path::new(&world.path("q1")).exists());
+}
+
+/// A signed commit of an ordinary user needs an agent that keeps its memory from him. Started by the command it can write
+/// nothing, and the way out is said; each of the ways works.
+#[test]
+fn a_signed_commit_of_an_ordinary_user() {
+    const USER: u32 = 12345;
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !is_there("gpg") || !is_there("gpgconf") {
+        return;
+    }
+    let world = World::new().of_user(USER);
+    let keys = world.scratch("keys").display().to_string();
+    let shell = |line: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=12345", "--regid=12345", "--clear-groups", "--"]);
+        let line = format!("export GNUPGHOME={keys} HOME={keys}; {line}");
+        command.args(["bash", "-ec", &line]);
+        let output = command.current_dir(world.path("")).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", said(&output));
+        said(&output)
+    };
+    shell(
+        "mkdir -m 700 $HOME; git init -q .; git config user.name A; git config user.email a@b.c; git config user.signingkey a@b.c",
+    );
+    shell(
+        "gpg --batch --quiet --passphrase '' --quick-gen-key 'A <a@b.c>' ed25519 sign never; gpgconf --kill gpg-agent",
+    );
+    let line =
+        format!("export GNUPGHOME={keys} HOME={keys}; git commit -q -S --allow-empty -m signed");
+    let commit = |how: &[&str]| {
+        let words = [&["run"], how, &["--", "bash", "-c", line.as_str()]].concat();
+        world.run(&words)
+    };
+    let told = said(&commit(&[]));
+    assert!(told.contains("gpgconf --launch gpg-agent"), "{told}");
+    world.ok(&["undo"]);
+    let before = world.tree();
+    for (how, agent) in [
+        (&[][..], "gpgconf --launch gpg-agent"),
+        (&["--capture", "scan"], "true"),
+    ] {
+        shell(agent);
+        let output = commit(how);
+        assert!(output.status.success(), "{}", said(&output));
+        let told = shell("git log --show-signature -1 2>&1; gpgconf --kill gpg-agent");
+        assert!(told.contains("Good signature"), "{told}");
+        wait_for(|| world.json(&["status"])["unfinished"] == serde_json::json!([]));
+        world.ok(&["undo", "--everywhere"]);
+        let (now, before) = (world.tree(), before.clone().without_directory_times());
+        let now = now.without_directory_times();
+        assert!(now == before, "{how:?}: {}", now.difference(&before));
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 
+use super::wait_for;
 use crate::world::{World, said};
 
 const USER: u32 = 12345;
@@ -73,16 +74,75 @@ fn a_directory_that_was_closed_before_is_closed_again() {
     }
 }
 
+/// What its own user may not read any more is his all the same: it is settled, taken back and brought again.
 #[test]
-fn what_a_command_closed_to_its_own_user_keeps_nobody_else_waiting() {
+fn what_a_command_closes_to_its_own_user_goes_there_and_back() {
+    for line in [
+        "chmod 000 f",
+        "chmod 200 f",
+        "chmod 000 f big d/in",
+        "echo more >> f; chmod 000 f",
+        "chmod 200 f; echo more >> f",
+        "echo more >> big; chmod 000 big",
+        "chmod 200 big; echo more >> big",
+        "echo x > new; chmod 000 new",
+        "umask 777; echo x > new; mkdir newer",
+        "head -c 2000000 /dev/zero > new; chmod 000 new",
+        "setfattr -n user.n -v 2 f; chmod 000 f",
+        "setfattr -x user.n f; chmod 000 f",
+        "mv f g; chmod 000 g",
+        "ln f g; echo more >> g; chmod 000 f",
+        "echo more >> d/one; chmod 000 d/two",
+        "chmod 000 d",
+        "chmod 300 d",
+        "echo x > d/new; chmod 000 d",
+        "echo x >> d/in; rm d/gone; chmod 000 d",
+        "mkdir e; echo x > e/f; ln -s f e/link; chmod 000 e",
+        "mkdir e; echo x > e/f; chmod 555 e",
+        "mkdir -p e/e; echo x > e/e/f; chmod 000 e/e e",
+        "mkdir e; mv d e/d; chmod 000 e/d e",
+        "mv d e; chmod 000 e",
+        "chmod 000 d; chmod 755 d; rm -r d",
+    ] {
+        let world = World::new().of_user(USER);
+        fs::create_dir(world.path("d")).unwrap();
+        world.file("f", "before\n");
+        world.file("big", &"big\n".repeat(50_000));
+        for name in ["d/in", "d/gone", "d/one"] {
+            world.file(name, "within\n");
+        }
+        fs::hard_link(world.path("d/one"), world.path("d/two")).unwrap();
+        for name in ["d", "f", "big", "d/in", "d/gone", "d/one"] {
+            chown(world.path(name), Some(USER), Some(USER)).unwrap();
+        }
+        rustix::fs::setxattr(
+            world.path("f"),
+            "user.n",
+            b"1",
+            rustix::fs::XattrFlags::empty(),
+        )
+        .unwrap();
+        super::there_and_back(&world, line);
+    }
+}
+
+/// A file that somebody took from its user while the command ran cannot be looked at: other work goes on, and what the
+/// command did is not forgotten.
+#[test]
+fn what_was_taken_from_a_commands_user_keeps_nobody_else_waiting() {
     let world = World::new().of_user(USER);
-    let output = world.run(&["run", "--", "sh", "-c", "echo x > new; chmod 000 new"]);
-    assert!(!output.status.success(), "{}", said(&output));
-    // It cannot be looked at; other work goes on, and what it did is not forgotten.
+    let line = "echo x > new; echo > made; until [ -e go ]; do sleep 0.01; done";
+    let child = world.command(&["run", "--", "sh", "-c", line]).spawn();
+    let mut child = child.unwrap();
+    wait_for(|| world.path("made").exists());
+    chown(world.path("new"), Some(0), Some(0)).unwrap();
+    fs::set_permissions(world.path("new"), Permissions::from_mode(0o600)).unwrap();
+    fs::write(world.path("go"), "").unwrap();
+    assert!(!child.wait().unwrap().success());
     world.ok(&["write", "other", "--text", "x"]);
     world.ok(&["undo"]);
     assert!(!world.path("other").exists());
-    fs::set_permissions(world.path("new"), Permissions::from_mode(0o600)).unwrap();
+    chown(world.path("new"), Some(USER), Some(USER)).unwrap();
     world.ok(&["recover"]);
     world.ok(&["undo", "--force"]);
     assert!(!world.path("new").exists());

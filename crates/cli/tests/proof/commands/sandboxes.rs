@@ -4,7 +4,8 @@ use std::process::{Command, Output};
 
 use crate::world::{World, said};
 
-/// A Python program that forbids calls to itself and becomes another: numbers of calls, or `unix` for sockets of that kind.
+/// A Python program that forbids calls to itself and becomes another: numbers of calls, with `=` another error than
+/// `EPERM`; `unix` for sockets of that kind, `namespaces` for new processes in those.
 const FORBID: &str = r"
 import ctypes, os, struct, sys
 def op(code, k, jt=0, jf=0): return struct.pack('HBBI', code, jt, jf, k)
@@ -14,8 +15,11 @@ code = op(0x20, 0)
 for word in words:
     if word == 'unix':
         code += op(0x15, 41, 0, 4) + op(0x20, 16) + op(0x15, 1, 0, 1) + EPERM + op(0x20, 0)
+    elif word == 'namespaces':
+        code += op(0x15, 56, 0, 4) + op(0x20, 16) + op(0x45, 0x7e020000, 0, 1) + EPERM + op(0x20, 0)
     else:
-        code += op(0x15, int(word), 0, 1) + EPERM
+        number, _, error = word.partition('=')
+        code += op(0x15, int(number), 0, 1) + op(0x06, 0x00050000 | int(error or 1))
 code += op(0x06, 0x7fff0000)
 room = ctypes.create_string_buffer(code)
 program = struct.pack('HxxxxxxQ', len(code) // 8, ctypes.addressof(room))
@@ -30,10 +34,13 @@ const PROCESS_VM_READV: &str = "310";
 const SECCOMP: &str = "317";
 const PIDFD_GETFD: &str = "438";
 
-/// What the usual profile of containers refuses, as far as it could matter here: keys, mounts, namespaces, handles, the
-/// kernel's own tools, and descriptors of other processes.
-const CONTAINER: &str =
-    "165,166,155,272,308,304,303,248,249,250,298,321,323,425,426,427,312,438,440,246,320,175,176";
+/// What the usual profile of containers refuses to processes without further rights, as far as it could matter here: mounts by
+/// old and new calls, namespaces, keys, handles, quotas, swap and accounts, the kernel's own tools and modules, descriptors and
+/// memory advice of other processes, and calls that are newer than the profile. `clone3` does not exist there. It allows
+/// `process_vm_readv`, `seccomp`, `pidfd_open`, `openat2` and sockets.
+const CONTAINER: &str = "165,166,155,428,429,430,431,432,433,442,467,272,308,namespaces,435=38,248,249,250,304,\
+                         179,443,163,167,168,169,103,153,298,300,321,323,425,426,427,246,320,175,176,313,312,438,440,\
+                         452,463,466,469";
 
 /// Runs the program within others.
 fn within(world: &World, wrapper: &[&str], arguments: &[&str]) -> Output {
@@ -257,6 +264,37 @@ fn without_sockets_and_without_reading_memory_by_call() {
 #[test]
 fn in_what_containers_allow() {
     is_watched(&world(), &forbidding(CONTAINER));
+    is_watched(&world_of_user(), &forbidding(CONTAINER));
+}
+
+/// Without user namespaces nobody looks at what a command closed to its own user: that is said, and keeps nothing.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_is_closed_where_there_are_no_user_namespaces() {
+    let world = world_of_user();
+    let line = "echo more >> kept; chmod 000 kept";
+    let output = within(
+        &world,
+        &forbidding(CONTAINER),
+        &["run", "--", "sh", "-c", line],
+    );
+    assert!(!output.status.success(), "{}", said(&output));
+    assert!(
+        said(&output).contains("not permitted to read `kept`"),
+        "{}",
+        said(&output)
+    );
+    // Where there are some, the next command settles it.
+    world.ok(&["recover"]);
+    world.ok(&["undo"]);
+    assert_eq!(world.read("kept"), "as it was\n");
+    world.check_store();
+}
+
+fn world_of_user() -> World {
+    let world = world().of_user(1_234);
+    std::os::unix::fs::chown(world.path("kept"), Some(1_234), Some(1_234)).unwrap();
+    world
 }
 
 #[cfg(target_arch = "x86_64")]

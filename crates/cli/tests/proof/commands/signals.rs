@@ -211,3 +211,46 @@ print('all done')
         assert!(told.contains("all done\n"), "{told}");
     }
 }
+
+/// Calls of several processes are taken up before the first of them is worked on: the others cannot be interrupted while
+/// they wait for their turn. Where each was taken up in its turn, every second one was.
+#[test]
+fn a_timer_seldom_interrupts_calls_that_wait_for_their_turn() {
+    let world = World::in_memory();
+    let text = r"
+import os, signal, sys
+def work(name):
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.siginterrupt(signal.SIGALRM, True)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    broken = 0
+    for number in range(500):
+        for call in (lambda: os.mkdir(name), lambda: os.chmod(name, 0o700), lambda: os.rmdir(name)):
+            while True:
+                try:
+                    call()
+                    break
+                except InterruptedError:
+                    broken += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return broken
+pipes = []
+for number in range(4):
+    reads, writes = os.pipe()
+    if os.fork() == 0:
+        os.write(writes, str(work(f'd{number}')).encode())
+        os._exit(0)
+    os.close(writes)
+    pipes.append(reads)
+print('interrupted:', sum(int(os.read(reads, 100)) for reads in pipes))
+";
+    std::fs::write(world.scratch("timers.py"), text).unwrap();
+    let program = world.scratch("timers.py");
+    let told = said(&world.run(&["run", "--", "python3", program.to_str().unwrap()]));
+    let line = told
+        .lines()
+        .find_map(|line| line.strip_prefix("interrupted: "));
+    let interrupted: u32 = line.unwrap_or_else(|| panic!("{told}")).parse().unwrap();
+    let calls = 4 * 500 * 3;
+    assert!(interrupted < calls / 10, "{interrupted} of {calls}");
+}

@@ -96,7 +96,7 @@ fn work(world: &World, number: u64) -> (usize, usize) {
 }
 
 /// Kills the process that watches, if it is there already and still.
-fn kill_watching(front: u32) {
+pub(super) fn kill_watching(front: u32) {
     let children = std::fs::read_to_string(format!("/proc/{front}/task/{front}/children"));
     let first = children
         .ok()

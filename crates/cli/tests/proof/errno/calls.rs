@@ -73,6 +73,13 @@ pub(crate) fn writes(name: &str) -> bool {
     matches!(name, "write" | "pwrite64")
 }
 
+/// Tells whether a call changes what is on a disk.
+pub(crate) fn changes(name: &str) -> bool {
+    let is_kind = |kind| name.starts_with(kind);
+    let kinds = ["rename", "link", "unlink", "rmdir", "mk", "symlink"];
+    writes(name) || syncs(name) || kinds.into_iter().any(is_kind)
+}
+
 pub(crate) fn syncs(name: &str) -> bool {
     matches!(name, "fsync" | "fdatasync" | "syncfs")
 }

@@ -3,6 +3,7 @@
 //! By default each call meets one of the errors; `cargo xtask crash --errors` tries every call with every error.
 
 mod calls;
+mod told;
 mod tracer;
 
 use nix::errno::Errno;
@@ -42,17 +43,18 @@ macro_rules! workloads {
 const SMALL: &[&str] = &["write", "app.toml", "--text", "port = 1\n"];
 const LARGE: &[&str] = &["write", "large.bin", "--text", "small now"];
 const TREE: &[&str] = &["rm", "-r", "src"];
+const BATCH_COMMAND: &[&str] = &["batch", "../batch.json"];
 
 workloads! {
     a_small_write: &[], None => SMALL;
     a_large_write: &[], None => LARGE;
-    a_batch: &[], None => &["batch", "../batch.json"];
+    a_batch: &[], None => BATCH_COMMAND;
     a_removed_tree: &[], None => TREE;
     a_copied_tree: &[], None => &["cp", "-r", "src", "copied"];
     an_undo_of_a_small_write: &[SMALL], None => &["undo"];
     an_undo_of_a_large_write: &[LARGE], None => &["undo"];
     an_undo_of_a_removed_tree: &[TREE], None => &["undo"];
-    an_undo_of_a_batch: &[&["batch", "../batch.json"]], None => &["undo"];
+    an_undo_of_a_batch: &[BATCH_COMMAND], None => &["undo"];
     a_redo: &[TREE, &["undo"]], None => &["redo"];
     a_collection: &[
         SMALL,

@@ -12,7 +12,7 @@ use nix::sys::ptrace::{self, Options};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::calls::{name_of, writes};
+use super::calls::{changes, name_of, writes};
 
 /// What befalls one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(crate) enum Fault {
     Fails(nix::errno::Errno),
     /// It writes half of what it was asked to.
     ShortWrite,
+    /// It fails, and so does every call behind it that changes a disk: the disk died.
+    DiskDies,
 }
 
 /// A call that met its fault.
@@ -159,7 +161,12 @@ impl Tracer {
             return Ending::Untouched;
         };
         self.calls += 1;
-        let Some((_, fault)) = self.wanted.filter(|(number, _)| *number == self.calls) else {
+        let now = self.calls;
+        let is_dying = |number| number < now && changes(name) && registers.rdi > 2;
+        let wanted = self.wanted.filter(|(number, fault)| {
+            *number == now || *fault == Fault::DiskDies && is_dying(*number)
+        });
+        let Some((_, fault)) = wanted else {
             return Ending::Untouched;
         };
         let link = format!("/proc/{pid}/fd/{}", registers.rdi);
@@ -171,6 +178,12 @@ impl Tracer {
                 registers.orig_rax = u64::MAX;
                 ptrace::setregs(pid, registers).unwrap();
                 Ending::Fails(errno as i32)
+            }
+            Fault::DiskDies => {
+                self.hit.get_or_insert(hit);
+                registers.orig_rax = u64::MAX;
+                ptrace::setregs(pid, registers).unwrap();
+                Ending::Fails(nix::errno::Errno::EIO as i32)
             }
             Fault::ShortWrite if writes(name) && registers.rdx > 1 => {
                 self.hit = Some(hit);

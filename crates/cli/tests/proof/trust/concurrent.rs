@@ -188,3 +188,104 @@ fn a_directory_that_a_command_removed_is_cut_with_all_that_was_in_it() {
     assert!(running.go_on(&world).status.success());
     to_and_fro(&world, &before);
 }
+
+#[test]
+fn the_times_of_a_directory_come_back_also_if_another_operation_wrote_in_it_meanwhile() {
+    let stories = [
+        ("echo r1 > d/x", "d/x", "echo r2 > d/n"),
+        ("echo r1 > d/n", "d/n", "true"),
+        ("echo r1 > d/n; echo r1 > d/m", "d/n", "true"),
+        ("rm d/x; echo r1 > d/m", "d/x", "echo r2 >> d/x; rm d/y"),
+    ];
+    for (first, other, then) in stories {
+        let world = World::new();
+        world.file("d/x", "x0\n");
+        world.file("d/y", "y0\n");
+        let before = world.tree();
+        let running = Running::start(&world, &[], first, then);
+        world.ok(&["--agent", "other", "write", other, "--text", "other\n"]);
+        assert!(running.go_on(&world).status.success());
+        let run = newest(&world, "run");
+        let undone = world.json(&["undo", &run]);
+        assert_eq!(undone["steps"].as_array().unwrap().len(), 3, "{undone}");
+        let now = world.tree();
+        assert!(now == before, "{first}: {}", now.difference(&before));
+        to_and_fro_from(&world);
+    }
+}
+
+#[test]
+fn what_was_written_in_a_directory_that_a_command_had_moved_goes_before_the_move() {
+    let world = World::new();
+    world.file("d/x", "x0\n");
+    world.file("d/y", "y0\n");
+    let before = world.tree().without_times();
+    let running = Running::start(&world, &[], "mv d e", "true");
+    world.ok(&["--agent", "other", "write", "e/x", "--text", "other\n"]);
+    assert!(running.go_on(&world).status.success());
+    let after = world.tree().without_times();
+    let write = newest(&world, "write");
+    // By its place in the journal the command came later, so it goes along; the write came after the move all the same.
+    for _ in 0..2 {
+        world.ok(&["undo", &write]);
+        let now = world.tree().without_times();
+        assert!(now == before, "{}", now.difference(&before));
+        world.ok(&["redo"]);
+        let now = world.tree().without_times();
+        assert!(now == after, "{}", now.difference(&after));
+    }
+    world.check_store();
+}
+
+/// What was undone is redone, and undone again without a trace.
+fn to_and_fro_from(world: &World) {
+    let undone = world.tree();
+    world.ok(&["redo"]);
+    world.ok(&["undo"]);
+    let now = world.tree();
+    assert!(now == undone, "{}", now.difference(&undone));
+    world.check_store();
+}
+
+/// A command, what it does after somebody was there, and what that somebody wrote.
+const TAKEN: [(&str, &str, &str); 7] = [
+    ("rm -r d", "true", "d/x"),
+    ("mv f g", "echo b >> g", "f"),
+    ("mv f g", "rm g", "f"),
+    ("mv d e; echo b >> e/x", "true", "d/p"),
+    ("mv d e; rm e/x", "true", "d/p"),
+    ("mv d e", "true", "d/p"),
+    ("mv d e", "echo b >> e/x", "d/x"),
+];
+
+#[test]
+fn a_name_that_a_command_left_and_a_person_took_is_not_undone_over() {
+    for (first, then, theirs) in TAKEN {
+        let world = World::in_memory();
+        world.file("f", "f0\n");
+        world.file("d/x", "x0\n");
+        let running = Running::start(&world, &[], first, then);
+        world.file(theirs, "a person\n");
+        let output = running.go_on(&world);
+        assert!(output.status.success(), "{first}: {}", said(&output));
+        let after = world.tree();
+        let told = world.fails(1, &["undo"]);
+        assert!(world.tree() == after, "{first}; {then}: {told}");
+        let told = said(&world.run(&["undo", "--partial"]));
+        assert_eq!(world.read(theirs), "a person\n", "{first}; {then}: {told}");
+        world.check_store();
+    }
+}
+
+#[test]
+fn a_name_that_a_command_left_and_another_agent_took_is_not_undone_over() {
+    let world = World::in_memory();
+    world.file("f", "f0\n");
+    let running = Running::start(&world, &[], "mv f g", "echo b >> g");
+    world.ok(&["--agent", "other", "write", "f", "--text", "other\n"]);
+    assert!(running.go_on(&world).status.success());
+    let run = newest(&world, "run");
+    let told = world.fails(1, &["--agent", "me", "undo", &run]);
+    assert_eq!(world.read("f"), "other\n", "{told}");
+    world.check_store();
+}

@@ -321,3 +321,41 @@ fn force_makes_again_the_directory_that_somebody_removed() {
     assert_eq!(world.read("y"), "moved\n");
     world.check_store();
 }
+
+#[test]
+fn somebodys_text_is_in_conflict_also_after_the_redo_that_brought_it_was_taken_back_by_its_name() {
+    let world = World::new();
+    world.file("k", "k0\n");
+    world.ok(&["write", "k", "--text", "k1\n"]);
+    let write = newest(&world, "write");
+    world.file("k", "person\n");
+    world.ok(&["undo", "--force"]);
+    world.ok(&["redo"]);
+    let redo = newest(&world, "redo");
+    world.ok(&["undo", &redo]);
+    assert_eq!(world.read("k"), "k0\n");
+    world.ok(&["redo"]);
+    assert_eq!(world.read("k"), "person\n");
+    // Whoever names no redo is asked, as before all of that.
+    assert_eq!(state_of(&world, &write, "k"), "conflict");
+    let refused = json(&world, 1, &["undo"]);
+    assert_eq!(refused["code"], "conflict", "{refused}");
+    assert_eq!(world.read("k"), "person\n");
+    world.check_store();
+}
+
+#[test]
+fn a_file_that_changed_moved_with_its_directory_and_got_another_name_is_redone_each_time() {
+    for line in [
+        "echo n >> d/2; mv d e; ln e/2 hl",
+        "mv d e; echo n >> e/2; ln e/2 hl",
+    ] {
+        let world = World::new();
+        world.file("d/2", "two\n");
+        let before = world.tree().without_times();
+        world.ok(&["run", "--", "sh", "-c", line]);
+        to_and_fro(&world, &before);
+        world.ok(&["undo"]);
+        world.ok(&["redo"]);
+    }
+}

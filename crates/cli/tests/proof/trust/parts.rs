@@ -1,5 +1,9 @@
 //! A part of an operation, by path; the rest stays undoable.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
 use super::{json, newest, outcomes};
 use crate::world::{World, said};
 
@@ -250,5 +254,89 @@ fn a_path_whose_name_another_moved_to_comes_back_with_all_that_moved() {
     world.ok(&["undo", "b"]);
     let now = world.tree().without_times();
     assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}
+
+#[test]
+fn what_was_built_on_the_other_name_of_a_move_goes_with_it_and_comes_again() {
+    let world = World::new();
+    world.file("b", "b0\n");
+    let before = world.tree().without_times();
+    world.ok(&["mv", "b", "c"]);
+    let moved = newest(&world, "move");
+    world.ok(&["write", "b", "--text", "b1\n"]);
+    world.ok(&["restore", "b", "--from", &moved, "--after"]);
+    let after = world.tree().without_times();
+    // The file goes back to a name that others wrote and removed since.
+    let undone = world.json(&["undo", "c"]);
+    assert_eq!(undone["steps"].as_array().unwrap().len(), 3, "{undone}");
+    for (word, wanted) in [("redo", &after), ("undo", &before), ("redo", &after)] {
+        world.ok(&[word]);
+        let now = world.tree().without_times();
+        assert!(now == *wanted, "{word}: {}", now.difference(wanted));
+    }
+    world.check_store();
+}
+
+#[test]
+fn what_stands_where_a_move_cannot_come_back_to_stays_there() {
+    let world = World::new();
+    world.file("a", "a0\n");
+    world.file("b", "b0\n");
+    world.file("c", "c0\n");
+    world.ok(&["run", "--", "sh", "-c", "mv c a; echo b1 > b"]);
+    world.ok(&["undo"]);
+    std::fs::remove_file(world.path("c")).unwrap();
+    // What was to come over `a` is gone: without it, nothing makes `a` go.
+    let redone = json(&world, 1, &["redo", "--partial"]);
+    let mut said = outcomes(&world, &redone);
+    said.sort();
+    let told = |name: &str, word: &str| (name.to_owned(), word.to_owned());
+    assert_eq!(
+        said,
+        [
+            told("a", "conflict"),
+            told("b", "restored"),
+            told("c", "conflict")
+        ]
+    );
+    assert_eq!(
+        (world.read("a"), world.read("b")),
+        ("a0\n".into(), "b1\n".into())
+    );
+    json(&world, 1, &["redo", "--force"]);
+    assert_eq!(world.read("a"), "a0\n");
+    world.check_store();
+}
+
+#[test]
+fn a_path_that_is_no_text_is_undone_and_named_like_any_other() {
+    let world = World::new();
+    let name = OsStr::from_bytes(b"caf\xe9");
+    let (there, other) = (world.path("").join(name), world.path("other"));
+    let write = |path: &Path, text: &str| std::fs::write(path, text).unwrap();
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    write(&there, "0\n");
+    write(&other, "0\n");
+    let line = "for f in *; do echo 1 > $f; done";
+    world.ok(&["run", "--", "sh", "-c", line]);
+    let run = newest(&world, "run");
+    let told = |arguments: &[&str], last: &OsStr| {
+        let output = world.command(arguments).arg(last).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    };
+    // By its path, and back.
+    told(&["undo"], name);
+    assert_eq!((read(&there), read(&other)), ("0\n".into(), "1\n".into()));
+    world.ok(&["redo"]);
+    // By `--only`, which the hint of a preview says so that a shell reads it.
+    let hint = told(&["undo", &run, "-n", "--only"], name);
+    assert!(hint.contains("--only $'caf\\xe9'"), "{hint}");
+    told(&["undo", &run, "--only"], name);
+    assert_eq!((read(&there), read(&other)), ("0\n".into(), "1\n".into()));
+    told(&["redo", "--only"], name);
+    told(&["undo", &run, "--exclude"], name);
+    assert_eq!((read(&there), read(&other)), ("1\n".into(), "0\n".into()));
     world.check_store();
 }

@@ -3,7 +3,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{Running, json, newest};
+use super::{Running, json, newest, state_of};
 use crate::commands::wait_for;
 use crate::world::{World, said};
 
@@ -258,4 +258,35 @@ fn a_redo_that_died_is_done_again_whole_by_the_command_that_recovery_names() {
         assert!(all(if verb == "redo" { "new\n" } else { "old\n" }));
         world.check_store();
     }
+}
+
+#[test]
+fn a_recovery_does_not_bring_back_what_was_removed_since_by_a_command_that_was_acknowledged() {
+    let world = World::new();
+    world.file("b", "b0\n");
+    let died = world
+        .command(&["rm", "b"])
+        .env("BACKOUT_CRASH_AT", "file.applied")
+        .output()
+        .unwrap();
+    assert!(!died.status.success(), "{}", said(&died));
+    // Somebody writes the name anew, so the removal stays in doubt. Then that is removed, too.
+    world.file("b", "person\n");
+    world.run(&["recover"]);
+    let first = newest(&world, "remove");
+    world.ok(&["rm", "b"]);
+    let second = newest(&world, "remove");
+    world.run(&["recover"]);
+    assert!(!world.path("b").exists(), "it came back");
+    assert_eq!(state_of(&world, &second, "b"), "comes-back");
+    // Both ways out lead on, and nothing is lost on them.
+    world.ok(&["recover", "--keep", &first]);
+    world.ok(&["undo", &second]);
+    assert_eq!(world.read("b"), "person\n");
+    json(&world, 1, &["undo", &first]);
+    world.ok(&["undo", &first, "--force"]);
+    assert_eq!(world.read("b"), "b0\n");
+    world.ok(&["redo"]);
+    assert_eq!(world.read("b"), "person\n");
+    world.check_store();
 }

@@ -176,3 +176,24 @@ fn what_somebody_wrote_into_a_restored_file_stays_when_the_undo_is_interrupted()
     assert_eq!(world.read(&name), "old\na person's line\n");
     world.check_store();
 }
+
+#[test]
+fn a_trial_that_is_interrupted_while_it_is_applied_is_put_back_and_told() {
+    let world = World::in_memory();
+    for number in 0..FILES {
+        world.file(&format!("d/{number:05}"), "old\n");
+    }
+    let line = "import os\nfor n in os.listdir('d'): open('d/' + n, 'w').write('new\\n')";
+    world.ok(&["try", "--", "python3", "-c", line]);
+    let (code, told) = interrupted(&world, &["try", "--apply"], "old\n", Signal::SIGINT);
+    if code == 0 {
+        // It was faster: then all of it is done.
+        return all_are(&world, "new\n");
+    }
+    assert_eq!(code, 130, "{told}");
+    assert!(told.contains("interrupted"), "{told}");
+    all_are(&world, "old\n");
+    world.ok(&["try", "--apply"]);
+    all_are(&world, "new\n");
+    world.check_store();
+}

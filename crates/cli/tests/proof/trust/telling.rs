@@ -193,3 +193,72 @@ fn a_store_of_the_format_before_is_brought_over_and_all_of_it_can_be_undone() {
     run(&["verify"]);
     fs::remove_dir_all(home).unwrap();
 }
+
+#[test]
+fn what_a_redo_keeps_is_looked_at_by_verify() {
+    let world = World::new();
+    world.file("d/x", "x0\n");
+    world.file("big", &"b".repeat(300_000));
+    for arguments in [&["rm", "-r", "d"][..], &["rm", "big"]] {
+        world.ok(arguments);
+        world.ok(&["undo"]);
+        world.ok(&["redo"]);
+    }
+    let verified = world.json(&["verify"]);
+    assert_eq!(verified["slots"], 2, "{verified}");
+    let depot = world.state().join("depot");
+    let kept: Vec<_> = std::fs::read_dir(depot)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    for path in &kept {
+        let file = if path.is_dir() {
+            path.join("x")
+        } else {
+            path.clone()
+        };
+        std::fs::write(file, "hurt\n").unwrap();
+    }
+    let verified = json(&world, 3, &["verify"]);
+    let findings = verified["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), kept.len(), "{verified}");
+    let lost = verified["not_undoable"].as_array().unwrap();
+    assert_eq!(lost.len(), 2, "{verified}");
+}
+
+#[test]
+fn a_persons_edit_between_two_writes_is_foreseen_and_nothing_is_touched() {
+    let world = World::in_memory();
+    world.file("f", "0\n");
+    world.ok(&["write", "f", "--text", "1"]);
+    let first = newest(&world, "write");
+    world.file("f", "a person\n");
+    world.ok(&["write", "f", "--text", "2"]);
+    let told = said(&world.run(&["undo", &first, "--dry-run"]));
+    assert!(told.contains("somebody else changed it before"), "{told}");
+    let told = world.fails(1, &["undo", &first]);
+    assert_eq!(world.read("f"), "2", "{told}");
+    assert!(!told.contains("--merge"), "{told}");
+    // Both ways that are named do what they say.
+    assert!(
+        told.contains("--partial") && told.contains("--force"),
+        "{told}"
+    );
+    world.ok(&["undo", &first, "--force"]);
+    assert_eq!(world.read("f"), "0\n");
+    world.ok(&["redo"]);
+    assert_eq!(world.read("f"), "2");
+    world.run(&["undo", &first, "--partial"]);
+    assert_eq!(world.read("f"), "a person\n");
+    world.check_store();
+}
+
+#[test]
+fn a_time_that_is_still_to_come_takes_nothing_back() {
+    let world = World::in_memory();
+    world.file("f", "0\n");
+    world.ok(&["write", "f", "--text", "1"]);
+    let told = world.fails(2, &["undo", "f", "--at", "2930-01-01 00:00"]);
+    assert!(told.contains("is still to come"), "{told}");
+    assert_eq!(world.read("f"), "1");
+}

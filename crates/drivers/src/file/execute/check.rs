@@ -63,7 +63,8 @@ impl Run<'_> {
             }
             Change::Retouch { before, after, .. } => match (&current.place, &current.node) {
                 (Some(place), Some(node)) if !node.is_shared => {
-                    differs_where_changed(current.meta(place, node)?, after, before)
+                    let now = current.meta_like(place, node, after)?;
+                    differs_where_changed(&now, after, before)
                 }
                 (Some(_), Some(_)) => None,
                 (_, _) => Some("it is gone".to_owned()),

@@ -119,8 +119,13 @@ impl Run<'_> {
                 }
                 Ok(None)
             }
-            Image::File { digest, meta, .. } => self
-                .make_file(index, &place, material, digest, meta)
+            Image::File {
+                digest,
+                meta,
+                holes,
+                ..
+            } => self
+                .make_file(index, &place, material, (digest, holes), meta)
                 .map(Some),
         }
     }
@@ -175,7 +180,7 @@ impl Run<'_> {
         index: usize,
         place: &Place,
         material: &Material,
-        digest: &Digest,
+        (digest, holes): (&Digest, &[(u64, u64)]),
         wanted: &Meta,
     ) -> Result<OwnedFd, FileError> {
         let path = place.path();
@@ -202,6 +207,7 @@ impl Run<'_> {
                 digest: *digest,
             });
         }
+        bytes::punch(&file, holes).naming(&path, "write")?;
         let gaps = meta::write(&file, Kind::File, wanted, &path)?;
         self.note_gaps(index, &gaps);
         Ok(file.into())

@@ -10,7 +10,7 @@ use super::{Planner, View, near};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{INLINE_BYTES_MAX, meta_of};
-use crate::file::recipe::{Change, Image, Kind, Meta};
+use crate::file::recipe::{Change, Holes, Image, Kind, Meta};
 use crate::file::request::{Expect, Source};
 use crate::file::stage::{Incoming, Material, wait};
 use crate::file::sys::{Dir, Node, flags, inherit, meta};
@@ -276,6 +276,7 @@ impl Planner<'_> {
             stored,
             meta,
             without: None,
+            holes: Holes::new(),
         };
         Ok((image, waiting.material))
     }

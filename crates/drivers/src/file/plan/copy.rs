@@ -9,7 +9,7 @@ use super::content::Wanted;
 use super::{Planner, View};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{INLINE_BYTES_MAX, digest_of, link_target};
-use crate::file::recipe::{Image, Kind};
+use crate::file::recipe::{Holes, Image, Kind};
 use crate::file::stage::{Incoming, Material};
 use crate::file::sys::{Node, Place};
 
@@ -150,6 +150,7 @@ impl Planner<'_> {
             stored: false,
             meta,
             without: None,
+            holes: Holes::new(),
         };
         self.set_unless_already(to, after, Material::CopyOf(place.path(), node.identity))
     }

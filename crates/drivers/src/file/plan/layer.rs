@@ -13,7 +13,7 @@ use super::{Planner, View};
 use crate::file::baseline::Baseline;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::{INLINE_BYTES_MAX, digest_of, link_target, meta_of};
-use crate::file::recipe::{Image, Kind, Meta};
+use crate::file::recipe::{Holes, Image, Kind, Meta};
 use crate::file::request::{LayerEntry, LayerState};
 use crate::file::resolve::Last;
 use crate::file::stage::{Incoming, Material};
@@ -29,24 +29,35 @@ impl Planner<'_> {
         // First what goes, so that names are free; a directory that moves takes its entries along.
         for entry in entries {
             if let LayerState::Moved { from, .. } = &entry.becomes {
-                let from = self.resolve(from, Last::Itself)?;
-                let to = self.resolve(&entry.path, Last::Itself)?;
+                let from = self.unlinked(from)?;
+                let to = self.unlinked(&entry.path)?;
                 self.rename(&from, &to, false)?;
             }
         }
         for entry in entries {
-            let path = self.resolve(&entry.path, Last::Itself)?;
+            let path = self.unlinked(&entry.path)?;
             match &entry.becomes {
                 LayerState::Moved { .. } => {}
                 LayerState::Nothing => self.remove(&path, true)?,
                 LayerState::Like(source) => self.like(&path, source)?,
                 LayerState::Linked(first) => {
-                    let first = self.resolve(first, Last::Itself)?;
+                    let first = self.unlinked(first)?;
                     self.linked(&path, &first)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Gives a name of the layer. No link was on its way when the layer was made: one that is there now leads elsewhere.
+    fn unlinked(&mut self, path: &Path) -> Result<TargetPath, FileError> {
+        let found = self.resolve(path, Last::Itself)?;
+        if found.as_path() == path {
+            Ok(found)
+        } else {
+            let path = path.display().to_string();
+            Err(FileError::ThroughSymlink { path })
+        }
     }
 
     /// Plans that a name comes to look like what is at `source`.
@@ -135,6 +146,7 @@ impl Planner<'_> {
             stored: false,
             meta,
             without: None,
+            holes: Holes::new(),
         };
         self.set(path, after, Material::CopyOf(source.path(), node.identity))
     }

@@ -6,7 +6,7 @@ use backout_model::TargetPath;
 use super::{Planner, View};
 use crate::file::error::FileError;
 use crate::file::past::{Body, Past, Source, Was};
-use crate::file::recipe::{Image, Kind, Meta};
+use crate::file::recipe::{Holes, Image, Kind, Meta};
 use crate::file::stage::Material;
 
 impl Planner<'_> {
@@ -55,6 +55,7 @@ impl Planner<'_> {
                         stored: true,
                         meta,
                         without: None,
+                        holes: Holes::new(),
                     };
                     self.set_unless_already(path, after, Material::Stored)
                 }

@@ -1,15 +1,26 @@
-//! Moving bytes: reading whole files, copying with holes kept, digests along the way.
+//! Moving bytes: reading whole files, copying with holes kept, digests along the way; where holes are.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd as _;
 
 use backout_model::Digest;
-use rustix::fs::{SeekFrom, seek};
+use rustix::fs::{FallocateFlags, SeekFrom, seek};
 use rustix::io::Errno;
+
+use crate::file::recipe::Holes;
 
 /// How many bytes are moved at a time.
 const BUFFER_BYTES: usize = 32 * 1024;
+
+/// No file system has larger blocks.
+const BLOCK_BYTES_MAX: u64 = 64 * 1024;
+
+/// How many holes of one file are told at most.
+const HOLES_MAX: usize = 1024;
+
+/// What is no larger is read at once.
+const SMALL_BYTES: usize = 4 * 1024;
 
 /// Copies all that `from` gives, and returns digest and length.
 pub(crate) fn copy_stream(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(Digest, u64)> {
@@ -31,14 +42,73 @@ pub(crate) fn copy_stream(from: &mut dyn Read, to: &mut dyn Write) -> io::Result
     Ok((Digest::from_bytes(*hasher.finalize().as_bytes()), total))
 }
 
-/// Computes digest and length of all that `from` gives.
+/// Computes digest and length of all that `from` gives. Most files are small, and need no room of their own.
 pub(crate) fn digest(from: &mut dyn Read) -> io::Result<(Digest, u64)> {
-    copy_stream(from, &mut io::sink())
+    let mut head = [0_u8; SMALL_BYTES];
+    let mut rest = head.as_mut_slice();
+    while !rest.is_empty() {
+        match from.read(rest) {
+            Ok(0) => {
+                let length = SMALL_BYTES - rest.len();
+                let whole = head.get(..length).unwrap_or_default();
+                return Ok((Digest::of(whole), length as u64));
+            }
+            Ok(count) => rest = rest.get_mut(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    copy_stream(&mut head.as_slice().chain(from), &mut io::sink())
 }
 
 /// Tells whether a file has holes.
 pub(crate) fn has_holes(file: &File, size: u64) -> bool {
     matches!(seek(file, SeekFrom::Hole(0)), Ok(end) if end < size)
+}
+
+/// Lists the holes of a file, by start and end. One in too many pieces is told as one without.
+pub(crate) fn holes(file: &File, size: u64) -> Holes {
+    let mut holes = Holes::new();
+    let mut at = 0;
+    while at < size {
+        let Ok(start) = seek(file, SeekFrom::Hole(at)) else {
+            return Holes::new();
+        };
+        if start >= size {
+            break;
+        }
+        let end = match seek(file, SeekFrom::Data(start)) {
+            Ok(end) if end > start => end.min(size),
+            // Nothing but the hole is left.
+            Ok(_) | Err(_) => size,
+        };
+        holes.push((start, end));
+        if holes.len() > HOLES_MAX {
+            return Holes::new();
+        }
+        at = end;
+    }
+    holes
+}
+
+/// Takes the room of some stretches of zeros away. A file system that has no holes keeps them as zeros.
+pub(crate) fn punch(file: &File, holes: &[(u64, u64)]) -> io::Result<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let size = file.metadata()?.len();
+    for (start, end) in holes {
+        // The last block goes only as a whole.
+        let end = if *end == size {
+            end.next_multiple_of(BLOCK_BYTES_MAX)
+        } else {
+            *end
+        };
+        match rustix::fs::fallocate(file, flags, *start, end.saturating_sub(*start)) {
+            Ok(()) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => break,
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Makes `to`, which is empty, the same file as `from`: by sharing blocks where the file system can,
@@ -85,6 +155,15 @@ mod tests {
     use std::os::unix::fs::MetadataExt as _;
 
     use super::*;
+
+    #[test]
+    fn a_digest_is_that_of_all_bytes_however_many() {
+        for length in [0, 1, SMALL_BYTES - 1, SMALL_BYTES, SMALL_BYTES + 1, 100_000] {
+            let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(length).collect();
+            let expected = (Digest::of(&bytes), length as u64);
+            assert_eq!(digest(&mut bytes.as_slice()).unwrap(), expected, "{length}");
+        }
+    }
 
     #[test]
     fn a_clone_keeps_holes_and_bytes() {

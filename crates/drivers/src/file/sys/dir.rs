@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Component;
 use std::sync::Arc;
 
+use backout_capture::owner;
 use backout_model::TargetPath;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
@@ -31,18 +32,35 @@ impl Dir {
         let mut last = Errno::ACCESS;
         for (flags, is_readable) in tries {
             match open_beneath_no_link(path, flags | OFlags::DIRECTORY | OFlags::CLOEXEC) {
-                Ok(fd) => {
-                    return Ok(Arc::new(Self {
-                        fd,
-                        path: path.clone(),
-                        is_readable,
-                    }));
-                }
+                Ok(fd) => return Ok(Self::new(fd, path.clone(), is_readable)),
                 Err(errno @ (Errno::PERM | Errno::ACCESS)) => last = errno,
                 Err(errno) => return Err(FileError::of(errno, path, "open")),
             }
         }
-        Err(FileError::of(last, path, "open"))
+        let whole = path.as_path().as_os_str();
+        let opened = as_owner(CWD, whole, OFlags::PATH | OFlags::DIRECTORY, last);
+        let fd = opened.naming(path, "open")?;
+        Ok(Self::new(fd, path.clone(), false))
+    }
+
+    /// One that can only be walked through because it is closed to its owner, who we are, can be listed all the same.
+    fn new(fd: OwnedFd, path: TargetPath, is_readable: bool) -> Arc<Self> {
+        let is_ours = || {
+            let user = rustix::process::geteuid().as_raw();
+            rustix::fs::fstat(&fd).is_ok_and(|stat| stat.st_uid == user)
+        };
+        let readable = if !is_readable && is_ours() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            as_owner(&fd, OsStr::new("."), flags, Errno::ACCESS).ok()
+        } else {
+            None
+        };
+        let is_readable = is_readable || readable.is_some();
+        Arc::new(Self {
+            fd: readable.unwrap_or(fd),
+            path,
+            is_readable,
+        })
     }
 
     /// Opens the directory that holds `path`.
@@ -83,7 +101,14 @@ impl Dir {
     /// Lists the names in it, sorted.
     pub(crate) fn names(&self) -> Result<Vec<OsString>, FileError> {
         use std::os::unix::ffi::OsStrExt as _;
-        let reader = rustix::fs::Dir::read_from(&self.fd).naming(&self.path, "list")?;
+        let reader = match rustix::fs::Dir::read_from(&self.fd) {
+            Err(errno @ Errno::ACCESS) => {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+                as_owner(&self.fd, OsStr::new("."), flags, errno).and_then(rustix::fs::Dir::new)
+            }
+            other => other,
+        };
+        let reader = reader.naming(&self.path, "list")?;
         let mut names = Vec::new();
         for entry in reader {
             let entry = entry.naming(&self.path, "list")?;
@@ -130,6 +155,14 @@ impl Place {
         match rustix::fs::statat(&self.dir, &self.name, flags) {
             Ok(stat) => Ok(Some(Node::of(&stat))),
             Err(Errno::NOENT) => Ok(None),
+            Err(errno @ Errno::ACCESS) => match self.opened(OFlags::PATH, errno) {
+                Ok(handle) => {
+                    let stat = rustix::fs::fstat(&handle).naming(&self.path(), "look at")?;
+                    Ok(Some(Node::of(&stat)))
+                }
+                Err(Errno::NOENT) => Ok(None),
+                Err(errno) => Err(FileError::of(errno, &self.path(), "look at")),
+            },
             Err(errno) => Err(FileError::of(errno, &self.path(), "look at")),
         }
     }
@@ -147,7 +180,16 @@ impl Place {
     /// Opens what is there, whatever it is, only to refer to it.
     pub(crate) fn handle(&self) -> Result<OwnedFd, FileError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        openat(&self.dir, &self.name, flags, Mode::empty()).naming(&self.path(), "open")
+        let opened = match openat(&self.dir, &self.name, flags, Mode::empty()) {
+            Err(errno @ Errno::ACCESS) => self.opened(OFlags::PATH, errno),
+            other => other,
+        };
+        opened.naming(&self.path(), "open")
+    }
+
+    /// Opens what is closed to its owner, who we are.
+    fn opened(&self, flags: OFlags, otherwise: Errno) -> Result<OwnedFd, Errno> {
+        as_owner(&self.dir, &self.name, flags | OFlags::NOFOLLOW, otherwise)
     }
 
     /// Opens a regular file for reading, without touching its access time where that is allowed.
@@ -161,6 +203,7 @@ impl Place {
         );
         let opened = match quiet {
             Err(Errno::PERM) => openat(&self.dir, &self.name, flags, Mode::empty()),
+            Err(errno @ Errno::ACCESS) => self.opened(flags | OFlags::NOATIME, errno),
             other => other,
         };
         let file = File::from(opened.naming(&self.path(), "read")?);
@@ -191,19 +234,32 @@ impl Place {
             OFlags::PATH,
         ] {
             match openat(&self.dir, &self.name, flags | extra, Mode::empty()) {
-                Ok(fd) => {
-                    let is_readable = extra != OFlags::PATH;
-                    return Ok(Arc::new(Dir {
-                        fd,
-                        path,
-                        is_readable,
-                    }));
-                }
+                Ok(fd) => return Ok(Dir::new(fd, path, extra != OFlags::PATH)),
                 Err(errno @ (Errno::PERM | Errno::ACCESS)) => last = errno,
                 Err(errno) => return Err(FileError::of(errno, &path, "open")),
             }
         }
-        Err(FileError::of(last, &path, "open"))
+        let opened = self.opened(OFlags::PATH | OFlags::DIRECTORY, last);
+        let fd = opened.naming(&path, "open")?;
+        Ok(Dir::new(fd, path, false))
+    }
+}
+
+/// Opens what the modes of files or directories close to their own owner. `otherwise` is why it is closed, if he is not who
+/// we are, or the system does not let him.
+pub(crate) fn as_owner(
+    dir: impl AsFd,
+    name: &OsStr,
+    flags: OFlags,
+    otherwise: Errno,
+) -> Result<OwnedFd, Errno> {
+    if rustix::process::geteuid().is_root() {
+        return Err(otherwise);
+    }
+    match owner::open(dir, name, flags) {
+        Ok(opened) => Ok(opened),
+        Err(Errno::NOENT) => Err(Errno::NOENT),
+        Err(_) => Err(otherwise),
     }
 }
 

@@ -47,10 +47,36 @@ fn locks(attributes: StatxAttributes) -> Option<&'static str> {
 
 /// Reads the flags that people set. Where there are none, there is nothing to lose.
 pub(crate) fn read(file: impl AsFd) -> IFlags {
-    let all = SET_BY_PEOPLE
-        .iter()
-        .fold(IFlags::empty(), |all, (flag, _)| all | *flag);
-    ioctl_getflags(file).unwrap_or(IFlags::empty()) & all
+    ioctl_getflags(file).unwrap_or(IFlags::empty()) & of_people()
+}
+
+/// Tells whether a change of all flags of an inode is one that we can take back: only of those that people set, and of none
+/// that locks it.
+pub(crate) fn is_undoable(from: u32, to: u32) -> bool {
+    let locks = (IFlags::IMMUTABLE | IFlags::APPEND).bits();
+    (from | to) & locks == 0 && (from ^ to) & !of_people().bits() == 0
+}
+
+/// Reads all flags of an open file or directory.
+pub(crate) fn all(file: impl AsFd) -> Option<u32> {
+    ioctl_getflags(file).ok().map(|flags| flags.bits())
+}
+
+/// Gives an inode these of the flags that people set, and no other of them. Tells whether it has them.
+pub(crate) fn give(wanted: u32, to: impl AsFd) -> bool {
+    let to = to.as_fd();
+    let wanted = IFlags::from_bits_retain(wanted) & of_people();
+    if let Ok(all) = ioctl_getflags(to)
+        && all & of_people() != wanted
+    {
+        let _looked_at_below = ioctl_setflags(to, (all - of_people()) | wanted);
+    }
+    read(to) == wanted
+}
+
+fn of_people() -> IFlags {
+    let flags = SET_BY_PEOPLE.iter();
+    flags.fold(IFlags::empty(), |all, (flag, _)| all | *flag)
 }
 
 /// Gives a new file the flags of the old one. Returns, by name, those that it could not give.

@@ -45,6 +45,7 @@ pub(crate) fn foresee(parent: &Meta, mode: Option<u32>, is_directory: bool) -> M
         gid,
         times: None,
         xattrs: Vec::new(),
+        flags: None,
     };
     let default = parent.xattrs.iter().find(|(name, _)| name.0 == ACL_DEFAULT);
     if let Some((_, acl)) = default {

@@ -3,16 +3,19 @@
 //! `/proc/self/fd/N` names exactly the inode that the descriptor holds, a symbolic link included, so no
 //! path is walked twice and no kind of inode needs its own calls.
 
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
 
+use backout_capture::owner;
 use backout_model::TargetPath;
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat, getxattr,
-    listxattr, removexattr, setxattr, utimensat,
+    AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat,
+    getxattr, listxattr, removexattr, setxattr, utimensat,
 };
 use rustix::io::Errno;
 
-use super::Node;
+use super::{Node, flags};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Kind, Meta, Times};
@@ -58,7 +61,40 @@ pub(crate) fn read(node: &Node, fd: impl AsFd, path: &TargetPath) -> Result<Meta
         gid: node.gid,
         times: Some(node.times),
         xattrs: xattrs(fd.as_fd(), path)?,
+        flags: None,
     })
+}
+
+/// Reads the inode flags that people set of what is open, if only to refer to it. None where they cannot be told.
+pub(crate) fn flags_of(fd: impl AsFd, kind: Kind) -> Option<u32> {
+    let opened = opened(fd.as_fd(), kind)?;
+    flags::all(&opened).map(|_| flags::read(&opened).bits())
+}
+
+/// Opens a file or a directory for reading that is open only to refer to it.
+fn opened(fd: BorrowedFd<'_>, kind: Kind) -> Option<OwnedFd> {
+    let is_flagged = matches!(kind, Kind::File | Kind::Directory);
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    is_flagged
+        .then(|| rustix::fs::open(proc_path(fd), flags, Mode::empty()).ok())
+        .flatten()
+}
+
+/// Reads everything but the content of a name in an open directory, if it has no extended attributes: most have none, and
+/// need not be opened. None if it has, or if that cannot be told so.
+pub(crate) fn read_plain(node: &Node, dir: impl AsFd, name: &OsStr) -> Option<Meta> {
+    let at = Path::new(&proc_path(dir.as_fd())).join(name);
+    match rustix::fs::llistxattr_query(&at) {
+        Ok(0) | Err(Errno::NOTSUP) => Some(Meta {
+            mode: node.mode,
+            uid: node.uid,
+            gid: node.gid,
+            times: Some(node.times),
+            xattrs: Vec::new(),
+            flags: None,
+        }),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Reads the extended attributes, ACLs included, sorted by name.
@@ -77,7 +113,14 @@ fn xattrs(fd: BorrowedFd<'_>, path: &TargetPath) -> Result<Vec<(AnyBytes, AnyByt
     let names = names.split(|byte| *byte == 0);
     for name in names.filter(|name| !name.is_empty() && !name.starts_with(XFS_ACL)) {
         let mut value = vec![0_u8; XATTR_BYTES_MAX];
-        match getxattr(&proc, name, value.as_mut_slice()) {
+        let read = match getxattr(&proc, name, value.as_mut_slice()) {
+            // A mode that closes a file to its owner closes its attributes, too.
+            Err(Errno::ACCESS) if !rustix::process::geteuid().is_root() => {
+                owner::attribute(fd, name, &mut value)
+            }
+            other => other,
+        };
+        match read {
             Ok(length) => {
                 value.truncate(length);
                 found.push((AnyBytes(name.to_vec()), AnyBytes(value)));
@@ -101,12 +144,14 @@ pub(crate) fn write(
 ) -> Result<Vec<String>, FileError> {
     let fd = fd.as_fd();
     let mut gaps = Vec::new();
+    // Its mode may close it before the flags are given.
+    let flagged = wanted.flags.and_then(|_| opened(fd, kind));
     let stat = rustix::fs::fstat(fd).naming(path, "look at")?;
     let node = Node::of(&stat);
     if (node.uid, node.gid) != (wanted.uid, wanted.gid) {
         chown(fd, &node, wanted, path, &mut gaps)?;
     }
-    write_xattrs(fd, wanted, path, &mut gaps)?;
+    write_xattrs(fd, &node, wanted, path, &mut gaps)?;
     let owner_is_wrong = !gaps.is_empty();
     // A setuid bit must not pass to another owner.
     let mode = if owner_is_wrong {
@@ -124,6 +169,11 @@ pub(crate) fn write(
     }
     if let Some(times) = wanted.times {
         write_times(fd, times, path)?;
+    }
+    if let Some(flags) = wanted.flags
+        && !flagged.is_some_and(|opened| flags::give(flags, opened))
+    {
+        gaps.push("inode flags".to_owned());
     }
     Ok(gaps)
 }
@@ -154,13 +204,26 @@ fn chown(
 
 fn write_xattrs(
     fd: BorrowedFd<'_>,
+    node: &Node,
     wanted: &Meta,
     path: &TargetPath,
     gaps: &mut Vec<String>,
 ) -> Result<(), FileError> {
     let present = xattrs(fd, path)?;
+    let is_extra = |name: &AnyBytes| {
+        let is_wanted = wanted.xattrs.iter().any(|(other, _)| other == name);
+        !is_wanted && !is_system_given(&name.0)
+    };
+    let names = present.iter().map(|(name, _)| name);
+    let extra: Vec<&AnyBytes> = names.filter(|name| is_extra(name)).collect();
+    let lacks = |pair: &&(AnyBytes, AnyBytes)| !present.contains(pair);
+    let missing: Vec<_> = wanted.xattrs.iter().filter(lacks).collect();
+    if extra.is_empty() && missing.is_empty() {
+        return Ok(());
+    }
+    open_to_owner(fd, node, path)?;
     let proc = proc_path(fd);
-    let mut note = |name: &[u8], result: Result<(), Errno>| match result {
+    let mut tell = |name: &[u8], result: Result<(), Errno>| match result {
         Ok(()) | Err(Errno::NODATA) => Ok(()),
         Err(Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => {
             gaps.push(format!("attribute {}", String::from_utf8_lossy(name)));
@@ -168,20 +231,27 @@ fn write_xattrs(
         }
         Err(errno) => Err(FileError::of(errno, path, "set the attributes of")),
     };
-    for (name, _) in &present {
-        let is_wanted = wanted.xattrs.iter().any(|(other, _)| other == name);
-        if !is_wanted && !is_system_given(&name.0) {
-            note(&name.0, removexattr(&proc, name.0.as_slice()))?;
-        }
+    for name in extra {
+        tell(&name.0, removexattr(&proc, name.0.as_slice()))?;
     }
-    for pair in wanted.xattrs.iter().filter(|pair| !present.contains(pair)) {
-        let (name, value) = (&pair.0.0, &pair.1.0);
-        note(
-            name,
-            setxattr(&proc, name.as_slice(), value, XattrFlags::empty()),
-        )?;
+    for (name, value) in missing {
+        let flags = XattrFlags::empty();
+        tell(&name.0, setxattr(&proc, name.0.as_slice(), &value.0, flags))?;
     }
     Ok(())
+}
+
+/// Lets an owner write the attributes of something whose mode closes it to him. The mode that it is to have comes last.
+fn open_to_owner(fd: BorrowedFd<'_>, node: &Node, path: &TargetPath) -> Result<(), FileError> {
+    /// What an owner needs.
+    const OPEN: u32 = 0o600;
+    let user = rustix::process::geteuid();
+    let is_closed = node.kind != Kind::Symlink && node.mode & OPEN != OPEN;
+    if user.is_root() || user.as_raw() != node.uid || !is_closed {
+        return Ok(());
+    }
+    let mode = Mode::from_raw_mode(node.mode | OPEN);
+    chmodat(CWD, proc_path(fd), mode, AtFlags::empty()).naming(path, "change the mode of")
 }
 
 /// Sets access and modification time.

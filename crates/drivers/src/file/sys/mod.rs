@@ -15,6 +15,6 @@ pub(crate) mod names;
 pub(crate) mod node;
 pub(crate) mod syncs;
 
-pub(crate) use dir::{Dir, Place};
+pub(crate) use dir::{Dir, Place, as_owner};
 pub(crate) use node::{Node, nanoseconds};
 pub(crate) use syncs::{Syncs, ToSync};

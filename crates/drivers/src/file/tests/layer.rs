@@ -123,3 +123,24 @@ fn notes_that_overlays_keep_stay_behind() {
     names.truncate(length);
     assert_eq!(names, b"user.kept\0");
 }
+
+#[test]
+fn a_directory_that_became_a_link_does_not_lead_the_layer_elsewhere() {
+    let world = World::new()
+        .dir("d")
+        .dir("other")
+        .file("layer/d/new", "new");
+    let source = world.path("layer/d/new");
+    let request = FileRequest::Layer {
+        summary: "a layer".to_owned(),
+        entries: vec![entry(&world.root, "d/new", LayerState::Like(source))],
+    };
+    std::fs::remove_dir(world.path("d")).unwrap();
+    symlink("other", world.path("d")).unwrap();
+    let refused = world.apply(&request).unwrap_err();
+    assert!(
+        matches!(refused, FileError::ThroughSymlink { .. }),
+        "{refused}"
+    );
+    assert!(!world.path("other/new").exists());
+}

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::slice;
 
 use backout_model::ports::{Driver as _, NewContent, OnConflict};
 use backout_model::{Digest, Effect, OperationId, OutcomeKind, Recipe, Slot, TargetOutcome, Verb};
@@ -73,6 +72,7 @@ fn written(world: &World, name: &str) -> Written {
         size: content.len() as u64,
         stored: false,
         slot: None,
+        holes: Vec::new(),
         meta: meta_of(&place, &place.node().unwrap().unwrap()).unwrap(),
     }
 }
@@ -325,10 +325,10 @@ fn both_sides_can_be_shown_and_a_lost_one_is_told() {
     let large = story(Shape::Large);
     let (driver, slot) = (&large.world.driver, slot(&large.world, 0));
     let look = || {
-        let found = driver
-            .check_kept(&large.effect, slice::from_ref(&slot), &|_| true)
-            .unwrap();
-        found.into_iter().next().unwrap().unwrap()
+        let found = driver.check_kept(&large.effect, &|_| true).unwrap();
+        let (looked_at, finding) = found.into_iter().next().unwrap();
+        assert_eq!(looked_at, slot);
+        finding.unwrap()
     };
     assert_eq!(look(), None);
     fs::write(slot.path().as_path(), "hurt").unwrap();

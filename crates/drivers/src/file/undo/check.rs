@@ -11,6 +11,7 @@ use std::path::Path;
 use backout_model::{Effect, Slot, TargetPath};
 
 use super::obtain::obtain;
+use crate::file::driver::LookedAt;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, Numbers, Written};
 use crate::file::tools::Tools;
@@ -18,38 +19,41 @@ use crate::file::tools::Tools;
 /// What is wrong with an inode, if something is.
 type Finding = Result<Option<String>, FileError>;
 
-/// Looks at each of the inodes that an effect keeps for names that are needed. Of a tree that was kept whole every entry is looked at: none may
-/// have changed after it was put away.
+/// Looks at each of the inodes that an effect keeps for names that are needed: what they stood for before it. Of a tree that
+/// was kept whole every entry is looked at: none may have changed after it was put away.
 pub(crate) fn check_kept(
     tools: &Tools,
     effect: &Effect,
-    slots: &[Slot],
     is_needed: &dyn Fn(&TargetPath) -> bool,
-) -> Result<Vec<Finding>, FileError> {
+) -> Result<Vec<LookedAt>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let rewritten = recipe.rewritten();
     let mut keepers: BTreeMap<&Slot, Keeper<'_>> = BTreeMap::new();
     let needed = |change: &&Change| is_needed(change.path());
     for change in recipe.changes.iter().filter(needed) {
-        for image in change.images() {
-            if let Image::Kept { slot, .. } = image {
-                keepers
-                    .entry(slot)
-                    .or_insert(Keeper::Image(change.path(), image));
+        let kept = match change {
+            Change::Set { path, before, .. } => {
+                before.slot().zip(Some(Keeper::Image(path, before)))
             }
-        }
-        for written in change.writings() {
-            if let Some(slot) = &written.slot {
-                keepers.entry(slot).or_insert(Keeper::Written(written));
+            Change::Move { to, replaced, .. } => {
+                replaced.slot().zip(Some(Keeper::Image(to, replaced)))
             }
+            Change::Rewrite { before, .. } => {
+                before.slot.as_ref().zip(Some(Keeper::Written(before)))
+            }
+            Change::Retouch { .. } => None,
+        };
+        if let Some((slot, keeper)) = kept {
+            keepers.entry(slot).or_insert(keeper);
         }
     }
-    let look = |slot: &Slot| match keepers.get(slot) {
-        Some(Keeper::Image(path, image)) => check_image(tools, path, image, slot, &rewritten),
-        Some(Keeper::Written(written)) => Ok(written.lacks(tools)?.map(cannot_be_used)),
-        None => Ok(None),
+    let look = |slot: &Slot, keeper| match keeper {
+        Keeper::Image(path, image) => check_image(tools, path, image, slot, &rewritten),
+        Keeper::Written(written) => Ok(written.lacks(tools)?.map(cannot_be_used)),
     };
-    Ok(slots.iter().map(look).collect())
+    let each = keepers.into_iter();
+    let each = each.map(|(slot, keeper)| (slot.clone(), look(slot, keeper)));
+    Ok(each.collect())
 }
 
 /// The part of a recipe that speaks of a kept inode.

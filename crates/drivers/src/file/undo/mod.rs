@@ -24,6 +24,7 @@ pub(crate) use check::check_kept;
 pub(crate) use obtain::{first_of_both, not_the_first};
 pub(crate) use prepare::prepare_undo;
 pub(crate) use restore::without_directory;
+pub(crate) use select::with_moved;
 
 /// Gives every target of a change the same outcome.
 fn outcomes_of(change: &Change, kind: &OutcomeKind) -> Vec<TargetOutcome> {
@@ -42,6 +43,9 @@ fn put_back_changed(now: &Meta, before: &Meta, after: &Meta) -> Meta {
     }
     if before.xattrs != after.xattrs {
         wanted.xattrs.clone_from(&before.xattrs);
+    }
+    if before.flags != after.flags {
+        wanted.flags = before.flags;
     }
     if before.changes_times_to(after) {
         wanted.times = before.times;

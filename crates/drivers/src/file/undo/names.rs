@@ -1,7 +1,7 @@
 //! The way back of a move and of changed permissions.
 
 use backout_model::ports::OnConflict;
-use backout_model::{OutcomeKind, TargetPath};
+use backout_model::{OutcomeKind, TargetOutcome, TargetPath};
 
 use super::obtain::obtain;
 use super::prepare::Undo;
@@ -10,7 +10,6 @@ use crate::file::compare::Current;
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
-use crate::file::keep::meta_of;
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::stage::Material;
 
@@ -34,7 +33,7 @@ impl Undo<'_> {
                 why: "it is gone".to_owned(),
             });
         };
-        let mut now = meta_of(place, node)?;
+        let mut now = current.meta_like(place, node, after)?.into_owned();
         if !before.changes_times_to(after) {
             now.times = None;
         }
@@ -133,6 +132,27 @@ impl Undo<'_> {
             self.put(&new, (Image::Absent, Seen::Absent), obtained)?;
         }
         Ok(outcome)
+    }
+
+    /// What was to make room for a move that does not go back stays where it is: nothing would come in its place.
+    pub(super) fn keep_room(&mut self, from: &TargetPath, outcomes: &mut [TargetOutcome]) {
+        let is_whole = self.whole.contains_key(from);
+        let is_room = |path: &TargetPath| path == from || is_whole && path.is_below(from);
+        let planned = self.steps.len();
+        self.steps.retain(|step| match &step.change {
+            Change::Set { path, after, .. } => !(is_room(path) && after.is_absent()),
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => true,
+        });
+        if self.steps.len() == planned {
+            return;
+        }
+        let room = outcomes
+            .iter_mut()
+            .filter(|it| it.target.file().is_some_and(is_room));
+        for outcome in room.filter(|outcome| outcome.kind.is_settled()) {
+            let why = "what belongs there cannot come back".to_owned();
+            outcome.kind = OutcomeKind::Conflict { why };
+        }
     }
 
     /// Puts back what a move had replaced that is already under its old name again.

@@ -7,7 +7,7 @@ use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
 use crate::file::kept::{look_into, why_empty};
 use crate::file::listing::listing;
-use crate::file::recipe::{Copied, Identity, Image, Kind, Numbers};
+use crate::file::recipe::{Copied, Holes, Identity, Image, Kind, Numbers};
 use crate::file::stage::Material;
 use crate::file::sys::{Node, Place};
 use crate::file::tools::Tools;
@@ -175,17 +175,22 @@ fn obtain_kept(
         stored: true,
         meta: meta.clone(),
         without: None,
+        holes: Holes::new(),
     };
-    let why = match node {
-        Some(_) => "its other names changed since",
-        None if tools.depots.out_of_reach(slot).is_some() => {
-            "the inode that was kept is out of reach"
-        }
-        None => "the inode that was kept is gone",
-    };
-    let said = format!("`{path}` comes back as a file of its own: {why}");
+    let is_away = tools.depots.out_of_reach(slot).is_some();
+    let said = said_of_copy(path, node.is_some(), is_away);
     let obtained = obtain(tools, path, &file, anyway, rewritten)?;
     Ok(obtained.map(|obtained| obtained.with_note(said)))
+}
+
+/// Says that a file comes back by a copy of its bytes.
+fn said_of_copy(path: &TargetPath, is_there: bool, is_away: bool) -> String {
+    let why = match (is_there, is_away) {
+        (true, _) => "its other names changed since",
+        (false, true) => "the inode that was kept is out of reach",
+        (false, false) => "the inode that was kept is gone",
+    };
+    format!("`{path}` comes back as a file of its own: {why}")
 }
 
 /// Says how a kept inode is not quite what it was.

@@ -13,7 +13,7 @@ use super::outcomes_of;
 use super::select::{chosen, is_clean_tree};
 use crate::file::compare::Current;
 use crate::file::error::FileError;
-use crate::file::execute::{Step, tidy::tidy};
+use crate::file::execute::{Step, is_closed, tidy::tidy};
 use crate::file::judge::{State, judge_all};
 use crate::file::keep::Keeper;
 use crate::file::listing::has_strangers;
@@ -93,6 +93,11 @@ pub(crate) fn prepare_undo(
         }
         let is_shared = recipe.shared.contains_key(&index);
         let kind = undo.take_back(change, state, is_shared)?;
+        if let Change::Move { from, .. } = change
+            && !kind.is_settled()
+        {
+            undo.keep_room(from, &mut outcomes);
+        }
         outcomes.extend(outcomes_of(change, &kind).into_iter().rev());
         tools.reach("file.judged")?;
     }
@@ -164,11 +169,15 @@ impl Undo<'_> {
         }
     }
 
-    /// Where there is no depot, new directories are taken away entry by entry.
+    /// Where there is no depot, new directories are taken away entry by entry. So are those that are closed to their owner: they
+    /// could not leave.
     fn forget_trees_without_depot(&mut self) -> Result<(), FileError> {
         for path in self.whole.keys().cloned().collect::<Vec<_>>() {
             let can_park = match Dir::of(&path) {
-                Ok(place) => self.keeper.can_park(&place.dir)?,
+                Ok(place) => {
+                    let is_closed = place.node()?.is_some_and(|node| is_closed(&node));
+                    !is_closed && self.keeper.can_park(&place.dir)?
+                }
                 Err(FileError::NotFound { .. }) => false,
                 Err(error) => return Err(error),
             };

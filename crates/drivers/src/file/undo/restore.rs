@@ -16,9 +16,9 @@ use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::keep::meta_of;
 use crate::file::listing::listing;
-use crate::file::recipe::{Change, Identity, Image, Kind};
+use crate::file::recipe::{Change, Holes, Identity, Image, Kind};
 use crate::file::stage::{Incoming, Material, wait};
-use crate::file::sys::{Dir, Node, Place, meta};
+use crate::file::sys::{Dir, Node, Place, bytes, meta};
 
 /// How many names a message lists.
 const NAMES_SHOWN_MAX: usize = 3;
@@ -149,6 +149,7 @@ impl Undo<'_> {
                 stored,
                 meta: wanted,
                 without,
+                holes,
             },
             Material::Stored,
         ) = (&image, &material)
@@ -175,6 +176,7 @@ impl Undo<'_> {
         let Material::Nameless(file) = &waiting.material else {
             return Ok((image, waiting.material, Vec::new()));
         };
+        bytes::punch(file, holes).naming(path, "write")?;
         let gaps = meta::write(file, Kind::File, wanted, path)?;
         let node = Node::of(&rustix::fs::fstat(file).naming(path, "look at")?);
         let mut real = meta::read(&node, file, path)?;
@@ -185,6 +187,7 @@ impl Undo<'_> {
             stored: *stored,
             meta: real,
             without: without.clone(),
+            holes: holes.clone(),
         };
         Ok((image, waiting.material, gaps))
     }
@@ -234,7 +237,7 @@ impl Undo<'_> {
                 // A redo begins with the names of before.
                 let now = is_at(to, node)?.then_some(to);
                 let before = self.name_of_before(now, node, &current.path);
-                let is_own = before.is_none() && now.is_some() && self.listed.contains(to);
+                let is_own = before.is_none() && now.is_some() && self.makes(to);
                 let identity = (!is_own).then_some(node.identity);
                 let to = before.unwrap_or_else(|| to.clone());
                 let image = self.second_name(place, node, to, identity)?;
@@ -281,6 +284,23 @@ impl Undo<'_> {
             None => None,
         };
         Ok(Image::Linked { to, identity, copy })
+    }
+
+    /// Tells whether the effect brought a name, by itself or in a tree that it brought as one.
+    fn makes(&self, name: &TargetPath) -> bool {
+        let is_tree_above = |change: &Change| match change {
+            Change::Set { path, after, .. } => {
+                matches!(
+                    after,
+                    Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    }
+                ) && name.is_below(path)
+            }
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
+        };
+        self.listed.contains(name) || self.changes.iter().any(is_tree_above)
     }
 
     /// Gives a name that a file with several had before the effect and has again after this undo. If that is the same
@@ -441,6 +461,7 @@ impl Undo<'_> {
             stored: true,
             meta: wanted,
             without: None,
+            holes: Holes::new(),
         };
         let change = Change::Set {
             path: path.clone(),

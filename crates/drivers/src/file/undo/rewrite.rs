@@ -9,7 +9,7 @@ use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::recipe::{Change, Kind, Written};
 use crate::file::stage::Material;
-use crate::file::sys::Node;
+use crate::file::sys::{Node, meta};
 use crate::file::written::locate;
 
 impl Undo<'_> {
@@ -39,7 +39,10 @@ impl Undo<'_> {
         {
             return Ok(OutcomeKind::Failed { why });
         }
-        let (now, node) = self.keeper.keep_written(place)?;
+        let (mut now, node) = self.keeper.keep_written(place)?;
+        if before.meta.flags.is_some() {
+            now.meta.flags = meta::flags_of(place.handle()?, node.kind);
+        }
         let euid = rustix::process::geteuid().as_raw();
         if euid != 0 && now.meta.uid != before.meta.uid {
             let (uid, gid) = (before.meta.uid, before.meta.gid);

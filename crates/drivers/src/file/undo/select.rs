@@ -16,7 +16,7 @@ pub(super) fn chosen(
     let Some(only) = only else {
         return (0..recipe.changes.len()).collect();
     };
-    let meant = with_moved(recipe, only);
+    let meant = with_moved(&recipe.changes, only);
     let is_meant = |change: &Change| match change {
         Change::Move { from, to, .. } => meant.contains(from) || meant.contains(to),
         Change::Set { path, .. } | Change::Retouch { path, .. } | Change::Rewrite { path, .. } => {
@@ -46,9 +46,12 @@ pub(super) fn chosen(
 
 /// Adds the other names of what was moved, from one move to the next: what has a name must leave it before what had it
 /// comes back.
-fn with_moved<'r>(recipe: &'r FileRecipe, only: &'r BTreeSet<Key>) -> HashSet<&'r TargetPath> {
+pub(crate) fn with_moved<'r>(
+    changes: &'r [Change],
+    only: &'r BTreeSet<Key>,
+) -> HashSet<&'r TargetPath> {
     let mut others: HashMap<&TargetPath, Vec<&TargetPath>> = HashMap::new();
-    for change in &recipe.changes {
+    for change in changes {
         if let Change::Move { from, to, .. } = change {
             others.entry(from).or_default().push(to);
             others.entry(to).or_default().push(from);

@@ -1,0 +1,219 @@
+//! Why an edit was refused: what, where, and the way out.
+
+use crate::format::Format;
+use crate::key::KeyPath;
+use crate::lines::Place;
+
+/// A refusal. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The text is not what the format allows.
+    #[error("{at}: {what}")]
+    Syntax {
+        /// Where reading stopped.
+        at: Place,
+        /// What is wrong there.
+        what: String,
+    },
+    /// The bytes are not UTF-8.
+    #[error("{at}: this is not UTF-8")]
+    NotUtf8 {
+        /// The first byte that is wrong.
+        at: Place,
+    },
+    /// The text is over a limit.
+    #[error("{what} is over the limit of {limit}")]
+    OverLimit {
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// A key is not written as keys are.
+    #[error("column {column} of the key `{text}`: {what}")]
+    KeySyntax {
+        /// The key as it was given.
+        text: String,
+        /// The character where it goes wrong, from 1.
+        column: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The format has no such keys.
+    #[error("`{key}` cannot be a key here: {why}")]
+    NoSuchKeys {
+        /// The key.
+        key: KeyPath,
+        /// What keys are in this format.
+        why: &'static str,
+    },
+    /// The key stands twice.
+    #[error("`{key}` stands twice: {first}, and {second}")]
+    Duplicate {
+        /// The key, as far as it goes to what stands twice.
+        key: KeyPath,
+        /// One place.
+        first: Place,
+        /// The other.
+        second: Place,
+    },
+    /// The text has a name that a reader may take for this one.
+    #[error("`{key}` is not there, but `{like}` is ({at})")]
+    Ambiguous {
+        /// The key that was asked for.
+        key: KeyPath,
+        /// What the text has.
+        like: KeyPath,
+        /// Where.
+        at: Place,
+    },
+    /// The way to the key leads through something that has no such members.
+    #[error("`{key}` cannot be: {found} stands there ({at}), not {wanted}")]
+    WrongKind {
+        /// The key, as far as it goes.
+        key: KeyPath,
+        /// Where the other thing stands.
+        at: Place,
+        /// What stands there.
+        found: &'static str,
+        /// What would be needed.
+        wanted: &'static str,
+    },
+    /// The list has no such item.
+    #[error("`{key}` is out of range: the list has {length} items")]
+    NoIndex {
+        /// The key, up to the index.
+        key: KeyPath,
+        /// How many items there are.
+        length: usize,
+    },
+    /// The key is not there.
+    #[error("`{key}` is not there")]
+    Missing {
+        /// The key.
+        key: KeyPath,
+    },
+    /// Readers do not agree what the value is.
+    #[error("`{text}` is unclear: {why}")]
+    Unclear {
+        /// The value as it was given.
+        text: String,
+        /// How it may be read.
+        why: &'static str,
+    },
+    /// The value would have another type than the one that is there.
+    #[error("`{key}` is {found} ({at}), and `{text}` would make it {wanted}")]
+    TypeChange {
+        /// The key.
+        key: KeyPath,
+        /// Where it stands.
+        at: Place,
+        /// What it is now.
+        found: &'static str,
+        /// What it would be.
+        wanted: &'static str,
+        /// The value as it was given.
+        text: String,
+    },
+    /// The given value cannot be read.
+    #[error("the value cannot be read: {what}")]
+    BadValue {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The format cannot hold the value.
+    #[error("{} cannot hold this value: {why}", format.name())]
+    Unwritable {
+        /// The format.
+        format: Format,
+        /// Why not.
+        why: &'static str,
+    },
+    /// Other keys have their value from the same place.
+    #[error("`{key}` cannot be changed alone ({at}): {why}")]
+    Shared {
+        /// The key.
+        key: KeyPath,
+        /// Where the shared value stands.
+        at: Place,
+        /// Who shares it.
+        why: &'static str,
+    },
+    /// The place is written in a way that is not edited.
+    #[error("`{key}` cannot be edited here ({at}): {why}")]
+    Unsupported {
+        /// The key.
+        key: KeyPath,
+        /// Where.
+        at: Place,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The new text does not read as it should: other keys would change, or the text would be broken.
+    #[error("`{key}` cannot be edited: the text around it would be read differently afterwards")]
+    Disturbs {
+        /// The key.
+        key: KeyPath,
+    },
+    /// The key is neither as the change left it nor as it was before.
+    #[error("`{key}` was changed since: expected {}, found {}", shown(expected.as_deref()), shown(found.as_deref()))]
+    Conflict {
+        /// The key.
+        key: KeyPath,
+        /// What the change left there.
+        expected: Option<String>,
+        /// What is there.
+        found: Option<String>,
+    },
+    /// The list on the way to the key is not the one it was.
+    #[error("the list `{list}` was changed since, and `{key}` may mean another item")]
+    Moved {
+        /// The key.
+        key: KeyPath,
+        /// The list.
+        list: KeyPath,
+    },
+}
+
+fn shown(raw: Option<&str>) -> String {
+    match raw {
+        Some(raw) => format!("`{raw}`"),
+        None => "nothing".to_owned(),
+    }
+}
+
+impl ConfigError {
+    /// What a person can do about it.
+    pub fn next(&self) -> String {
+        match self {
+            Self::Syntax { .. } | Self::NotUtf8 { .. } => {
+                "mend the file, or name its format".into()
+            }
+            Self::KeySyntax { .. } => {
+                "write names with other characters in double quotes: a.\"b.c\".d".into()
+            }
+            Self::NoSuchKeys { .. } => "write a name that holds dots in double quotes".into(),
+            Self::Duplicate { .. } => "remove one of the two".into(),
+            Self::Ambiguous { like, .. } => format!("say `{like}` if you mean that one"),
+            Self::WrongKind { .. } => "set the parent as a whole with --json".into(),
+            Self::NoIndex { .. } => "count from 0; `[+]` appends".into(),
+            Self::Missing { .. } => "look at the keys that are there".into(),
+            Self::Unclear { text, .. } => {
+                format!(
+                    "--string {text} for a text, --json VALUE for something else, --raw {text} to write it as it is"
+                )
+            }
+            Self::TypeChange { text, .. } => {
+                format!("--string {text} for a text, --json VALUE to change the type")
+            }
+            Self::BadValue { .. } => "--string takes any text as it is".into(),
+            Self::Unwritable { .. } => "--raw VALUE writes the format's own syntax".into(),
+            Self::Shared { .. } => "change it where it is defined, by hand".into(),
+            Self::Unsupported { .. } => "change it by hand, or its keys one by one".into(),
+            Self::OverLimit { .. } | Self::Disturbs { .. } => "edit the file as a whole".into(),
+            Self::Conflict { .. } | Self::Moved { .. } => {
+                "look at the key and decide by hand".into()
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The order of a plan where the places in the journal do not tell it.
+//!
+//! A command's place is its end. What others wrote meanwhile has an earlier place, also where they wrote in a directory that
+//! the command had moved there before. If the command were taken back first, the directory would go from under their
+//! writes. Nothing was at that name before the command, so whatever was written below it came after the move: it goes first.
+
+use std::collections::BTreeSet;
+
+use backout_model::{History, OperationId, Target, TargetPath, UndoPlan, UndoStep, Verb};
+
+use crate::{Engine, EngineError};
+
+impl Engine {
+    /// Puts the steps about what was written in a directory that a command brought before the step about the command.
+    pub(super) fn put_in_order(
+        &self,
+        history: &History,
+        plan: &mut UndoPlan,
+    ) -> Result<(), EngineError> {
+        let is_run = |id: OperationId| history.get(id).is_some_and(|op| op.verb == Verb::Run);
+        let mut at = 0;
+        while let Some(step) = plan.steps.get(at) {
+            let is_last = at + 1 == plan.steps.len();
+            if is_last || !is_run(step.id) {
+                at += 1;
+                continue;
+            }
+            let brought = self.files.brought(&self.store.effect(step.with)?)?;
+            let rest = plan.steps.split_off(at + 1);
+            let (inside, outside): (Vec<_>, Vec<_>) =
+                rest.into_iter().partition(|step| is_inside(step, &brought));
+            let command = plan.steps.pop();
+            at += inside.len() + 1;
+            plan.steps.extend(inside.into_iter().chain(command));
+            plan.steps.extend(outside);
+        }
+        Ok(())
+    }
+}
+
+fn is_inside(step: &UndoStep, brought: &BTreeSet<TargetPath>) -> bool {
+    let mut paths = step.targets.iter().filter_map(Target::file);
+    paths.any(|path| path.ancestors().any(|above| brought.contains(&above)))
+}

@@ -1,0 +1,96 @@
+//! Judging one change: the tests that come by it run, the cheapest first, until one fails.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::list::Mutant;
+use super::place::Place;
+use super::tests::{Came, Test, run};
+use super::tree::Tree;
+
+/// How many seconds of tests one change is given.
+const BUDGET: Duration = Duration::from_mins(1);
+
+/// The tests of the first process take at most so long, those of each further one twice as long as before: behind one that
+/// fails, none is needed.
+const AT_FIRST: Duration = Duration::from_millis(500);
+
+/// The tests of the model neither wait for others nor share anything: what fails once there fails for a reason.
+const MODEL_SOURCES: usize = 2;
+
+/// From here on tests start the program. The model has to do without them.
+const PROGRAM_SOURCE: usize = 4;
+
+/// Where the random stories come from.
+const STORIES_SOURCE: usize = 6;
+
+/// What became of a change.
+#[derive(Clone, Debug)]
+pub(crate) enum Verdict {
+    /// A test failed.
+    Caught(String),
+    /// A test did not end.
+    Endless,
+    /// So many tests came by it, and all passed.
+    Missed(usize),
+}
+
+/// Switches a change on and runs what comes by it.
+pub(crate) fn judge(
+    tree: &Tree,
+    place: &Place,
+    tests: &[Test],
+    (mutant, neighbours): (&Mutant, &BTreeSet<usize>),
+) -> Result<Verdict, String> {
+    let mut near: Vec<&Test> = tests
+        .iter()
+        .filter(|it| it.seen.contains(&mutant.id))
+        .collect();
+    if mutant.file.starts_with("crates/model") {
+        near.retain(|test| test.source < PROGRAM_SOURCE);
+    }
+    // Who comes by much of the same file knows it best; of those, the quick ones first.
+    let depth = |test: &Test| test.seen.intersection(neighbours).count();
+    near.sort_by_key(|test| {
+        let is_model = test.source < MODEL_SOURCES;
+        // Stories come by everything, and take as long as all the rest.
+        let is_story = test.source == STORIES_SOURCE;
+        (!is_model, is_story, Reverse(depth(test)), test.takes)
+    });
+    place.switch(mutant.id)?;
+    let mut spent = Duration::ZERO;
+    let mut at_once = AT_FIRST;
+    let mut passed = 0;
+    while let Some(first) = near.get(passed).filter(|_| spent < BUDGET) {
+        let mut takes = Duration::ZERO;
+        let batch: Vec<&Test> = near
+            .iter()
+            .skip(passed)
+            .take_while(|test| {
+                let fits = takes.is_zero() || takes + test.takes <= at_once;
+                takes += test.takes;
+                fits && test.source == first.source
+            })
+            .copied()
+            .collect();
+        match run(tree, place, &batch)? {
+            Came::Passed => {}
+            Came::Endless => return Ok(Verdict::Endless),
+            Came::Failed(names) => {
+                let again = batch.iter().filter(|it| names.contains(&it.name));
+                let again: Vec<&Test> = again.copied().take(1).collect();
+                // What fails once in a while proves nothing. A process that died named nobody.
+                let is_sure = again.is_empty() || first.source < MODEL_SOURCES;
+                if is_sure || run(tree, place, &again)? != Came::Passed {
+                    let name = again.first().map_or(&first.name, |test| &test.name);
+                    return Ok(Verdict::Caught(name.clone()));
+                }
+            }
+        }
+        spent += batch.iter().map(|test| test.takes).sum::<Duration>();
+        passed += batch.len();
+        at_once *= 2;
+    }
+    Ok(Verdict::Missed(passed))
+}

@@ -1,0 +1,226 @@
+//! The tests that judge, and which changes each of them comes by.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::place::{self, Place};
+use super::tree::Tree;
+use crate::run::say;
+
+/// Where tests come from: the binary, which of its tests, and what they are told. The cheap ones come first.
+const SOURCES: [Source; 7] = [
+    Source::all("backout-model", "backout_model"),
+    Source::all("backout-model", "words"),
+    Source::all("backout-engine", "backout_engine"),
+    Source::all("backout-engine", "engine"),
+    Source::all("backout-cli", "main"),
+    Source {
+        part: "trust::",
+        ..Source::all("backout-cli", "proof")
+    },
+    Source {
+        part: "both_laws",
+        told: &[("BACKOUT_LAWS_STORIES", "20")],
+        ..Source::all("backout-cli", "laws")
+    },
+];
+
+/// A test that has not ended after so long, and three times as long as without a change, has been changed into a loop.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Source {
+    package: &'static str,
+    binary: &'static str,
+    /// How the names of its tests begin.
+    part: &'static str,
+    told: &'static [(&'static str, &'static str)],
+}
+
+impl Source {
+    const fn all(package: &'static str, binary: &'static str) -> Self {
+        let (part, told) = ("", [].as_slice());
+        Self {
+            package,
+            binary,
+            part,
+            told,
+        }
+    }
+}
+
+/// One test, and what is known of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Test {
+    /// The number of its source.
+    pub(crate) source: usize,
+    binary: PathBuf,
+    pub(crate) name: String,
+    /// How long it took without a change.
+    pub(crate) takes: Duration,
+    /// The changes that it comes by.
+    pub(crate) seen: BTreeSet<usize>,
+}
+
+/// What came of some tests.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    Passed,
+    Failed(Vec<String>),
+    Endless,
+}
+
+/// Compiles the tests, runs each once without a change and notes which changes it comes by.
+pub(crate) fn survey(tree: &Tree) -> Result<Vec<Test>, String> {
+    let binaries = compile(tree)?;
+    let mut tests = Vec::new();
+    for (number, source) in SOURCES.iter().enumerate() {
+        let wanted = (source.package, source.binary);
+        let found = binaries
+            .iter()
+            .find(|it| (it.0.as_str(), it.1.as_str()) == wanted);
+        let (_, _, binary) = found.ok_or_else(|| format!("{wanted:?} was not compiled"))?;
+        let output = Command::new(binary)
+            .args(["--list", "--format", "terse"])
+            .output();
+        let output = output.map_err(|error| error.to_string())?;
+        let names = String::from_utf8_lossy(&output.stdout).into_owned();
+        let names = names.lines().filter_map(|line| line.strip_suffix(": test"));
+        tests.extend(
+            names
+                .filter(|name| name.starts_with(source.part))
+                .map(|name| Test {
+                    source: number,
+                    binary: binary.clone(),
+                    name: name.to_owned(),
+                    takes: Duration::from_mins(1),
+                    seen: BTreeSet::new(),
+                }),
+        );
+    }
+    say(&format!("{} tests", tests.len()));
+    let surveyed = Mutex::new(Vec::new());
+    place::each(&tree.folder, &tests, |place, _, test| {
+        place.switch(tree.recording())?;
+        place.take_seen()?;
+        let begun = Instant::now();
+        match run(tree, place, &[test])? {
+            Came::Passed => {
+                let takes = begun.elapsed();
+                let seen = place.take_seen()?;
+                let test = test.clone();
+                let mut surveyed = surveyed.lock().map_err(|error| error.to_string())?;
+                surveyed.push(Test {
+                    takes,
+                    seen,
+                    ..test
+                });
+            }
+            came => say(&format!("{} does not judge: {came:?}", test.name)),
+        }
+        Ok(())
+    })?;
+    surveyed.into_inner().map_err(|error| error.to_string())
+}
+
+/// Runs tests of one binary.
+pub(crate) fn run(tree: &Tree, place: &Place, tests: &[&Test]) -> Result<Came, String> {
+    let Some(first) = tests.first() else {
+        return Ok(Came::Passed);
+    };
+    let source = SOURCES.get(first.source).ok_or("no such source")?;
+    let folder = source.package.replace("backout-", "tree/crates/");
+    let mut command = place.command(&first.binary);
+    command.args(["--exact", "--test-threads", "2"]);
+    command.args(tests.iter().map(|test| &test.name));
+    command
+        .current_dir(tree.folder.join(folder))
+        .process_group(0);
+    command.env("INSTA_UPDATE", "no");
+    command.env("INSTA_WORKSPACE_ROOT", tree.folder.join("tree"));
+    command.env("PROPTEST_MAX_SHRINK_ITERS", "0");
+    command.envs(source.told.iter().copied());
+    command
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let takes: Duration = tests.iter().map(|test| test.takes).sum();
+    let said = wait(&mut child, PATIENCE + takes * 3)?;
+    let Some((said, is_success)) = said else {
+        return Ok(Came::Endless);
+    };
+    let failed = said.lines().filter_map(|line| {
+        let line = line.strip_prefix("test ")?;
+        line.strip_suffix(" ... FAILED").map(str::to_owned)
+    });
+    if is_success {
+        return Ok(Came::Passed);
+    }
+    Ok(Came::Failed(failed.collect()))
+}
+
+/// Waits for a process to end. Nothing, if that took too long: then all of its group is ended.
+fn wait(child: &mut Child, patience: Duration) -> Result<Option<(String, bool)>, String> {
+    let mut out = child.stdout.take().ok_or("no output")?;
+    let reader = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        let _read = out.read_to_end(&mut said);
+        String::from_utf8_lossy(&said).into_owned()
+    });
+    let until = Instant::now() + patience;
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            end_group(child);
+            let said = reader.join().unwrap_or_default();
+            return Ok(Some((said, status.success())));
+        }
+        if Instant::now() > until {
+            end_group(child);
+            let _ended = child.wait();
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends whatever a test left behind.
+fn end_group(child: &Child) {
+    let group = format!("-{}", child.id());
+    let mut kill = Command::new("kill");
+    kill.args(["-9", "--", &group]).stderr(Stdio::null());
+    let _ended = kill.status();
+}
+
+/// Compiles the test binaries: package, name and path of each.
+fn compile(tree: &Tree) -> Result<Vec<(String, String, PathBuf)>, String> {
+    say("compiling the tests");
+    let mut build = tree.cargo();
+    build.args(["test", "--no-run", "--message-format=json"]);
+    build.args(["--features", "backout-cli/testing"]);
+    for package in ["backout-model", "backout-engine", "backout-cli"] {
+        build.args(["-p", package]);
+    }
+    let output = build.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err("the tests do not compile".to_owned());
+    }
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let binaries = lines.lines().filter_map(|line| {
+        let value: Value = serde_json::from_str(line).ok()?;
+        let is_test = value.pointer("/profile/test")?.as_bool()?;
+        let path = value.get("executable")?.as_str().filter(|_| is_test)?;
+        let folder = value.get("manifest_path")?.as_str()?;
+        let folder = folder.trim_end_matches("/Cargo.toml").rsplit('/').next()?;
+        let name = value.pointer("/target/name")?.as_str()?.to_owned();
+        Some((format!("backout-{folder}"), name, PathBuf::from(path)))
+    });
+    Ok(binaries.collect())
+}
