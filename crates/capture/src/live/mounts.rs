@@ -83,19 +83,6 @@ pub(super) fn ours(thread: u32, opened: BorrowedFd<'_>, path: &Path) -> Option<P
     })
 }
 
-/// Tells whether something is on a file system that we see as well.
-pub fn is_on_ours(opened: BorrowedFd<'_>) -> bool {
-    let here = BEFORE.get().cloned().unwrap_or_else(|| mounts("self"));
-    rustix::fs::fstat(opened).is_ok_and(|stat| {
-        let (major, minor) = (
-            rustix::fs::major(stat.st_dev),
-            rustix::fs::minor(stat.st_dev),
-        );
-        let device = format!("{major}:{minor}").into_bytes();
-        here.iter().any(|mount| mount.device == device)
-    })
-}
-
 /// Gives a directory by the path that it was first reached by, if another mount shows it there still, with the same rights.
 /// One file must not be taken for two.
 pub(super) fn by_first_path(dir: OwnedFd, path: PathBuf) -> (OwnedFd, PathBuf) {
@@ -141,6 +128,19 @@ fn seen_twice() -> &'static HashSet<u64> {
 fn device(text: &[u8]) -> Option<u64> {
     let (major, minor) = std::str::from_utf8(text).ok()?.split_once(':')?;
     Some(makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Tells whether something is on a file system that we see as well.
+pub fn is_on_ours(opened: BorrowedFd<'_>) -> bool {
+    let here = BEFORE.get().cloned().unwrap_or_else(|| mounts("self"));
+    rustix::fs::fstat(opened).is_ok_and(|stat| {
+        let (major, minor) = (
+            rustix::fs::major(stat.st_dev),
+            rustix::fs::minor(stat.st_dev),
+        );
+        let device = format!("{major}:{minor}").into_bytes();
+        here.iter().any(|mount| mount.device == device)
+    })
 }
 
 /// Gives the number of the mount that something is reached by.

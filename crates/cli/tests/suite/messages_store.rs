@@ -21,6 +21,28 @@ const UNTIL_STAGED: [&str; 5] = [
     "file.prepared",
 ];
 
+/// The steps of a batch of two writes up to the moment when the first of them can be seen.
+const UNTIL_HALF: [&str; 18] = [
+    "journal.before-commit",
+    "journal.after-commit",
+    "engine.leased",
+    "file.staged",
+    "file.staged",
+    "file.prepared",
+    "engine.staged",
+    "engine.before-arm",
+    "journal.contents-put",
+    "journal.before-commit",
+    "journal.after-commit",
+    "engine.armed",
+    "file.made",
+    "file.made",
+    "file.synced",
+    "file.synced",
+    "file.swap",
+    "file.swapped",
+];
+
 fn one_write() -> World {
     let world = World::new().file("a", "0");
     world.did(["write", "a", "--text", "1"]);
@@ -239,6 +261,33 @@ fn a_state_directory_that_is_deleted_while_in_use() {
     fs::rename(&away, &state).unwrap();
     world.did(["undo"]);
     assert_eq!(world.text("a"), "0");
+}
+
+#[test]
+fn a_batch_that_stops_over_what_somebody_made_of_its_first_half() {
+    let world = World::new().file("a", "a0").file("b", "b0");
+    world.did(["write", "c", "--text", "0"]);
+    let batch = r#"{"changes": [{"write": {"path": "a", "text": "a1"}}, {"write": {"path": "b", "text": "b1"}}]}"#;
+    world.put("batch.json", batch);
+    let waiting = world.after_steps(&UNTIL_HALF, &["batch", "batch.json"]);
+    world.put("a", "theirs");
+    world.put("b", "theirs too");
+    insta::assert_snapshot!(world.go_on(waiting), @"");
+    assert_eq!(
+        (world.text("a"), world.text("b")),
+        ("theirs".into(), "theirs too".into())
+    );
+    assert_eq!(world.newest_status(), "in-doubt");
+    world.did(["recover", "--rollback", "@", "--force"]);
+    assert_eq!(
+        (world.text("a"), world.text("b")),
+        ("a0".into(), "b0".into())
+    );
+    world.did(["redo", "@"]);
+    assert_eq!(
+        (world.text("a"), world.text("b")),
+        ("theirs".into(), "theirs too".into())
+    );
 }
 
 #[test]

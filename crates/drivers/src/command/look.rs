@@ -173,6 +173,7 @@ impl Settling<'_> {
         let Image::Kept { slot, identity, .. } = before else {
             return Ok(false);
         };
+        let is_away = self.tools.depots.out_of_reach(slot).is_some();
         let ino = identity.ino;
         let Some(node) = self.node(path)? else {
             return Ok(false);
@@ -180,7 +181,7 @@ impl Settling<'_> {
         if node.identity.ino != ino {
             return Ok(false);
         }
-        if self.tools.depots.out_of_reach(slot).is_some() {
+        if is_away {
             return Ok(true);
         }
         let place = self.slot(slot)?;

@@ -314,6 +314,7 @@ impl<'t> Keeper<'t> {
             size: node.identity.size,
             meta: meta_of(place, node)?,
             born: place.born(),
+            holes: bytes::holes(&place.read()?, node.identity.size),
         })
     }
 

@@ -374,6 +374,9 @@ pub(crate) struct Copied {
     /// When the file came to be, where the system tells: its number may be another's later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) born: Option<String>,
+    /// Where it has holes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) holes: Holes,
 }
 
 impl Copied {
@@ -385,7 +388,7 @@ impl Copied {
             stored: true,
             meta: self.meta.clone(),
             without: None,
-            holes: Holes::new(),
+            holes: self.holes.clone(),
         }
     }
 }

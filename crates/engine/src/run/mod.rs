@@ -247,8 +247,8 @@ impl Engine {
         let end = ended.told(millis(armed.began), survivors.clone());
         if !survivors.is_empty() {
             // Before this one is settled: what they write by what they have open belongs to one of the two.
-            let next = self.arm_survivors(&watch, armed.id, &survivors);
-            watch.next = Some(next.map_err(&not_settled)?);
+            let left = self.arm_survivors(&watch, armed.id, &survivors);
+            watch.next = Some(left.map_err(&not_settled)?);
         }
         let part = Part::Command {
             is_read_only: request.is_read_only,

@@ -176,8 +176,8 @@ impl Store {
         let mut looked_at: BTreeSet<Slot> = BTreeSet::new();
         for (id, slots) in self.needed_slots(&replay.transaction)? {
             for (slot, detail) in check_slots(id, &slots) {
+                let away = self.out_of_reach(&slot);
                 let (path, needed_by) = (slot.path(), id);
-                let away = detail.as_ref().and_then(|_| self.out_of_reach(&slot));
                 report.slots += u64::from(looked_at.insert(slot));
                 match (detail, away) {
                     (None, _) => {}

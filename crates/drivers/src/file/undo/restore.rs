@@ -269,23 +269,6 @@ impl Undo<'_> {
         Ok(Ok(((image, Seen::There(node)), None)))
     }
 
-    /// Tells whether the effect brought a name, by itself or in a tree that it brought as one.
-    fn makes(&self, name: &TargetPath) -> bool {
-        let is_tree_above = |change: &Change| match change {
-            Change::Set { path, after, .. } => {
-                matches!(
-                    after,
-                    Image::Kept {
-                        node: Kind::Directory,
-                        ..
-                    }
-                ) && name.is_below(path)
-            }
-            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
-        };
-        self.listed.contains(name) || self.changes.iter().any(is_tree_above)
-    }
-
     /// Keeps a second name that goes. Nobody promises that the first is still there when it is to come back, so its bytes
     /// are kept as well; those of a file that the effect made go with its own first name.
     fn second_name(
@@ -301,6 +284,23 @@ impl Undo<'_> {
             None => None,
         };
         Ok(Image::Linked { to, identity, copy })
+    }
+
+    /// Tells whether the effect brought a name, by itself or in a tree that it brought as one.
+    fn makes(&self, name: &TargetPath) -> bool {
+        let is_tree_above = |change: &Change| match change {
+            Change::Set { path, after, .. } => {
+                matches!(
+                    after,
+                    Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    }
+                ) && name.is_below(path)
+            }
+            Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
+        };
+        self.listed.contains(name) || self.changes.iter().any(is_tree_above)
     }
 
     /// Gives a name that a file with several had before the effect and has again after this undo. If that is the same
