@@ -272,7 +272,16 @@ fn a_batch_that_stops_over_what_somebody_made_of_its_first_half() {
     let waiting = world.after_steps(&UNTIL_HALF, &["batch", "batch.json"]);
     world.put("a", "theirs");
     world.put("b", "theirs too");
-    insta::assert_snapshot!(world.go_on(waiting), @"");
+    insta::assert_snapshot!(world.go_on(waiting), @"
+    error: operation 3c6ef372 is half done
+      why: `a` is half done: putting it back failed (somebody else changed it meanwhile)
+      why: `b` changed while the operation was being prepared
+      why: `a`: failed: content changed since (2 -> 6 bytes)
+      why: `b`: failed: content changed since (2 -> 10 bytes)
+      next: see what is kept with `backout show 3c6ef372`
+      next: take back what can be with `backout recover --rollback 3c6ef372`, or accept what is there with `backout recover --keep 3c6ef372`
+    [exit code 1]
+    ");
     assert_eq!(
         (world.text("a"), world.text("b")),
         ("theirs".into(), "theirs too".into())

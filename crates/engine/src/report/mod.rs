@@ -315,14 +315,8 @@ fn left_over(id: OperationId, putting_back: &str, cause: &FileError) -> Report {
 }
 
 fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {
-    // Then it has put back all that it did itself, and what is there is somebody else's.
-    let is_theirs = matches!(cause, EngineError::File(FileError::Changed { .. }));
     let inner = Report::from(cause);
-    let mut report = if is_theirs {
-        Report::refused(format!("operation {} was not carried out", id.short()))
-    } else {
-        Report::refused(format!("operation {} is half done", id.short()))
-    };
+    let mut report = Report::refused(format!("operation {} is half done", id.short()));
     report = report.because(inner.what);
     report.why.extend(inner.why);
     for outcome in outcomes.iter().filter(|outcome| !outcome.kind.is_settled()) {

@@ -284,6 +284,9 @@ impl Store {
                    -- what a redo keeps may have been put away for another
                    AND (slot.name IS NOT NULL OR operation.undoes IS NOT NULL)
                    AND operation.retained = 1
+                   -- an undo, a redo or a recovery that died and was put back is done again, and never brought back
+                   AND NOT (operation.verb = 'recover' AND operation.undoes IN (
+                         SELECT id FROM operation WHERE verb IN ('undo', 'redo', 'recover')))
                    AND operation.id IN (SELECT coalesce(held_by, operation) FROM target
                                         WHERE undone_by IS NULL)
                    -- what is being taken back, or may be half, has its inodes in between

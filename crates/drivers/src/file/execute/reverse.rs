@@ -32,7 +32,11 @@ impl Run<'_> {
             if let Err(error) = self.take_back_ours(&done, is_torn) {
                 let path = self.steps.get(index);
                 let path = path.map(|step| step.change.path().to_string());
-                failed.get_or_insert((path.unwrap_or_default(), error.to_string()));
+                let why = match error {
+                    FileError::Changed { .. } => "somebody else changed it meanwhile".to_owned(),
+                    error => error.to_string(),
+                };
+                failed.get_or_insert((path.unwrap_or_default(), why));
                 stays.extend(self.carried_by(index));
                 self.put_away_again(&done);
             }
