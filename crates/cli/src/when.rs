@@ -28,13 +28,15 @@ fn read(text: &str, now: Timestamp) -> Option<Timestamp> {
         .ok()?
         .to_zoned(zone);
     let text = text.trim();
+    // A date first: a clock time can be read out of it, too, and the day would be lost.
+    let date = || {
+        let civil: DateTime = text.parse().ok()?;
+        civil.to_zoned(now.time_zone().clone()).ok()
+    };
     let zoned = span(text)
         .and_then(|span| now.checked_sub(span).ok())
-        .or_else(|| clock(text, &now))
-        .or_else(|| {
-            let civil: DateTime = text.parse().ok()?;
-            civil.to_zoned(now.time_zone().clone()).ok()
-        });
+        .or_else(date)
+        .or_else(|| clock(text, &now));
     let stamp = match zoned {
         Some(zoned) => zoned.timestamp(),
         None => text.parse().ok()?,
@@ -76,7 +78,12 @@ mod tests {
         assert_eq!(read("2027-01-15T08:00:00Z", now), Some(now));
         let read_again = |text: &str| read(text, now).map(|moment| now.0 - moment.0);
         assert!(read_again("08:30").is_some_and(|ago| (0..86_400_000).contains(&ago)));
-        assert!(read_again("2027-01-14 12:00").is_some_and(|ago| ago > 0));
+        let day = 86_400_000;
+        assert!(
+            read_again("2027-01-10 08:30").is_some_and(|ago| (4 * day..6 * day).contains(&ago))
+        );
+        assert!(read_again("2027-01-10").is_some_and(|ago| (4 * day..7 * day).contains(&ago)));
+        assert!(read_again("2027-01-20 08:30").is_some_and(|ago| ago < 0));
         for wrong in ["", "soon", "25:61", "yesterday-ish"] {
             assert_eq!(read(wrong, now), None, "{wrong}");
         }

@@ -22,10 +22,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("a sync failed", ONE_WRITE),
     ("check the disk (`dmesg`)", ONE_WRITE),
     (
-        "look at it and try again",
-        "a second write at the same moment ends in doubt, with advice of its own",
-    ),
-    (
         "a person has to decide",
         "no driver does anything irreversible yet",
     ),

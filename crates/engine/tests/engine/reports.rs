@@ -121,7 +121,7 @@ fn what_did_not_hold_is_taken_back() {
     assert_snapshot!(told(checked.unwrap_err(), &[id], &world), @"
     the check after the write said no
     why: the service is down
-    why: operation #0 was taken back: everything is as it was before
+    why: operation #0 was put back: nothing of it stays
     ");
     assert_eq!(world.status(id), Status::Undone);
     assert_eq!(world.read("a").as_deref(), Some("1"));

@@ -87,7 +87,7 @@ fn after_a_failed_sync_nothing_is_done_and_nobody_knows_what_the_disk_has() {
         &text,
         &[
             "  why: after a failed sync nobody knows what the disk has",
-            "  why: operation ID was taken back: everything is as it was before",
+            "  why: operation ID was put back: nothing of it stays",
             "  next: check the disk and its file system, then try again",
         ],
     );
