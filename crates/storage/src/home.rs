@@ -7,7 +7,8 @@
 //! - Neither: it is a copy. Its first write notes how far the journal had come. What operations up to there keep outside
 //!   of its own directory stays the first one's: this store takes nothing out and removes nothing.
 //! - No note: a store of an older program. It is at home where it is first written.
-//! - A note that cannot be read may be anybody's: it counts as a copy's.
+//! - A note that cannot be read may be anybody's: it counts as a copy's. An empty one is what a loss of power left of a
+//!   note that the disk never had, and counts as none: the note is not worth a sync of its own.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -16,8 +17,6 @@ use std::path::Path;
 
 use backout_model::{Lsn, TargetPath};
 use serde::{Deserialize, Serialize};
-
-use crate::state_dir::sync_directory;
 
 /// The name of the file.
 const HOME: &str = "home";
@@ -60,6 +59,7 @@ impl Home {
         let copied = match fs::read(directory.join(HOME)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
+            Ok(bytes) if bytes.iter().all(|byte| *byte == 0) => None,
             Ok(bytes) => match serde_json::from_slice::<Noted>(&bytes) {
                 Ok(noted) if noted.is_same_place(&here) => {
                     let is_noted = Noted {
@@ -123,9 +123,7 @@ fn write(directory: &Path, copied: Option<&Copied>) -> io::Result<()> {
         .mode(0o600)
         .open(&new)?;
     file.write_all(&serde_json::to_vec(&noted)?)?;
-    file.sync_all()?;
-    fs::rename(&new, directory.join(HOME))?;
-    sync_directory(directory)
+    fs::rename(&new, directory.join(HOME))
 }
 
 #[cfg(test)]
@@ -169,5 +167,7 @@ mod tests {
         fs::write(directory.join(HOME), "{\"path\": 1}").unwrap();
         let copied = noted(&directory, 7).copied.unwrap();
         assert_eq!((copied.from, copied.last), (None, Lsn(7)));
+        fs::write(directory.join(HOME), [0; 30]).unwrap();
+        assert_eq!(noted(&directory, 7).copied, None);
     }
 }
