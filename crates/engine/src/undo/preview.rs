@@ -154,7 +154,11 @@ impl Engine {
         is_asked: bool,
     ) -> Result<HashMap<Key, String>, EngineError> {
         let mut between = HashMap::new();
-        if !is_asked {
+        // What an undo or a redo put there is not always what somebody else would have to have changed: such steps are
+        // judged when their turn comes.
+        let is_plain =
+            |it: &Work<'_>| !it.operation.verb.is_reversal() && it.step.with == it.operation.id;
+        if !is_asked || !is_plain(work) || !newer.iter().all(is_plain) {
             return Ok(between);
         }
         let mut left = HashMap::new();
