@@ -101,7 +101,7 @@ fn prepared(workload: &Workload) -> World {
 /// Lets every call fail in turn.
 fn sweep(workload: &Workload) {
     let world = prepared(workload);
-    let quiet = run(&world.command(workload.command), None);
+    let quiet = run(&world.command(workload.command), |_| true, None);
     assert_eq!(quiet.code, Some(0), "{}", quiet.said);
     let after = world.tree().without_times();
     let is_full = std::env::var_os("BACKOUT_EVERY_ERROR").is_some();
@@ -135,7 +135,7 @@ fn sweep(workload: &Workload) {
 fn meet(workload: &Workload, fault: (usize, Fault), after: &Tree) -> Result<bool, String> {
     let world = prepared(workload);
     let before = world.tree().without_directory_times();
-    let ran = run(&world.command(workload.command), Some(fault));
+    let ran = run(&world.command(workload.command), |_| true, Some(fault));
     let Some(hit) = &ran.hit else {
         return Ok(false);
     };

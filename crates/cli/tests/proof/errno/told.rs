@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use nix::errno::Errno;
 
-use super::calls::syncs;
+use super::calls::{changes, syncs};
 use super::tracer::{Fault, run};
 use super::{BATCH_COMMAND, LARGE, SMALL, TREE, Workload, prepared};
 use crate::world::World;
@@ -24,15 +24,20 @@ const fn only(command: &'static [&'static str]) -> Workload {
 fn said(
     workload: &Workload,
     fault: Fault,
-    is_meant: impl Fn(&str) -> bool,
+    is_meant: fn(&str) -> bool,
     sentence: &str,
 ) -> (String, World) {
-    let quiet = run(&prepared(workload).command(workload.command), None);
+    let quiet = run(
+        &prepared(workload).command(workload.command),
+        is_meant,
+        None,
+    );
     let mut other = BTreeSet::new();
     for number in (1..=quiet.calls).rev() {
         let world = prepared(workload);
-        let ran = run(&world.command(workload.command), Some((number, fault)));
-        if !ran.hit.is_some_and(|hit| is_meant(hit.name)) {
+        let command = world.command(workload.command);
+        let ran = run(&command, is_meant, Some((number, fault)));
+        if ran.hit.is_none() {
             continue;
         }
         let text = plain(&ran.said, &world);
@@ -172,7 +177,7 @@ fn a_name_that_a_dead_disk_keeps_is_not_called_taken_back() {
     let workload = only(BATCH_COMMAND);
     let before = prepared(&workload).tree();
     let sentence = "something of ours is left";
-    let (text, world) = said(&workload, Fault::DiskDies, |_| true, sentence);
+    let (text, world) = said(&workload, Fault::DiskDies, changes, sentence);
     says(
         &numberless(&text),
         &[

@@ -1,7 +1,8 @@
 //! Makes the k-th file-system call of a program fail, or write less than it was asked to.
 //!
 //! The program runs under ptrace. Counting begins when it has been executed, and goes over all its threads, so that
-//! every call has a number and the same number comes again in the next run.
+//! every call has a number and nearly the same number comes again in the next run. Nearly: threads take turns as they
+//! like. Whoever waits for one certain call counts only calls of its kind.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -44,7 +45,7 @@ impl std::fmt::Display for Hit {
 pub(crate) struct Ran {
     /// The exit code; none if a signal ended it.
     pub(crate) code: Option<i32>,
-    /// How many file-system calls were made.
+    /// How many file-system calls were made of those that count.
     pub(crate) calls: usize,
     /// The call that was hit.
     pub(crate) hit: Option<Hit>,
@@ -54,6 +55,8 @@ pub(crate) struct Ran {
 /// A run under the tracer.
 struct Tracer {
     main: Pid,
+    /// Whether calls of this name are counted.
+    counts: fn(&str) -> bool,
     wanted: Option<(usize, Fault)>,
     is_counting: bool,
     calls: usize,
@@ -71,8 +74,12 @@ enum Ending {
     Length(u64),
 }
 
-/// Runs `command`; its call number `k` (from 1) meets the fault.
-pub(crate) fn run(command: &Command, fault: Option<(usize, Fault)>) -> Ran {
+/// Runs `command`; number `k` (from 1) of its calls that count meets the fault.
+pub(crate) fn run(
+    command: &Command,
+    counts: fn(&str) -> bool,
+    fault: Option<(usize, Fault)>,
+) -> Ran {
     let said = tempfile::NamedTempFile::new().unwrap();
     let file = || {
         let opened = std::fs::File::options().append(true).open(said.path());
@@ -103,6 +110,7 @@ pub(crate) fn run(command: &Command, fault: Option<(usize, Fault)>) -> Ran {
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     let mut tracer = Tracer {
         main,
+        counts,
         wanted: fault,
         is_counting: false,
         calls: 0,
@@ -160,11 +168,12 @@ impl Tracer {
         let Some(name) = name_of(registers.orig_rax).filter(|_| self.is_counting) else {
             return Ending::Untouched;
         };
-        self.calls += 1;
+        let is_counted = (self.counts)(name);
+        self.calls += usize::from(is_counted);
         let now = self.calls;
-        let is_dying = |number| number < now && changes(name) && registers.rdi > 2;
+        let is_dead = self.hit.is_some() && changes(name) && registers.rdi > 2;
         let wanted = self.wanted.filter(|(number, fault)| {
-            *number == now || *fault == Fault::DiskDies && is_dying(*number)
+            is_counted && *number == now || *fault == Fault::DiskDies && is_dead
         });
         let Some((_, fault)) = wanted else {
             return Ending::Untouched;
