@@ -27,6 +27,8 @@ pub struct Examined {
     pub change: usize,
     /// Why what it was cannot be brought back, if it cannot.
     pub lost: Option<String>,
+    /// Why what the operation left there is not its alone, if it is not.
+    pub shared: Option<String>,
 }
 
 /// Tells where each target of an effect stands.
@@ -51,7 +53,9 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
             State::Before => None,
             State::After | State::Other { .. } => lost(tools, &recipe.changes, change)?,
         };
+        let shared = recipe.shared.get(&number);
         let of = |target| Examined {
+            shared: shared.cloned(),
             target,
             state: state.clone(),
             change: number,

@@ -1,12 +1,13 @@
 //! Looking at every target that a plan would touch, before anything is touched.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsString;
 
-use backout_drivers::file::{Examined, FileChange, State, Was};
+use backout_drivers::file::{Examined, FileChange, State, Was, names_shown};
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, UndoPlan,
-    UndoStep, Verb,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, TargetPath,
+    UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -122,7 +123,11 @@ impl Engine {
         let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
         let later = examined.iter().filter(|it| is_later(&it.target));
         let later: HashSet<usize> = later.map(|it| it.change).collect();
-        let mut between = self.between(work, newer, !later.is_empty())?;
+        let mut between = if later.is_empty() {
+            HashMap::new()
+        } else {
+            self.between(work, newer, &examined)?
+        };
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
             let state = match found {
@@ -151,48 +156,72 @@ impl Engine {
         &self,
         work: &Work<'_>,
         newer: &[Work<'_>],
-        is_asked: bool,
+        examined: &[Examined],
     ) -> Result<HashMap<Key, String>, EngineError> {
         let mut between = HashMap::new();
         // What an undo or a redo put there is not always what somebody else would have to have changed: such steps are
         // judged when their turn comes.
         let is_plain =
             |it: &Work<'_>| !it.operation.verb.is_reversal() && it.step.with == it.operation.id;
-        if !is_asked || !is_plain(work) || !newer.iter().all(is_plain) {
+        if !is_plain(work) || !newer.iter().all(is_plain) {
             return Ok(between);
         }
         let mut left = HashMap::new();
-        let is_in_place = |change: &FileChange| change.from.is_none();
-        for change in self
-            .files
-            .sides(&work.effect)?
-            .into_iter()
-            .filter(is_in_place)
-        {
-            left.insert(change.path, change.after);
+        for change in self.sides(work)? {
+            left.insert(change.path.clone(), change);
         }
+        // What is in a directory that was moved goes with it.
+        let mut changes = self.files.changes(&work.effect)?.into_iter();
+        if changes.all(|change| change.from.is_none()) {
+            between.extend(filled(&left, self.brought_by(newer)?));
+        }
+        let is_shared = |path: &TargetPath| {
+            let of = |it: &&Examined| it.shared.is_some() && it.target.file() == Some(path);
+            examined.iter().find(of).and_then(|it| it.shared.clone())
+        };
         // The nearest step is the last to write before this one's turn.
         for newer in newer.iter().rev() {
-            for change in self
-                .files
-                .sides(&newer.effect)?
-                .into_iter()
-                .filter(is_in_place)
-            {
-                let is_meant = |target: &Target| target.file() == Some(&change.path);
-                if !newer.step.targets.iter().any(is_meant) {
-                    continue;
-                }
+            for change in self.sides(newer)? {
                 let Some(left) = left.remove(&change.path) else {
                     continue;
                 };
-                if let Some(what) = unlike(left.as_ref(), change.before.as_ref()) {
+                let found = change.before.as_ref();
+                if let Some(what) = unlike(left.after.as_ref(), found) {
                     let why = format!("{what} before {}", newer.operation.id.short());
+                    between.insert(change.path.into(), why);
+                } else if let Some(why) = is_shared(&change.path)
+                    && unlike(left.before.as_ref(), found).is_some()
+                {
                     between.insert(change.path.into(), why);
                 }
             }
         }
         Ok(between)
+    }
+
+    /// Gives what a step does to each of the names that are meant.
+    fn sides(&self, work: &Work<'_>) -> Result<Vec<FileChange>, EngineError> {
+        let is_meant = |change: &FileChange| {
+            let is_it = |target: &Target| target.file() == Some(&change.path);
+            work.step.targets.iter().any(is_it)
+        };
+        let sides = self.files.sides(&work.effect)?;
+        Ok(sides.into_iter().filter(is_meant).collect())
+    }
+
+    /// Names what is there when some steps have been taken back, of all that they touch.
+    fn brought_by(&self, works: &[Work<'_>]) -> Result<BTreeSet<TargetPath>, EngineError> {
+        let mut there = BTreeSet::new();
+        for work in works {
+            for change in self.sides(work)? {
+                if change.before.is_some() {
+                    there.insert(change.path);
+                } else {
+                    there.remove(&change.path);
+                }
+            }
+        }
+        Ok(there)
     }
 
     /// Finds the operation that a step is about: for an undo or a redo, the one that it took or brought back.
@@ -204,6 +233,28 @@ impl Engine {
         let found = found.map(|id| self.store.operation(id)).transpose()?;
         Ok(found.flatten().unwrap_or_else(|| operation.clone()))
     }
+}
+
+/// Finds the directories that a step made and that will not be empty when its turn comes.
+fn filled(
+    left: &HashMap<TargetPath, FileChange>,
+    there: BTreeSet<TargetPath>,
+) -> HashMap<Key, String> {
+    let mut inside: HashMap<TargetPath, Vec<OsString>> = HashMap::new();
+    for path in there {
+        let is_made = |path: &TargetPath| left.get(path).is_some_and(|it| it.before.is_none());
+        let above = path.parent().filter(is_made);
+        if let Some((above, name)) = above.zip(path.as_path().file_name())
+            && !is_made(&path)
+        {
+            inside.entry(above).or_default().push(name.to_owned());
+        }
+    }
+    let why = |names: Vec<OsString>| format!("the directory is not empty: {}", names_shown(&names));
+    let filled = inside.into_iter();
+    filled
+        .map(|(path, names)| (path.into(), why(names)))
+        .collect()
 }
 
 /// Tells which way taking an operation back goes.
