@@ -57,31 +57,16 @@ impl Recorder {
     /// Names what the command has touched of some targets, with the directories that it made for them. None if that is
     /// nothing, or hangs together with the rest.
     pub fn part(&self, targets: &[Target]) -> Option<Vec<TargetPath>> {
-        self.part_with(self.touched(targets), HashSet::new())
-    }
-
-    /// The same, with the directories that the command made for what it did not touch itself.
-    pub fn part_around(&self, targets: &[Target]) -> Option<Vec<TargetPath>> {
-        let names = targets.iter().filter_map(Target::file);
-        let above = names.flat_map(TargetPath::ancestors).collect();
-        self.part_with(self.touched(targets), above)
-    }
-
-    fn touched(&self, targets: &[Target]) -> BTreeSet<&TargetPath> {
-        let touches = |path: &&TargetPath| {
-            let name = Target::node((*path).clone());
+        let touches = |path: &TargetPath| {
+            let name = Target::node(path.clone());
             targets.iter().any(|target| target.overlap(&name).is_some())
         };
-        self.ledger.known.keys().filter(touches).collect()
-    }
-
-    fn part_with<'r>(
-        &'r self,
-        mut part: BTreeSet<&'r TargetPath>,
-        mut above: HashSet<TargetPath>,
-    ) -> Option<Vec<TargetPath>> {
         let known = &self.ledger.known;
-        above.extend(part.iter().flat_map(|path| path.ancestors()));
+        let mut part: BTreeSet<&TargetPath> = known.keys().filter(|path| touches(path)).collect();
+        let mut above: HashSet<TargetPath> =
+            part.iter().flat_map(|path| path.ancestors()).collect();
+        let names = targets.iter().filter_map(Target::file);
+        above.extend(names.flat_map(TargetPath::ancestors));
         let made = known
             .iter()
             .filter(|(path, known)| **known == Known::Absent && above.contains(path));

@@ -33,11 +33,7 @@ impl Engine {
         recorder: &mut Recorder,
         (targets, by): (&[Target], WrittenBy),
     ) {
-        let part = match by {
-            WrittenBy::Operation => recorder.part(targets),
-            WrittenBy::Anybody => recorder.part_around(targets),
-        };
-        let is_recorded = part.is_some_and(|paths| {
+        let is_recorded = recorder.part(targets).is_some_and(|paths| {
             let id = self.next_id();
             let done = self.try_record_part(id, (command, summary), recorder, paths);
             if done.is_err() {

@@ -26,6 +26,11 @@ impl Engine {
         planner: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<(History, UndoPlan, PlanView), EngineError> {
+        let planner = |options: &UndoOptions| {
+            let (history, plan) = planner(options)?;
+            let plan = self.joined(&history, plan)?;
+            Ok::<_, EngineError>((history, plan))
+        };
         let (history, plan) = planner(options)?;
         let mut view = self.view(&history, &plan, options)?;
         if !view.is_executable && options.on_conflict == OnConflict::Refuse {
@@ -39,6 +44,33 @@ impl Engine {
                 merged.is_ok_and(|merged| merged.is_executable && is_foreseen(&view, &merged));
         }
         Ok((history, plan, view))
+    }
+
+    /// Joins the steps of an operation that the same recipe carries out: where a redo brought back as one what goes in parts,
+    /// that is the operation's own.
+    fn joined(&self, history: &History, plan: UndoPlan) -> Result<UndoPlan, EngineError> {
+        let mut ids = HashSet::new();
+        if plan.steps.iter().all(|step| ids.insert(step.id)) {
+            return Ok(plan);
+        }
+        let mut steps: Vec<UndoStep> = Vec::with_capacity(plan.steps.len());
+        for step in plan.steps {
+            let operation = history.get(step.id);
+            let with = match operation {
+                Some(operation) => self.work(operation, &step)?.step.with,
+                None => step.with,
+            };
+            let is_same = |it: &&mut UndoStep| it.id == step.id && it.with == with;
+            match steps.iter_mut().find(is_same) {
+                Some(same) => {
+                    same.targets.extend(step.targets);
+                    same.targets
+                        .sort_by(|one, other| one.key().cmp(other.key()));
+                }
+                None => steps.push(UndoStep { with, ..step }),
+            }
+        }
+        Ok(UndoPlan { steps, ..plan })
     }
 
     /// Looks at every target that the plan would touch.

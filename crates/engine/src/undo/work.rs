@@ -142,22 +142,27 @@ fn part_of(
     let holders = Told::new(held.iter().map(|target| (target, target)));
     let is_meant: HashSet<&Key> = meant.iter().map(Target::key).collect();
     let mut only = BTreeSet::new();
+    let mut trees = HashSet::new();
     for target in meant {
         if let Some(holder) = holders.of(target) {
             only.insert(holder.key().clone());
+            if holder.key() != target.key() {
+                trees.insert(holder.key());
+            }
         }
     }
-    // What another recipe takes back may lie in the same tree.
-    let is_held = |standing: &&Standing| standing.held_by.unwrap_or(operation.id) == with;
-    let others = operation.in_effect().filter(is_held);
-    let others = others.map(|standing| &standing.target);
-    for other in others.filter(|other| !is_meant.contains(other.key())) {
-        let holder = holders.of(other).map(Target::key);
-        if let Some(holder) = holder.filter(|holder| only.contains(*holder)) {
-            // A move has two names, and goes by either of them.
-            if holder != other.key() {
-                return Err(holder.clone());
-            }
+    let is_other = |standing: &&Standing| !is_meant.contains(standing.target.key());
+    for standing in operation.in_effect().filter(is_other) {
+        let other = &standing.target;
+        let Some(holder) = holders.of(other).map(Target::key) else {
+            continue;
+        };
+        // What goes as one with a tree takes along all that is in it, and the tree, whichever recipe is to take those back.
+        // A move has two names, and goes by either of them.
+        let is_held = standing.held_by.unwrap_or(operation.id) == with;
+        let is_along = is_held && only.contains(holder) && holder != other.key();
+        if trees.contains(holder) || is_along {
+            return Err(holder.clone());
         }
     }
     let is_all = held.iter().all(|target| only.contains(target.key()));

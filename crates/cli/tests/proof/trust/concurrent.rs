@@ -367,3 +367,22 @@ fn what_a_person_puts_into_a_directory_of_the_command_is_kept_when_the_command_t
     assert!(!world.path("d/y").exists());
     world.check_store();
 }
+
+#[test]
+fn what_another_agent_writes_into_a_directory_of_a_running_command_is_built_on_it() {
+    let world = World::new();
+    let running = Running::start(&world, &[], "mkdir d; echo 1 > d/1", "echo 3 > d/3");
+    world.ok(&["--agent", "B", "write", "d/2", "--text", "B2\n"]);
+    world.ok(&["--agent", "B", "mv", "d/1", "d/11"]);
+    assert!(running.go_on(&world).status.success());
+    let after = world.tree().without_times();
+    let run = newest(&world, "run");
+    let refused = json(&world, 1, &["--agent", "A", "undo", &run]);
+    assert_eq!(refused["code"], "needs-word", "{refused}");
+    world.ok(&["--agent", "A", "undo", &run, "--others"]);
+    assert!(!world.path("d").exists());
+    world.ok(&["redo"]);
+    let now = world.tree().without_times();
+    assert!(now == after, "{}", now.difference(&after));
+    world.check_store();
+}
