@@ -359,3 +359,19 @@ fn a_file_that_changed_moved_with_its_directory_and_got_another_name_is_redone_e
         world.ok(&["redo"]);
     }
 }
+
+#[test]
+fn a_redo_without_a_name_goes_past_an_undo_that_found_nothing_to_do() {
+    let world = World::new();
+    world.file("f", "1\n");
+    world.ok(&["write", "f", "--text", "2\n"]);
+    world.ok(&["write", "g", "--text", "2\n"]);
+    world.ok(&["undo", "f"]);
+    std::fs::remove_file(world.path("g")).unwrap();
+    world.ok(&["undo"]);
+    world.ok(&["redo"]);
+    assert_eq!(world.read("f"), "2\n");
+    let told = world.fails(1, &["redo"]);
+    assert!(told.contains("there is nothing to redo"), "{told}");
+    world.check_store();
+}
