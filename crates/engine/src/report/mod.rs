@@ -230,7 +230,7 @@ impl Report {
             EngineError::NothingOnPath { path, inside, .. } => plan::nothing_on_path(&path, inside),
             EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
             EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
-            EngineError::Inseparable { id, tree } => plan::inseparable(id, tree.as_ref()),
+            EngineError::Inseparable { id, way, tree } => plan::inseparable(id, way, tree.as_ref()),
             EngineError::NotTouched { path, id } => {
                 Self::refused(format!("`{path}` was not restored"))
                     .because(format!("operation {} did not touch it", id.short()))

@@ -12,6 +12,7 @@ use backout_model::{
     TargetOutcome, UndoStep,
 };
 
+use super::preview::way_of;
 use crate::recover::is_unfinished;
 use crate::{Engine, EngineError};
 
@@ -107,6 +108,7 @@ impl Engine {
         }
         Err(EngineError::Inseparable {
             id: step.id,
+            way: way_of(operation),
             tree: held_as_one,
         })
     }
