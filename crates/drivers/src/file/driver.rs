@@ -7,7 +7,9 @@ use std::sync::Arc;
 use backout_model::ports::{
     Applied, Depots, Driver, How, Prepared, PreparedUndo, ReadContents, WriteContents,
 };
-use backout_model::{Armed, Effect, Key, OperationId, Slot, Target, TargetPath, Traits, Verb};
+use backout_model::{
+    Armed, Digest, Effect, Key, OperationId, Slot, Target, TargetPath, Traits, Verb,
+};
 
 use super::error::FileError;
 use super::execute::{Purpose, run};
@@ -109,6 +111,11 @@ impl FileDriver {
             was.source(&self.tools)?,
             past::Source::Nowhere(_)
         ))
+    }
+
+    /// Names the bytes that a file had, if they can be had.
+    pub fn digest(&self, was: &Was) -> Result<Option<Digest>, FileError> {
+        past::digest(&self.tools, was)
     }
 
     /// Reads the bytes that a file had, if they are not more than `bytes_max`.

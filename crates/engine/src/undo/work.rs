@@ -146,9 +146,17 @@ fn part_of(
     let mut only = BTreeSet::new();
     let mut trees = HashSet::new();
     for target in meant {
+        // What it was is in the tree that went, and not in the change of its own.
+        if let Some(tree) = holders.tree_above(target)
+            && !is_meant.contains(tree.key())
+            && holders.exactly(target).is_some()
+        {
+            return Err(tree.key().clone());
+        }
         if let Some(holder) = holders.of(target) {
             only.insert(holder.key().clone());
-            if holder.key() != target.key() {
+            // The operation's own recipe is the last that can be asked.
+            if holder.key() != target.key() && with != operation.id {
                 trees.insert(holder.key());
             }
         }
@@ -159,11 +167,12 @@ fn part_of(
         let Some(holder) = holders.of(other).map(Target::key) else {
             continue;
         };
-        // What goes as one with a tree takes along all that is in it, and the tree, whichever recipe is to take those back.
+        // Whoever takes one thing out of a tree that came as one takes the tree, which another recipe may have to answer for.
         // A move has two names, and goes by either of them.
         let is_held = standing.held_by.unwrap_or(operation.id) == with;
-        let is_along = is_held && only.contains(holder) && holder != other.key();
-        if trees.contains(holder) || is_along {
+        let is_tree = holder == other.key();
+        let is_along = is_held && only.contains(holder) && !is_tree;
+        if is_along || is_tree && trees.contains(holder) {
             return Err(holder.clone());
         }
     }
@@ -191,6 +200,14 @@ impl<'t, T> Told<'t, T> {
 
     pub(super) fn exactly(&self, target: &Target) -> Option<&'t T> {
         self.exact.get(target.key()).copied()
+    }
+
+    /// Finds what is said of a tree that a target lies in.
+    fn tree_above(&self, target: &Target) -> Option<&'t T> {
+        let above = target.key().ancestors();
+        above
+            .iter()
+            .find_map(|above| self.trees.get(above).copied())
     }
 
     pub(super) fn of(&self, target: &Target) -> Option<&'t T> {
