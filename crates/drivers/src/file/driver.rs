@@ -16,7 +16,7 @@ use super::execute::{Purpose, run};
 use super::judge::{State, judge_all};
 use super::past::{self, FileChange, Past, Shown, Was};
 use super::plan;
-use super::recipe::{FileCompletion, FileRecipe};
+use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind};
 use super::request::FileRequest;
 use super::stage::Staged;
 use super::tools::{Progress, Tools};
@@ -77,6 +77,24 @@ impl FileDriver {
         let recipe = FileRecipe::decode(&effect.recipe)?;
         let all = with_moved(&recipe.changes, names);
         Ok(all.into_iter().cloned().map(Key::from).collect())
+    }
+
+    /// Names the directories that an effect took away with all that was in them, kept as one.
+    pub fn gone_trees(&self, effect: &Effect) -> Result<BTreeSet<Key>, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        let gone = recipe.changes.iter().filter_map(|change| match change {
+            Change::Set {
+                path,
+                before:
+                    Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    },
+                ..
+            } => Some(Key::from(path.clone())),
+            _ => None,
+        });
+        Ok(gone.collect())
     }
 
     /// Names the directories that an effect moved to where nothing was.

@@ -28,7 +28,7 @@ impl Engine {
     ) -> Result<(History, UndoPlan, PlanView), EngineError> {
         let planner = |options: &UndoOptions| {
             let (history, plan) = planner(options)?;
-            let plan = self.joined(&history, plan)?;
+            let plan = self.joined(&history, plan, options.on_conflict)?;
             Ok::<_, EngineError>((history, plan))
         };
         let (history, plan) = planner(options)?;
@@ -47,30 +47,48 @@ impl Engine {
     }
 
     /// Joins the steps of an operation that the same recipe carries out: where a redo brought back as one what goes in parts,
-    /// that is the operation's own.
-    fn joined(&self, history: &History, plan: UndoPlan) -> Result<UndoPlan, EngineError> {
+    /// that is the operation's own. By force it is the redo's, if that speaks of all.
+    fn joined(
+        &self,
+        history: &History,
+        plan: UndoPlan,
+        on_conflict: OnConflict,
+    ) -> Result<UndoPlan, EngineError> {
         let mut ids = HashSet::new();
         if plan.steps.iter().all(|step| ids.insert(step.id)) {
             return Ok(plan);
         }
         let mut steps: Vec<UndoStep> = Vec::with_capacity(plan.steps.len());
         for step in plan.steps {
-            let operation = history.get(step.id);
-            let with = match operation {
+            let before = steps.iter_mut().find(|it| it.id == step.id);
+            if let Some(before) = before.filter(|_| on_conflict == OnConflict::Force)
+                && let Some(united) = self.united(before, &step)?
+            {
+                *before = united;
+            } else {
+                steps.push(step);
+            }
+        }
+        let mut joined: Vec<UndoStep> = Vec::with_capacity(steps.len());
+        for step in steps {
+            let with = match history.get(step.id) {
                 Some(operation) => self.work(operation, &step)?.step.with,
                 None => step.with,
             };
             let is_same = |it: &&mut UndoStep| it.id == step.id && it.with == with;
-            match steps.iter_mut().find(is_same) {
+            match joined.iter_mut().find(is_same) {
                 Some(same) => {
                     same.targets.extend(step.targets);
                     same.targets
                         .sort_by(|one, other| one.key().cmp(other.key()));
                 }
-                None => steps.push(UndoStep { with, ..step }),
+                None => joined.push(UndoStep { with, ..step }),
             }
         }
-        Ok(UndoPlan { steps, ..plan })
+        Ok(UndoPlan {
+            steps: joined,
+            ..plan
+        })
     }
 
     /// Looks at every target that the plan would touch.

@@ -90,7 +90,8 @@ impl Engine {
         for with in [step.with, step.id] {
             let effect = self.store.effect(with)?;
             let held = self.files.targets_of(&effect)?;
-            match part_of(&held, (operation, with), &step.targets) {
+            let gone = self.files.gone_trees(&effect)?;
+            match part_of((&held, &gone), (operation, with), &step.targets) {
                 Ok(only) => {
                     let step = UndoStep {
                         with,
@@ -111,6 +112,24 @@ impl Engine {
             way: way_of(operation),
             tree: held_as_one,
         })
+    }
+
+    /// Joins two steps of an operation, if the recipe of the first speaks of all that the second is about.
+    pub(super) fn united(
+        &self,
+        first: &UndoStep,
+        second: &UndoStep,
+    ) -> Result<Option<UndoStep>, EngineError> {
+        let held = self.files.targets_of(&self.store.effect(first.with)?)?;
+        if !second.targets.iter().all(|target| held.contains(target)) {
+            return Ok(None);
+        }
+        let mut targets = [first.targets.as_slice(), &second.targets].concat();
+        targets.sort_by(|one, other| one.key().cmp(other.key()));
+        Ok(Some(UndoStep {
+            targets,
+            ..first.clone()
+        }))
     }
 
     /// The same for all of an operation that a dead process left.
@@ -137,7 +156,7 @@ impl Engine {
 /// Finds the targets of a recipe that hold those that are meant, and no others. None if that is all of them; the error is
 /// a tree that holds others, too.
 fn part_of(
-    held: &[Target],
+    (held, gone): (&[Target], &BTreeSet<Key>),
     (operation, with): (&Operation, OperationId),
     meant: &[Target],
 ) -> Result<Option<BTreeSet<Key>>, Key> {
@@ -147,15 +166,14 @@ fn part_of(
     let mut trees = HashSet::new();
     for target in meant {
         // What it was is in the tree that went, and not in the change of its own.
-        if let Some(tree) = holders.tree_above(target)
-            && !is_meant.contains(tree.key())
-            && holders.exactly(target).is_some()
+        let above = target.key().ancestors();
+        if let Some(tree) = above.into_iter().find(|above| gone.contains(above))
+            && !is_meant.contains(&tree)
         {
-            return Err(tree.key().clone());
+            return Err(tree);
         }
         if let Some(holder) = holders.of(target) {
             only.insert(holder.key().clone());
-            // The operation's own recipe is the last that can be asked.
             if holder.key() != target.key() && with != operation.id {
                 trees.insert(holder.key());
             }
@@ -200,14 +218,6 @@ impl<'t, T> Told<'t, T> {
 
     pub(super) fn exactly(&self, target: &Target) -> Option<&'t T> {
         self.exact.get(target.key()).copied()
-    }
-
-    /// Finds what is said of a tree that a target lies in.
-    fn tree_above(&self, target: &Target) -> Option<&'t T> {
-        let above = target.key().ancestors();
-        above
-            .iter()
-            .find_map(|above| self.trees.get(above).copied())
     }
 
     pub(super) fn of(&self, target: &Target) -> Option<&'t T> {
