@@ -34,9 +34,14 @@ impl Locks {
         }
     }
 
-    /// Says why a change is forbidden, if it is.
+    /// Says why a change is forbidden, if it is, and what helps.
     pub(crate) fn why(&mut self, change: &Change) -> Option<String> {
-        self.refuse(change).err().map(|error| error.to_string())
+        let error = self.refuse(change).err()?;
+        let FileError::Locked { flag, .. } = &error else {
+            return Some(error.to_string());
+        };
+        let letter = flags::letter(flag);
+        Some(format!("{error}; `chattr -{letter}` takes that off"))
     }
 
     fn refuse_name(&mut self, path: &TargetPath, with_directory: bool) -> Result<(), FileError> {

@@ -164,8 +164,11 @@ impl Undo<'_> {
                 ..
             } => self.take_back_retouch(path, before, after, state),
             Change::Rewrite {
-                path, ino, before, ..
-            } => self.take_back_rewrite((path, *ino), before, state),
+                path,
+                ino,
+                before,
+                after,
+            } => self.take_back_rewrite((path, *ino), (before, after), state),
         }
     }
 
