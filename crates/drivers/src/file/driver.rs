@@ -10,7 +10,7 @@ use backout_model::ports::{
 use backout_model::{Armed, Effect, Key, OperationId, Slot, Target, TargetPath, Traits, Verb};
 
 use super::error::FileError;
-use super::execute::{Purpose, run};
+use super::execute::run;
 use super::judge::{State, judge_all};
 use super::past::{self, FileChange, Past, Shown, Was};
 use super::plan;
@@ -263,12 +263,7 @@ impl Driver for FileDriver {
 
     fn apply(&self, armed: Armed<Staged>) -> Result<Applied, FileError> {
         let (id, _, staged) = armed.into_parts();
-        let purpose = if staged.is_undo {
-            Purpose::Undo
-        } else {
-            Purpose::Apply
-        };
-        let happened = run(&self.tools, id, &staged.steps, &staged.parents, purpose)?;
+        let happened = run(&self.tools, id, &staged)?;
         Ok(Applied {
             completion: happened.completion.encode()?,
             unlike: happened.unlike,

@@ -27,6 +27,15 @@ pub struct Examined {
     pub change: usize,
     /// Why what it was cannot be brought back, if it cannot.
     pub lost: Option<String>,
+    /// The directory that does not let us take it back, if it is only that.
+    pub barred: Option<TargetPath>,
+}
+
+impl Examined {
+    /// Says that a directory does not let us take something back.
+    pub fn said_of_barred(directory: &TargetPath) -> String {
+        Locks::said_of_barred(directory)
+    }
 }
 
 /// Tells where each target of an effect stands.
@@ -34,7 +43,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
     let mut examined = Vec::new();
-    let mut locks = Locks::default();
+    let mut locks = Locks::of(recipe.own_directories());
     let rewritten = recipe.rewritten();
     let states = judge_all(tools, &recipe, &completion)?;
     let paths: HashSet<&TargetPath> = recipe.changes.iter().map(Change::path).collect();
@@ -57,11 +66,16 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
             State::Before => None,
             State::After | State::Other { .. } => lost(tools, &recipe.changes, change)?,
         };
+        let barred = match state {
+            State::After => locks.barred(change),
+            State::Before | State::Other { .. } => None,
+        };
         let of = |target| Examined {
             target,
             state: state.clone(),
             change: number,
             lost: lost.clone(),
+            barred: barred.clone(),
         };
         examined.extend(targets_of(change).into_iter().map(of));
     }

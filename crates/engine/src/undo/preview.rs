@@ -127,6 +127,13 @@ impl Engine {
         let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
         let later = examined.iter().filter(|it| is_later(&it.target));
         let later: HashSet<usize> = later.map(|it| it.change).collect();
+        // A newer step may open the directory.
+        let is_barred = |found: &Examined| {
+            let directory = found.barred.as_ref()?;
+            let is_it = |target: &Target| target.file() == Some(directory);
+            let mut steps = newer.iter().flat_map(|newer| &newer.step.targets);
+            (!steps.any(is_it)).then(|| Examined::said_of_barred(directory))
+        };
         let mut between = self.between(work, newer, !later.is_empty())?;
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
@@ -139,9 +146,11 @@ impl Engine {
                         (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
                     }
                 }
-                Some(found) => tried
-                    .as_ref()
-                    .map_or_else(|| foreseen(found), |tried| found_out(tried, &target, found)),
+                Some(found) => match (&tried, is_barred(found)) {
+                    (_, Some(why)) => TargetState::Conflict { why },
+                    (Some(tried), None) => found_out(tried, &target, found),
+                    (None, None) => foreseen(found),
+                },
                 None => TargetState::AlreadyBefore,
             };
             PlannedTarget { target, state }

@@ -229,3 +229,41 @@ fn all_but(world: &World, what: &str) -> usize {
     told.matches(&format!("restored but for one thing: {what}"))
         .count()
 }
+
+#[test]
+fn a_user_takes_back_a_command_that_made_a_read_only_directory_whole_and_in_part() {
+    let world = World::new().of_user(USER);
+    let before = world.tree().without_times();
+    let line = "mkdir m; echo 1 > m/f; echo 2 > m/g; chmod 555 m";
+    world.ok(&["run", "--", "sh", "-c", line]);
+    let after = world.tree().without_times();
+    world.ok(&["undo", "--only", "m/f"]);
+    let names = world.tree().names();
+    assert_eq!(names, ["", "m", "m/g"]);
+    assert_eq!(world.tree().mode_of("m"), Some(0o555));
+    world.ok(&["redo"]);
+    assert!(world.tree().without_times() == after);
+    to_and_fro(&world, &before);
+}
+
+#[test]
+fn a_directory_that_was_closed_since_is_foreseen_and_stays_closed() {
+    let world = World::new().of_user(USER);
+    world.ok(&["mkdir", "m"]);
+    world.ok(&["write", "m/f", "--text", "1\n"]);
+    world.ok(&["chmod", "555", "m"]);
+    let why = "not permitted to change what is in `m`";
+    for arguments in [&["undo", "@-1"][..], &["undo", "@-1", "--force"]] {
+        let plan = world.run(&[arguments, &["-n"]].concat());
+        assert_eq!(plan.status.code(), Some(1));
+        assert!(said(&plan).contains(why), "{}", said(&plan));
+        let refused = world.fails(1, arguments);
+        assert!(refused.contains(why), "{refused}");
+        assert!(!refused.contains("do it anyway"), "{refused}");
+        assert_eq!(world.read("m/f"), "1\n");
+    }
+    // With the change of its mode it is open when its turn comes.
+    world.ok(&["undo", "@-2"]);
+    assert!(!world.path("m").exists());
+    world.check_store();
+}
