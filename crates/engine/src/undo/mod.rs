@@ -26,8 +26,8 @@ use backout_model::{
 
 use crate::lifecycle::{Head, with_causes};
 use crate::{
-    Engine, EngineError, PlanView, RedoWhat, RefusedTarget, TakeBack, UndoOptions, UndoReport,
-    UndoWhat, UndoneStep,
+    Engine, EngineError, Forcing, PlanView, RedoWhat, RefusedTarget, TakeBack, UndoOptions,
+    UndoReport, UndoWhat, UndoneStep,
 };
 use preview::{Planner, conflicts, way_of};
 pub(crate) use work::Work;
@@ -355,6 +355,7 @@ fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> Engine
     EngineError::Conflicts {
         has_rest: true,
         is_mergeable: false,
+        force: (tried != OnConflict::Force).then_some(Forcing::All),
         targets: report.steps.iter().flat_map(refused).collect(),
         named: view.named.clone(),
         tried,
