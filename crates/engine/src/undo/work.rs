@@ -90,7 +90,8 @@ impl Engine {
         for with in [step.with, step.id] {
             let effect = self.store.effect(with)?;
             let held = self.files.targets_of(&effect)?;
-            match part_of(&held, (operation, with), &step.targets) {
+            let moved_on = self.moved_on(operation, with)?;
+            match part_of(&held, (operation, with), &step.targets, &moved_on) {
                 Ok(only) => {
                     let step = UndoStep {
                         with,
@@ -111,6 +112,25 @@ impl Engine {
             way: way_of(operation),
             tree: held_as_one,
         })
+    }
+
+    /// Lists what a redo brought back of an operation and holds no more: it was taken back since, or brought by another.
+    fn moved_on(
+        &self,
+        operation: &Operation,
+        with: OperationId,
+    ) -> Result<Vec<Target>, EngineError> {
+        if with == operation.id {
+            return Ok(Vec::new());
+        }
+        let redo = self.store.operation(with)?;
+        let brought = redo.iter().flat_map(|redo| &redo.targets);
+        let brought: HashSet<&Key> = brought.map(|standing| standing.target.key()).collect();
+        let is_held = |it: &Standing| it.is_in_effect() && it.held_by == Some(with);
+        let others = operation.targets.iter().filter(|it| !is_held(it));
+        let others = others.map(|standing| &standing.target);
+        let moved_on = others.filter(|target| brought.contains(target.key()));
+        Ok(moved_on.cloned().collect())
     }
 
     /// The same for all of an operation that a dead process left.
@@ -135,11 +155,12 @@ impl Engine {
 }
 
 /// Finds the targets of a recipe that hold those that are meant, and no others. None if that is all of them; the error is
-/// a tree that holds others, too.
+/// a tree that holds others, too, or of which something has moved on.
 fn part_of(
     held: &[Target],
     (operation, with): (&Operation, OperationId),
     meant: &[Target],
+    moved_on: &[Target],
 ) -> Result<Option<BTreeSet<Key>>, Key> {
     let holders = Told::new(held.iter().map(|target| (target, target)));
     let is_meant: HashSet<&Key> = meant.iter().map(Target::key).collect();
@@ -153,7 +174,8 @@ fn part_of(
     let is_held = |standing: &&Standing| standing.held_by.unwrap_or(operation.id) == with;
     let others = operation.in_effect().filter(is_held);
     let others = others.map(|standing| &standing.target);
-    for other in others.filter(|other| !is_meant.contains(other.key())) {
+    let others = others.filter(|other| !is_meant.contains(other.key()));
+    for other in others.chain(moved_on) {
         let holder = holders.of(other).map(Target::key);
         if let Some(holder) = holder.filter(|holder| only.contains(*holder)) {
             // A move has two names, and goes by either of them.
