@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::json;
+use super::{Running, json, newest};
 use crate::world::{World, said};
 
 /// Types the first hint that has all of these words, as a shell reads it.
@@ -67,4 +67,37 @@ fn the_hint_of_a_part_of_a_path_means_the_same_part() {
         assert_eq!(world.read("d/e/b"), "1\n", "{hint}");
         world.ok(&["undo", "d/e"]);
     }
+}
+
+#[test]
+fn of_a_command_at_work_it_is_said_that_it_is_at_work() {
+    let world = World::new();
+    world.file("f", "0\n");
+    world.ok(&["checkpoint", "c"]);
+    let running = Running::start(&world, &[], "echo 1 >> f", "true");
+    let run = newest(&world, "run");
+    let shown = said(&world.run(&["show", &run]));
+    assert!(!shown.contains("backout diff"), "{shown}");
+    for asked in [
+        &["diff", &run][..],
+        &["restore", "f", "--from", &run],
+        &["rollback", "--to", "c"],
+        &["rollback", "--to", "c", "-n"],
+    ] {
+        let told = json(&world, 1, asked);
+        assert_eq!(told["code"], "at-work", "{asked:?}: {told}");
+    }
+    for asked in [&["undo", "f"][..], &["undo", "f", "-n"], &["undo"]] {
+        let told = json(&world, 1, asked);
+        assert_eq!(told["code"], "nothing", "{asked:?}: {told}");
+        let why = format!(
+            "operation {run} is still at work; what it changed can be undone when it has ended"
+        );
+        assert!(told["why"].to_string().contains(&why), "{asked:?}: {told}");
+    }
+    running.go_on(&world);
+    world.ok(&["diff", &run]);
+    world.ok(&["rollback", "--to", "c"]);
+    assert_eq!(world.read("f"), "0\n");
+    world.check_store();
 }
