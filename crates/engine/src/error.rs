@@ -137,6 +137,8 @@ pub enum EngineError {
         below: TargetPath,
         /// The newest operation anywhere, and its line for people.
         elsewhere: Option<(OperationId, String)>,
+        /// A command that is still at work, and may have changed something there.
+        at_work: Option<OperationId>,
     },
     /// Nothing that is in effect was done to a path.
     #[error("there is nothing to undo at `{path}`")]
@@ -147,6 +149,8 @@ pub enum EngineError {
         since: Option<Timestamp>,
         /// An operation that wrote a tree as one in which the path lies.
         inside: Option<OperationId>,
+        /// A command that is still at work, and may have changed it.
+        at_work: Option<OperationId>,
     },
     /// Nothing was undone that could be brought back.
     #[error("there is nothing to redo")]

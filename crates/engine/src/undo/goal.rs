@@ -10,6 +10,7 @@ use backout_model::{
 use backout_storage::{Filter, OperationRef};
 
 use super::work::Told;
+use crate::diff::unfinished;
 use crate::{Engine, EngineError, RedoWhat, UndoOptions, UndoWhat};
 
 /// How many later operations that stay a plan names.
@@ -36,7 +37,35 @@ impl Engine {
         options: &UndoOptions,
     ) -> Result<(History, UndoPlan), EngineError> {
         let aim = self.aim(what, options)?;
-        self.plan_aim(&aim, options)
+        let planned = self.plan_aim(&aim, options);
+        if let Err(EngineError::Plan(PlanError::Nothing)) = planned
+            && let Some(command) = self.at_work_on(&aim.goal)?
+        {
+            return Err(unfinished(&command));
+        }
+        planned
+    }
+
+    /// Finds a command that fits a goal and has not ended: what it changed is not in the journal yet.
+    fn at_work_on(&self, goal: &Goal) -> Result<Option<Operation>, EngineError> {
+        let (since, task, agent) = match goal {
+            Goal::Operations { .. } => return Ok(None),
+            Goal::Task(task) => (None, Some(task), None),
+            Goal::Since { lsn, task, agent } => (Some(*lsn), task.as_ref(), agent.as_ref()),
+        };
+        let fits = |op: &Operation| {
+            since.is_none_or(|since| op.place > since)
+                && (task.is_none() || op.task.as_ref() == task)
+                && (agent.is_none() || op.agent.as_ref() == agent)
+        };
+        Ok(self.commands_at_work()?.into_iter().find(fits))
+    }
+
+    /// Lists the commands that have not ended, newest first, but for the one that we are part of.
+    fn commands_at_work(&self) -> Result<Vec<Operation>, EngineError> {
+        let mut armed = self.store.armed()?;
+        armed.retain(|op| op.verb == Verb::Run && Some(op.id) != self.settings.context.within);
+        Ok(armed)
     }
 
     fn plan_aim(
@@ -316,6 +345,7 @@ impl Engine {
         Err(EngineError::NothingBelow {
             below: below.clone(),
             elsewhere: elsewhere.map(|operation| (operation.id, operation.summary)),
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
         })
     }
 
@@ -422,6 +452,7 @@ impl Engine {
             path: path.clone(),
             since,
             inside,
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
         })
     }
 

@@ -5,6 +5,7 @@ mod forcing;
 mod inverse;
 mod parts;
 mod recovery;
+mod seeing;
 mod stopping;
 mod telling;
 
