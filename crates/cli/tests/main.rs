@@ -47,6 +47,8 @@ mod messages_undo;
 mod messages_upkeep;
 #[path = "suite/output.rs"]
 mod output;
+#[path = "suite/recover.rs"]
+mod recover;
 #[path = "suite/replies.rs"]
 mod replies;
 #[path = "suite/run.rs"]
