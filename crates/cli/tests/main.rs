@@ -23,6 +23,8 @@ mod help;
 mod history;
 #[path = "suite/json.rs"]
 mod json;
+#[path = "suite/meeting.rs"]
+mod meeting;
 #[path = "suite/messages.rs"]
 mod messages;
 #[path = "suite/messages_asking.rs"]
