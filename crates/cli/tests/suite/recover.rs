@@ -1,9 +1,12 @@
 //! `backout recover`: what it settles, what it leaves alone, and what it does when somebody decides.
 
-use rustix::process::Signal;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::world::World;
+use crate::claims::{Waiting, is_root};
+use crate::world::{Ran, World};
 
 /// The program itself, for commands that run it.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_backout");
@@ -234,4 +237,139 @@ fn a_write_that_is_interrupted_while_it_recovers_ends_there() {
         (world.text("a").as_str(), world.text("b").as_str()),
         ("0", "1")
     );
+}
+
+#[test]
+fn a_write_that_cannot_be_taken_back_is_in_doubt_until_it_can() {
+    if !is_root() {
+        return;
+    }
+    let world = dead_write("a");
+    let flag = |sign: &str| {
+        let mut chattr = std::process::Command::new("chattr");
+        chattr.arg(sign).arg(world.path("a")).status().unwrap()
+    };
+    if !flag("+i").success() {
+        return;
+    }
+    let ran = world.cli(["recover"]);
+    assert!(flag("-i").success());
+    insta::assert_snapshot!(ran, @"
+    9e3779b9  write a  now in-doubt
+      a  conflict: `a` is immutable: nobody may change it, not even root
+      it was left half-way and cannot be taken back as it stands; nothing was touched. Keep what is there with `backout recover --keep 9e3779b9`, or take it back anyway with `backout recover --rollback 9e3779b9 --force`
+    [exit code 1]
+    ");
+    assert_eq!(status(&world, "9e37"), "in-doubt");
+    world.did(["recover"]);
+    assert_eq!(world.text("a"), "0");
+}
+
+/// The process that watches a command.
+fn watcher(world: &World, id: &str) -> Pid {
+    let status = world.cli(["--json", "status"]).out;
+    let status: Value = serde_json::from_str(&status).unwrap();
+    let all = status.get("unfinished").and_then(Value::as_array).unwrap();
+    let is_it = |it: &&Value| {
+        it.get("id")
+            .is_some_and(|it| it.as_str().unwrap().starts_with(id))
+    };
+    let pid = all.iter().find(is_it).unwrap().pointer("/owner/pid");
+    let pid = pid.unwrap().as_i64().unwrap();
+    Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
+}
+
+/// Ends a process and waits until it is dead.
+fn end(pid: Pid) {
+    kill_process(pid, Signal::KILL).unwrap();
+    let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A command that waits, and that nobody watches any more.
+fn unwatched(world: &World, file: &str) -> (Waiting, String) {
+    let line = format!("echo 1 > {file}; echo ready; read x");
+    let waiting = world.waiting(["run", "--", "sh", "-c", &line]);
+    let id = world.newest_id();
+    // The process in front would recover it, and the watcher would end it if that one were gone.
+    waiting.signal(Signal::STOP);
+    end(watcher(world, &id));
+    waiting.signal(Signal::KILL);
+    (waiting, id)
+}
+
+/// Leaves out the number of the process that was ended.
+fn unnumbered(ran: &Ran) -> String {
+    let said = ran.to_string();
+    let (begin, rest) = said.split_once("sh (").unwrap();
+    let (_, end) = rest.split_once(')').unwrap();
+    format!("{begin}sh (PID){end}")
+}
+
+#[test]
+fn what_is_left_of_a_dead_command_is_ended_and_named() {
+    let world = World::new();
+    let (_waiting, id) = unwatched(&world, "f");
+    insta::assert_snapshot!(unnumbered(&world.cli(["recover"])), @"
+    9e3779b9  run sh -c 'echo 1 > f; echo ready; read x'  now interrupted
+      ended what was left of it, since nobody watched it any more: sh (PID)
+      its watcher died; what it had done is kept. Keep it with `backout recover --keep 9e3779b9`, take it back with `backout recover --rollback 9e3779b9`
+    ");
+    assert_eq!(status(&world, &id), "interrupted");
+    let (_waiting, id) = unwatched(&world, "g");
+    insta::assert_snapshot!(unnumbered(&world.cli(["recover", "--keep", &id])), @"
+    3c6ef372  run sh -c 'echo 1 > g; echo ready; read x'  now committed
+      ended what was left of it, since nobody watched it any more: sh (PID)
+      what is there is kept; undo with `backout undo 3c6ef372`
+    ");
+    assert_eq!(status(&world, &id), "committed");
+    assert_eq!(
+        (world.text("f"), world.text("g")),
+        ("1\n".into(), "1\n".into())
+    );
+}
+
+#[test]
+fn whoever_stands_before_a_command_recovers_that_one() {
+    let world = World::new();
+    let line = "echo 1 > f; echo ready; read x";
+    let mine = world.waiting(["run", "--", "sh", "-c", line]);
+    let own = world.newest_id();
+    let (_theirs, other) = unwatched(&world, "g");
+    end(watcher(&world, &own));
+    let told = world.go_on(mine).to_string();
+    assert!(told.contains(&own) && !told.contains(&other), "{told}");
+    assert_eq!(
+        (
+            status(&world, &own).as_str(),
+            status(&world, &other).as_str()
+        ),
+        ("interrupted", "armed")
+    );
+}
+
+#[test]
+fn a_log_that_is_damaged_is_a_doubt_that_is_named() {
+    let world = World::new().file("f", "0");
+    let (_waiting, id) = unwatched(&world, "f");
+    let logs = std::fs::read_dir(world.place("state/captures")).unwrap();
+    let log = logs
+        .map(|it| it.unwrap().path())
+        .find(|it| it.is_file() && it.extension().is_none());
+    let log = log.unwrap();
+    let mut bytes = std::fs::read(&log).unwrap();
+    // In the first of its notes.
+    *bytes.get_mut(48).unwrap() ^= 0xff;
+    std::fs::write(&log, bytes).unwrap();
+    insta::assert_snapshot!(unnumbered(&world.cli(["recover"])), @"
+    9e3779b9  run sh -c 'echo 1 > f; echo ready; read x'  now interrupted
+      ended what was left of it, since nobody watched it any more: sh (PID)
+      in doubt: its log is damaged in the middle (`$WORLD/state/captures/9e3779b97f4a7c15`, 1 times); what was noted there is lost
+      its watcher died; what it had done is kept. Keep it with `backout recover --keep 9e3779b9`, take it back with `backout recover --rollback 9e3779b9`
+    [exit code 1]
+    ");
+    assert_eq!(status(&world, &id), "interrupted");
+    assert_eq!(world.text("f"), "1\n");
 }
