@@ -10,6 +10,7 @@ use backout_model::{
 use backout_storage::{Filter, OperationRef};
 
 use super::work::Told;
+use crate::diff::unfinished;
 use crate::{Engine, EngineError, RedoWhat, UndoOptions, UndoWhat};
 
 /// How many later operations that stay a plan names.
@@ -36,7 +37,35 @@ impl Engine {
         options: &UndoOptions,
     ) -> Result<(History, UndoPlan), EngineError> {
         let aim = self.aim(what, options)?;
-        self.plan_aim(&aim, options)
+        let planned = self.plan_aim(&aim, options);
+        if let Err(EngineError::Plan(PlanError::Nothing)) = planned
+            && let Some(command) = self.at_work_on(&aim.goal)?
+        {
+            return Err(unfinished(&command));
+        }
+        planned
+    }
+
+    /// Finds a command that fits a goal and has not ended: what it changed is not in the journal yet.
+    fn at_work_on(&self, goal: &Goal) -> Result<Option<Operation>, EngineError> {
+        let (since, task, agent) = match goal {
+            Goal::Operations { .. } => return Ok(None),
+            Goal::Task(task) => (None, Some(task), None),
+            Goal::Since { lsn, task, agent } => (Some(*lsn), task.as_ref(), agent.as_ref()),
+        };
+        let fits = |op: &Operation| {
+            since.is_none_or(|since| op.place > since)
+                && (task.is_none() || op.task.as_ref() == task)
+                && (agent.is_none() || op.agent.as_ref() == agent)
+        };
+        Ok(self.commands_at_work()?.into_iter().find(fits))
+    }
+
+    /// Lists the commands that have not ended, newest first, but for the one that we are part of.
+    fn commands_at_work(&self) -> Result<Vec<Operation>, EngineError> {
+        let mut armed = self.store.armed()?;
+        armed.retain(|op| op.verb == Verb::Run && Some(op.id) != self.settings.context.within);
+        Ok(armed)
     }
 
     fn plan_aim(
@@ -269,10 +298,12 @@ impl Engine {
             at: below.cloned().map(Key::from),
             ..Filter::default()
         };
-        let found = self.newest(&filter, |operation| match operation.verb {
-            Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
-            Verb::Undo | Verb::Recover => false,
-            _ => operation.status != Status::Armed,
+        let found = self.newest(&filter, |operation| {
+            Ok(match operation.verb {
+                Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
+                Verb::Undo | Verb::Recover => false,
+                _ => operation.status != Status::Armed,
+            })
         })?;
         let Some(newest) = found else {
             return self.nothing_below(below, &filter);
@@ -305,11 +336,12 @@ impl Engine {
             ..filter.clone()
         };
         let elsewhere = self.newest(&anywhere, |operation| {
-            !operation.verb.is_reversal() && operation.status != Status::Armed
+            Ok(!operation.verb.is_reversal() && operation.status != Status::Armed)
         })?;
         Err(EngineError::NothingBelow {
             below: below.clone(),
             elsewhere: elsewhere.map(|operation| (operation.id, operation.summary)),
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
         })
     }
 
@@ -317,7 +349,7 @@ impl Engine {
     fn newest(
         &self,
         filter: &Filter,
-        wanted: impl Fn(&Operation) -> bool,
+        wanted: impl Fn(&Operation) -> Result<bool, EngineError>,
     ) -> Result<Option<Operation>, EngineError> {
         let is_here = |target: &Target| {
             let at = filter.at.as_ref();
@@ -331,13 +363,10 @@ impl Engine {
             };
             let operations = self.store.operations(&page)?;
             let is_last = operations.len() < limit;
-            let accepted = |op: &Operation| {
-                op.status.is_in_effect()
-                    && op.in_effect().any(|standing| is_here(&standing.target))
-                    && wanted(op)
-            };
-            if let Some(found) = operations.into_iter().find(accepted) {
-                return Ok(Some(found));
+            for op in operations.into_iter().filter(|op| op.status.is_in_effect()) {
+                if op.in_effect().any(|standing| is_here(&standing.target)) && wanted(&op)? {
+                    return Ok(Some(op));
+                }
             }
             if is_last {
                 return Ok(None);
@@ -373,7 +402,7 @@ impl Engine {
                     }
                 }
             } else {
-                let newest = self.newest(&filter, is_act)?;
+                let newest = self.newest(&filter, |operation| Ok(is_act(operation)))?;
                 here.extend(newest.map(|operation| operation.id));
             }
             // A path that was named and is not meant by anything is no matter for silence.
@@ -400,11 +429,11 @@ impl Engine {
             };
             let holds = |operation: &Operation| {
                 let mut targets = operation.in_effect().map(|standing| &standing.target);
-                !operation.verb.is_reversal()
+                Ok(!operation.verb.is_reversal()
                     && targets.any(|target| {
                         target.file() == Some(&above)
                             && Target::node(path.clone()).overlap(target).is_some()
-                    })
+                    }))
             };
             let found = self.newest(&filter, holds)?.map(|operation| operation.id);
             // In a directory that was made may lie what others put there.
@@ -419,6 +448,7 @@ impl Engine {
             path: path.clone(),
             since,
             inside,
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
         })
     }
 
@@ -500,7 +530,8 @@ impl Engine {
         }
     }
 
-    /// Finds the undos of the newest undo command that still hold.
+    /// Finds the undos of the newest undo command that still hold. One that found everything as before has nothing to bring
+    /// back.
     fn newest_undo(&self, below: Option<&TargetPath>) -> Result<Vec<OperationId>, EngineError> {
         let filter = Filter {
             agent: self.settings.context.agent.clone(),
@@ -508,11 +539,23 @@ impl Engine {
             ..Filter::default()
         };
         let is_undo = |op: &Operation| {
-            op.verb == Verb::Undo && op.is_as_asked() && op.status == Status::Committed
+            let is_meant =
+                op.verb == Verb::Undo && op.is_as_asked() && op.status == Status::Committed;
+            Ok(is_meant && self.took_something(op)?)
         };
         let newest = self.newest(&filter, is_undo)?;
         let newest = newest.ok_or(EngineError::NothingToRedo { id: None })?;
         self.members(&newest)
+    }
+
+    /// Tells whether an undo did anything.
+    fn took_something(&self, undo: &Operation) -> Result<bool, EngineError> {
+        let Some(about) = undo.undoes else {
+            return Ok(true);
+        };
+        let outcomes = self.store.outcomes_of(about, undo.id)?;
+        let mut kinds = outcomes.iter().map(|outcome| &outcome.kind);
+        Ok(outcomes.is_empty() || kinds.any(|kind| *kind != OutcomeKind::AlreadyGone))
     }
 
     /// Finds the later writes of the same targets that can stay because the undone change merges out.

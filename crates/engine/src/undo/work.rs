@@ -90,8 +90,9 @@ impl Engine {
         for with in [step.with, step.id] {
             let effect = self.store.effect(with)?;
             let held = self.files.targets_of(&effect)?;
+            let gone = self.files.gone_trees(&effect)?;
             let moved_on = self.moved_on(operation, with)?;
-            match part_of(&held, (operation, with), &step.targets, &moved_on) {
+            match part_of((&held, &gone), (operation, with), &step.targets, &moved_on) {
                 Ok(only) => {
                     let step = UndoStep {
                         with,
@@ -112,6 +113,24 @@ impl Engine {
             way: way_of(operation),
             tree: held_as_one,
         })
+    }
+
+    /// Joins two steps of an operation, if the recipe of the first speaks of all that the second is about.
+    pub(super) fn united(
+        &self,
+        first: &UndoStep,
+        second: &UndoStep,
+    ) -> Result<Option<UndoStep>, EngineError> {
+        let held = self.files.targets_of(&self.store.effect(first.with)?)?;
+        if !second.targets.iter().all(|target| held.contains(target)) {
+            return Ok(None);
+        }
+        let mut targets = [first.targets.as_slice(), &second.targets].concat();
+        targets.sort_by(|one, other| one.key().cmp(other.key()));
+        Ok(Some(UndoStep {
+            targets,
+            ..first.clone()
+        }))
     }
 
     /// Lists what a redo brought back of an operation and holds no more: it was taken back since, or brought by another.
@@ -157,7 +176,7 @@ impl Engine {
 /// Finds the targets of a recipe that hold those that are meant, and no others. None if that is all of them; the error is
 /// a tree that holds others, too, or of which something has moved on.
 fn part_of(
-    held: &[Target],
+    (held, gone): (&[Target], &BTreeSet<Key>),
     (operation, with): (&Operation, OperationId),
     meant: &[Target],
     moved_on: &[Target],
@@ -165,23 +184,43 @@ fn part_of(
     let holders = Told::new(held.iter().map(|target| (target, target)));
     let is_meant: HashSet<&Key> = meant.iter().map(Target::key).collect();
     let mut only = BTreeSet::new();
+    let mut trees = HashSet::new();
     for target in meant {
+        // What it was is in the tree that went, and not in the change of its own.
+        let above = target.key().ancestors();
+        if let Some(tree) = above.into_iter().find(|above| gone.contains(above))
+            && !is_meant.contains(&tree)
+        {
+            return Err(tree);
+        }
         if let Some(holder) = holders.of(target) {
             only.insert(holder.key().clone());
+            if holder.key() != target.key() && with != operation.id {
+                trees.insert(holder.key());
+            }
         }
     }
-    // What another recipe takes back may lie in the same tree.
-    let is_held = |standing: &&Standing| standing.held_by.unwrap_or(operation.id) == with;
-    let others = operation.in_effect().filter(is_held);
-    let others = others.map(|standing| &standing.target);
-    let others = others.filter(|other| !is_meant.contains(other.key()));
-    for other in others.chain(moved_on) {
+    let is_other = |standing: &&Standing| !is_meant.contains(standing.target.key());
+    for standing in operation.in_effect().filter(is_other) {
+        let other = &standing.target;
+        let Some(holder) = holders.of(other).map(Target::key) else {
+            continue;
+        };
+        // Whoever takes one thing out of a tree that came as one takes the tree, which another recipe may have to answer for.
+        // A move has two names, and goes by either of them.
+        let is_held = standing.held_by.unwrap_or(operation.id) == with;
+        let is_tree = holder == other.key();
+        let is_along = is_held && only.contains(holder) && !is_tree;
+        if is_along || is_tree && trees.contains(holder) {
+            return Err(holder.clone());
+        }
+    }
+    for other in moved_on {
         let holder = holders.of(other).map(Target::key);
-        if let Some(holder) = holder.filter(|holder| only.contains(*holder)) {
-            // A move has two names, and goes by either of them.
-            if holder != other.key() {
-                return Err(holder.clone());
-            }
+        if let Some(holder) =
+            holder.filter(|holder| only.contains(*holder) && *holder != other.key())
+        {
+            return Err(holder.clone());
         }
     }
     let is_all = held.iter().all(|target| only.contains(target.key()));

@@ -25,7 +25,7 @@ fn a_file_above_the_limit_that_nobody_kept_is_not_called_undone() {
     ]);
     let run = newest(&world, "run");
     assert_eq!(state_of(&world, &run, "big"), "cannot-come-back");
-    let plan = world.json(&["undo", "-n"]);
+    let plan = json(&world, 1, &["undo", "-n"]);
     assert_eq!(plan["is_executable"], false, "{plan}");
     let refused = json(&world, 1, &["undo"]);
     assert!(refused["why"].to_string().contains("big"), "{refused}");
@@ -261,4 +261,28 @@ fn a_time_that_is_still_to_come_takes_nothing_back() {
     let told = world.fails(2, &["undo", "f", "--at", "2930-01-01 00:00"]);
     assert!(told.contains("is still to come"), "{told}");
     assert_eq!(world.read("f"), "1");
+}
+
+#[test]
+fn what_a_redo_took_away_with_its_directory_is_not_called_restored() {
+    for line in ["rm -r d; echo file > d", "rm -r d; ln -s other d"] {
+        let world = World::new();
+        world.file("d/x", "1\n");
+        world.file("other/x", "2\n");
+        world.ok(&["run", "--", "sh", "-c", line]);
+        world.ok(&["undo"]);
+        let told = world.ok(&["redo"]);
+        let of = |name: &str| {
+            let mut lines = told.lines().map(str::trim);
+            lines
+                .find(|line| line.starts_with(name))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        assert_eq!(of("d/x"), "d/x  gone again", "{line}: {told}");
+        assert_eq!(of("d "), "d    changed again", "{line}: {told}");
+        world.ok(&["undo"]);
+        assert_eq!(world.read("d/x"), "1\n");
+        world.check_store();
+    }
 }
