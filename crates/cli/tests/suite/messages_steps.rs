@@ -268,7 +268,7 @@ fn a_redo_of_what_somebody_did_again() {
                 a  will be as before
       9e3779b9  redo  write a
                 a  will be changed again, after a step above
-    hint: do it with `backout redo 3c6ef372`
+    hint: do it with `backout redo 9e3779b9`
     ");
     insta::assert_snapshot!(world.cli(["redo", "9e37"]), @"
     undid daa66d2c  write a

@@ -9,6 +9,7 @@ use backout_model::{
 };
 use backout_storage::{Filter, OperationRef};
 
+use super::preview::Planned;
 use super::work::Told;
 use crate::{Engine, EngineError, RedoWhat, UndoOptions, UndoWhat};
 
@@ -34,9 +35,33 @@ impl Engine {
         &self,
         what: &UndoWhat,
         options: &UndoOptions,
-    ) -> Result<(History, UndoPlan), EngineError> {
+    ) -> Result<Planned, EngineError> {
+        let named = match what {
+            UndoWhat::Operations(references) => self.resolved(references)?,
+            UndoWhat::Newest { .. }
+            | UndoWhat::Paths { .. }
+            | UndoWhat::Task(_)
+            | UndoWhat::ToCheckpoint(_) => Vec::new(),
+        };
         let aim = self.aim(what, options)?;
-        self.plan_aim(&aim, options)
+        let (history, plan) = self.plan_aim(&aim, options)?;
+        Ok(Planned {
+            history,
+            plan,
+            named,
+        })
+    }
+
+    /// Finds what names lead to, each once.
+    fn resolved(&self, references: &[OperationRef]) -> Result<Vec<OperationId>, EngineError> {
+        let mut ids = Vec::with_capacity(references.len());
+        for reference in references {
+            let id = self.store.resolve(reference)?;
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(ids)
     }
 
     fn plan_aim(
@@ -137,8 +162,8 @@ impl Engine {
             }
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
-                for reference in references {
-                    ids.extend(self.whole_act(self.store.resolve(reference)?)?);
+                for id in self.resolved(references)? {
+                    ids.extend(self.whole_act(id)?);
                 }
                 self.aim_at(ids, dependencies)
             }
@@ -467,22 +492,27 @@ impl Engine {
         &self,
         what: &RedoWhat,
         options: &UndoOptions,
-    ) -> Result<(History, UndoPlan), EngineError> {
-        let undos = match what {
-            RedoWhat::Newest { below } => self.newest_undo(below.as_ref())?,
+    ) -> Result<Planned, EngineError> {
+        let (undos, named) = match what {
+            RedoWhat::Newest { below } => (self.newest_undo(below.as_ref())?, Vec::new()),
             RedoWhat::Operations(references) => {
+                let named = self.resolved(references)?;
                 let mut undos = Vec::new();
-                for reference in references {
-                    undos.extend(self.undos_of(reference)?);
+                for id in &named {
+                    undos.extend(self.undos_of(*id)?);
                 }
-                undos
+                (undos, named)
             }
         };
-        self.plan_aim(&self.aim_at(undos, false)?, options)
+        let (history, plan) = self.plan_aim(&self.aim_at(undos, false)?, options)?;
+        Ok(Planned {
+            history,
+            plan,
+            named,
+        })
     }
 
-    fn undos_of(&self, reference: &OperationRef) -> Result<Vec<OperationId>, EngineError> {
-        let id = self.store.resolve(reference)?;
+    fn undos_of(&self, id: OperationId) -> Result<Vec<OperationId>, EngineError> {
         let operation = self.store.operation(id)?.ok_or(PlanError::Unknown { id })?;
         match operation.verb {
             Verb::Undo | Verb::Recover if operation.status.is_in_effect() => self.whole_act(id),

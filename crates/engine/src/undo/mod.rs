@@ -28,7 +28,7 @@ use crate::{
     Engine, EngineError, PlanView, RedoWhat, TakeBack, UndoOptions, UndoReport, UndoWhat,
     UndoneStep,
 };
-use preview::{Planner, conflicts, way_of};
+use preview::{Planned, Planner, conflicts, way_of};
 pub(crate) use work::Work;
 
 /// Pauses before a step that failed for a passing reason is tried again.
@@ -47,7 +47,7 @@ impl Engine {
         what: &UndoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (_, _, view) = self.look(&|options| self.plan(what, options), options)?;
+        let (_, view) = self.look(&|options| self.plan(what, options), options)?;
         Ok(view)
     }
 
@@ -67,7 +67,7 @@ impl Engine {
         what: &RedoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (_, _, view) = self.look(&|options| self.plan_redo(what, options), options)?;
+        let (_, view) = self.look(&|options| self.plan_redo(what, options), options)?;
         Ok(view)
     }
 
@@ -78,7 +78,8 @@ impl Engine {
         planner: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        let (history, plan, view) = self.look(planner, options)?;
+        let (planned, view) = self.look(planner, options)?;
+        let Planned { history, plan, .. } = planned;
         self.check_own(&history, &plan)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));

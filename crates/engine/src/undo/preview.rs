@@ -16,8 +16,16 @@ use crate::{
     TargetState, UndoOptions,
 };
 
+/// A plan, before anybody has looked at the world.
+pub(super) struct Planned {
+    pub(super) history: History,
+    pub(super) plan: UndoPlan,
+    /// What was asked for, if it was by name. A step's id is no name for it: the id of an undo may stand for a whole act.
+    pub(super) named: Vec<OperationId>,
+}
+
 /// Makes the plan of what was asked for, with these options.
-pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<(History, UndoPlan), EngineError>;
+pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<Planned, EngineError>;
 
 impl Engine {
     /// Makes the plan, and looks whether it can be executed: as it is, or else with a merge.
@@ -25,25 +33,25 @@ impl Engine {
         &self,
         planner: Planner<'_>,
         options: &UndoOptions,
-    ) -> Result<(History, UndoPlan, PlanView), EngineError> {
+    ) -> Result<(Planned, PlanView), EngineError> {
         let planner = |options: &UndoOptions| {
-            let (history, plan) = planner(options)?;
-            let plan = self.joined(&history, plan)?;
-            Ok::<_, EngineError>((history, plan))
+            let planned = planner(options)?;
+            let plan = self.joined(&planned.history, planned.plan)?;
+            Ok::<_, EngineError>(Planned { plan, ..planned })
         };
-        let (history, plan) = planner(options)?;
-        let mut view = self.view(&history, &plan, options)?;
+        let planned = planner(options)?;
+        let mut view = self.view(&planned, options)?;
         if !view.is_executable && options.on_conflict == OnConflict::Refuse {
             let merging = UndoOptions {
                 on_conflict: OnConflict::Merge,
                 diff: false,
                 ..options.clone()
             };
-            let merged = planner(&merging).and_then(|(h, p)| self.view(&h, &p, &merging));
+            let merged = planner(&merging).and_then(|planned| self.view(&planned, &merging));
             view.is_mergeable =
                 merged.is_ok_and(|merged| merged.is_executable && is_foreseen(&view, &merged));
         }
-        Ok((history, plan, view))
+        Ok((planned, view))
     }
 
     /// Joins the steps of an operation that the same recipe carries out: where a redo brought back as one what goes in parts,
@@ -74,12 +82,8 @@ impl Engine {
     }
 
     /// Looks at every target that the plan would touch.
-    fn view(
-        &self,
-        history: &History,
-        plan: &UndoPlan,
-        options: &UndoOptions,
-    ) -> Result<PlanView, EngineError> {
+    fn view(&self, planned: &Planned, options: &UndoOptions) -> Result<PlanView, EngineError> {
+        let (history, plan) = (&planned.history, &planned.plan);
         let mut works: Vec<Work<'_>> = Vec::new();
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
@@ -109,19 +113,8 @@ impl Engine {
             targets.any(|target| target.state.hindrance().is_some())
         };
         let is_free = options.partial || !steps.iter().any(is_in_the_way);
-        let is_named = |step: &&UndoStep| step.chosen == Chosen::Named;
-        let mut named: Vec<_> = plan
-            .steps
-            .iter()
-            .filter(is_named)
-            .map(|step| step.id)
-            .collect();
-        if named.is_empty() {
-            named = commands_behind(&plan.steps);
-        }
-        named.dedup();
         Ok(PlanView {
-            named,
+            named: names_of(planned),
             is_executable: plan.needs_committed.is_empty()
                 && plan.needs_others.is_empty()
                 && is_free,
@@ -397,3 +390,18 @@ fn commands_behind(steps: &[UndoStep]) -> Vec<OperationId> {
     };
     steps.iter().filter_map(behind).collect()
 }
+/// Names what was asked for: as it was named, or else by the steps that it means.
+fn names_of(planned: &Planned) -> Vec<OperationId> {
+    if !planned.named.is_empty() {
+        return planned.named.clone();
+    }
+    let steps = &planned.plan.steps;
+    let is_named = |step: &&UndoStep| step.chosen == Chosen::Named;
+    let mut named: Vec<_> = steps.iter().filter(is_named).map(|step| step.id).collect();
+    if named.is_empty() {
+        named = commands_behind(steps);
+    }
+    named.dedup();
+    named
+}
+

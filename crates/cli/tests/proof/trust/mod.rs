@@ -4,6 +4,7 @@ mod concurrent;
 mod inverse;
 mod parts;
 mod recovery;
+mod standing;
 mod stopping;
 mod telling;
 
