@@ -229,6 +229,7 @@ impl Report {
             }
             EngineError::NothingOnPath { path, inside, .. } => plan::nothing_on_path(&path, inside),
             EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
+            EngineError::NoUndo { recovered } => plan::no_undo(recovered.as_ref()),
             EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
             EngineError::Inseparable { id, tree } => plan::inseparable(id, tree.as_ref()),
             EngineError::NotTouched { path, id } => {

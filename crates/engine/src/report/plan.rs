@@ -143,17 +143,27 @@ pub(super) fn nothing_on_path(path: &TargetPath, inside: Option<OperationId>) ->
     }
 }
 
-/// Says that nothing can be redone.
-pub(super) fn nothing_to_redo(id: Option<OperationId>) -> Report {
-    match id {
-        Some(id) => Report::refused(format!("operation {} is not undone", id.short()))
-            .because("only what was undone can be redone")
-            .next(format!(
-                "see where it stands with `backout show {}`",
+/// Says that an operation cannot be redone.
+pub(super) fn nothing_to_redo(id: OperationId) -> Report {
+    Report::refused(format!("operation {} is not undone", id.short()))
+        .because("only what was undone can be redone")
+        .next(format!(
+            "see where it stands with `backout show {}`",
+            id.short()
+        ))
+}
+
+/// Says that there is no undo to take back.
+pub(super) fn no_undo(recovered: Option<&(OperationId, String)>) -> Report {
+    let report = Report::refused("there is nothing to redo");
+    match recovered {
+        Some((id, summary)) => report
+            .because(format!(
+                "what a recovery took back comes only by name: {} {summary}",
                 id.short()
-            )),
-        None => Report::refused("there is nothing to redo")
-            .next("see what was undone with `backout log`"),
+            ))
+            .next(format!("bring it back with `backout redo {}`", id.short())),
+        None => report.next("see what was undone with `backout log`"),
     }
 }
 

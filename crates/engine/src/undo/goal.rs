@@ -523,7 +523,7 @@ impl Engine {
             _ => {
                 let undos = operation.undos();
                 if undos.is_empty() {
-                    return Err(EngineError::NothingToRedo { id: Some(id) });
+                    return Err(EngineError::NothingToRedo { id });
                 }
                 Ok(undos)
             }
@@ -540,9 +540,31 @@ impl Engine {
         let is_undo = |op: &Operation| {
             op.verb == Verb::Undo && op.is_as_asked() && op.status == Status::Committed
         };
-        let newest = self.newest(&filter, is_undo)?;
-        let newest = newest.ok_or(EngineError::NothingToRedo { id: None })?;
-        self.members(&newest)
+        match self.newest(&filter, is_undo)? {
+            Some(newest) => self.members(&newest),
+            None => Err(self.no_undo(&filter)?),
+        }
+    }
+
+    /// Says that there is no undo to take back, and what a recovery took back: that comes only by name.
+    fn no_undo(&self, filter: &Filter) -> Result<EngineError, EngineError> {
+        let anybody = Filter {
+            agent: None,
+            ..filter.clone()
+        };
+        let took_back = |op: &Operation| {
+            let about = op.undoes.map(|about| self.store.operation(about));
+            let about = about.and_then(|about| about.ok().flatten());
+            op.verb == Verb::Recover && about.is_some_and(|about| !about.verb.is_reversal())
+        };
+        let recovered = match self.newest(&anybody, took_back)? {
+            Some(recovery) => {
+                let about = self.subject_of(&recovery)?;
+                Some((about.id, about.summary))
+            }
+            None => None,
+        };
+        Ok(EngineError::NoUndo { recovered })
     }
 
     /// Finds the later writes of the same targets that can stay because the undone change merges out.

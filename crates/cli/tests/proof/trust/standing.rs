@@ -34,3 +34,33 @@ fn the_hints_of_a_redo_of_one_operation_name_it_and_not_the_act_that_took_more()
     assert!(plan.contains(&hint), "{plan}");
     assert!(!refused.contains(&act) && !plan.contains(&act), "{plan}");
 }
+
+/// Runs a command that dies at a named point.
+fn dies(world: &World, point: &str, arguments: &[&str]) {
+    let output = world
+        .command(arguments)
+        .env("BACKOUT_CRASH_AT", point)
+        .output()
+        .unwrap();
+    assert!(output.status.code().is_none(), "{}", said(&output));
+}
+
+#[test]
+fn a_redo_without_a_name_names_what_a_recovery_took_back() {
+    let world = World::new();
+    world.file("f", "f\n");
+    dies(
+        &world,
+        "engine.before-commit",
+        &["write", "f", "--text", "x"],
+    );
+    world.ok(&["recover"]);
+    let write = newest(&world, "write");
+    let refused = world.fails(1, &["redo"]);
+    let hint = format!("bring it back with `backout redo {write}`");
+    assert!(refused.contains(&hint), "{refused}");
+    let why = "what a recovery took back comes only by name:";
+    assert!(refused.contains(why), "{refused}");
+    world.ok(&["redo", &write]);
+    assert_eq!(world.read("f"), "x");
+}
