@@ -129,3 +129,17 @@ fn an_undo_that_is_kept_half_done_stands_for_what_it_did_and_no_more() {
     assert_eq!(world.read("g"), "g\nh\n");
     world.check_store();
 }
+
+#[test]
+fn force_is_not_advised_where_what_was_to_be_moved_is_gone() {
+    let world = World::new();
+    world.file("a", "1\n");
+    run(&world, "mv a b");
+    world.ok(&["undo"]);
+    std::fs::remove_file(world.path("a")).unwrap();
+    let refused = world.fails(1, &["redo"]);
+    assert!(!refused.contains("--force"), "{refused}");
+    let plan = world.ok(&["redo", "--force", "-n"]);
+    assert!(plan.contains("would not redo"), "{plan}");
+    world.fails(1, &["redo", "--force"]);
+}
