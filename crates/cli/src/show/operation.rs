@@ -172,7 +172,9 @@ fn targets(shown: &Shown, here: &Here, most: usize) -> Vec<Vec<Cell>> {
                 TargetState::ComesBack | TargetState::AfterNewerStep => {
                     (GOOD, "  as this operation left it".to_owned())
                 }
-                TargetState::AlreadyBefore => (DIM, "  as before this operation".to_owned()),
+                TargetState::AlreadyBefore | TargetState::Left { .. } => {
+                    (DIM, "  as before this operation".to_owned())
+                }
                 TargetState::Merges => (DIM, "  changed since".to_owned()),
                 TargetState::Conflict { why } | TargetState::Overwritten { why } => {
                     (BAD, format!("  {}", here.shorten(&printable(why))))

@@ -49,16 +49,16 @@ fn what_is_as_before_already() {
     ");
     assert_eq!(world.text("a"), "0");
     insta::assert_snapshot!(world.unmoved(["redo", "--dry-run"]), @"
-    would redo 1 operation:  (by the newest undo below .)
+    would not redo 1 operation:  (by the newest undo below .)
       9e3779b9  write a
-                a  is so already
-    hint: do it with `backout redo 3c6ef372`
+                a  will be left as it is: it was as before already when it was undone, so nothing was kept
     ");
     insta::assert_snapshot!(world.unmoved(["redo"]), @"
     did not redo 9e3779b9  write a  (by the newest undo below .)
       a  left as it is: it was as before already when it was undone, so nothing was kept
     error: nothing was brought back
       why: 9e3779b9 `a`: left as it is: it was as before already when it was undone, so nothing was kept
+      next: see how it stands with `backout show 9e3779b9`
     [exit code 1]
     ");
 }
@@ -302,6 +302,7 @@ fn a_redo_of_what_was_built_on_something_undone() {
       a  left as it is: 9e3779b9, which it was built on, is undone
     error: nothing was brought back
       why: 3c6ef372 `a`: left as it is: 9e3779b9, which it was built on, is undone
+      next: see how it stands with `backout show 3c6ef372`
     [exit code 1]
     ");
 }

@@ -278,11 +278,16 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let mut stuck = left().filter(|(_, outcome)| !outcome.kind.is_settled());
     let id = stuck.next().map(|(step, _)| step.id.short());
     let (again, back_again) = verbs(report);
-    let told = match id {
-        Some(id) => told.next(format!(
+    let told = match (id, left().next()) {
+        (Some(id), _) => told.next(format!(
             "put right what stands in the way, then `backout {again} {id}` again"
         )),
-        None => told,
+        // All is as it was to be, but not by us.
+        (None, Some((step, _))) if back == 0 => told.next(format!(
+            "see how it stands with `backout show {}`",
+            step.id.short()
+        )),
+        (None, _) => told,
     };
     match report.act {
         Some(act) if back > 0 => told.next(format!(

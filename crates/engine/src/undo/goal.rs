@@ -521,7 +521,12 @@ impl Engine {
                 self.whole_act(id)
             }
             _ => {
-                let undos = operation.undos();
+                // What was left as it is stays undone by an undo that is itself taken back.
+                let mut undos = Vec::new();
+                for id in operation.undos() {
+                    let undo = self.store.operation(id)?;
+                    undos.extend(undo.filter(|it| it.status.is_in_effect()).map(|it| it.id));
+                }
                 if undos.is_empty() {
                     return Err(EngineError::NothingToRedo { id });
                 }

@@ -28,8 +28,8 @@ use crate::{
     Engine, EngineError, PlanView, RedoWhat, TakeBack, UndoOptions, UndoReport, UndoWhat,
     UndoneStep,
 };
-use preview::{Planned, Planner, conflicts, way_of};
-pub(crate) use work::Work;
+use preview::{Planned, Planner, conflicts, is_idle, way_of};
+pub(crate) use work::{Told, Work};
 
 /// Pauses before a step that failed for a passing reason is tried again.
 const RETRY_PAUSES_MS: [u64; 3] = [50, 200, 800];
@@ -84,7 +84,7 @@ impl Engine {
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));
         }
-        if !view.is_executable {
+        if !view.is_executable && !is_idle(&view.steps) {
             return Err(conflicts(&view, options.on_conflict));
         }
         let mut report = UndoReport {

@@ -117,7 +117,8 @@ impl Engine {
             named: names_of(planned),
             is_executable: plan.needs_committed.is_empty()
                 && plan.needs_others.is_empty()
-                && is_free,
+                && is_free
+                && !is_idle(&steps),
             is_mergeable: false,
             steps,
             diff,
@@ -172,7 +173,32 @@ impl Engine {
             };
             PlannedTarget { target, state }
         });
-        Ok(planned.collect())
+        let mut planned: Vec<_> = planned.collect();
+        if way_of(work.operation) == TakeBack::Redo {
+            self.foresee_left(work, &mut planned)?;
+        }
+        Ok(planned)
+    }
+
+    /// Says of what a redo will find as it would make it whether that is left as it is.
+    fn foresee_left(
+        &self,
+        work: &Work<'_>,
+        planned: &mut [PlannedTarget],
+    ) -> Result<(), EngineError> {
+        let is_found = |it: &PlannedTarget| it.state == TargetState::AlreadyBefore;
+        let found = planned.iter().filter(|it| is_found(it));
+        let so =
+            |it: &PlannedTarget| TargetOutcome::new(it.target.clone(), OutcomeKind::AlreadyGone);
+        let mut outcomes: Vec<TargetOutcome> = found.map(so).collect();
+        self.mark_left(work, &mut outcomes)?;
+        let found = planned.iter_mut().filter(|it| is_found(it));
+        for (it, outcome) in std::iter::zip(found, outcomes) {
+            if let OutcomeKind::Left { why } = outcome.kind {
+                it.state = TargetState::Left { why };
+            }
+        }
+        Ok(())
     }
 
     /// Finds the targets that will not be what an operation left when its turn comes: somebody else wrote between it and
@@ -258,6 +284,12 @@ impl Engine {
         let found = found.map(|id| self.store.operation(id)).transpose()?;
         Ok(found.flatten().unwrap_or_else(|| operation.clone()))
     }
+}
+
+/// Tells whether there is nothing to do in a plan, because all is so already and not by us.
+pub(super) fn is_idle(steps: &[PlannedStep]) -> bool {
+    let mut targets = steps.iter().flat_map(|step| &step.targets);
+    !steps.is_empty() && targets.all(|it| matches!(it.state, TargetState::Left { .. }))
 }
 
 /// Finds the directories that a step made and that will not be empty when its turn comes.
@@ -381,15 +413,6 @@ fn refused(view: &PlanView) -> Vec<RefusedTarget> {
     refused
 }
 
-/// Names the commands that were asked for and did nothing themselves: only what was done within them goes.
-fn commands_behind(steps: &[UndoStep]) -> Vec<OperationId> {
-    let is_step = |id: OperationId| steps.iter().any(|step| step.id == id);
-    let behind = |step: &UndoStep| match step.chosen {
-        Chosen::DependsOn { on, .. } if !is_step(on) => Some(on),
-        Chosen::Named | Chosen::DependsOn { .. } | Chosen::DependencyOf { .. } => None,
-    };
-    steps.iter().filter_map(behind).collect()
-}
 /// Names what was asked for: as it was named, or else by the steps that it means.
 fn names_of(planned: &Planned) -> Vec<OperationId> {
     if !planned.named.is_empty() {
@@ -405,3 +428,12 @@ fn names_of(planned: &Planned) -> Vec<OperationId> {
     named
 }
 
+/// Names the commands that were asked for and did nothing themselves: only what was done within them goes.
+fn commands_behind(steps: &[UndoStep]) -> Vec<OperationId> {
+    let is_step = |id: OperationId| steps.iter().any(|step| step.id == id);
+    let behind = |step: &UndoStep| match step.chosen {
+        Chosen::DependsOn { on, .. } if !is_step(on) => Some(on),
+        Chosen::Named | Chosen::DependsOn { .. } | Chosen::DependencyOf { .. } => None,
+    };
+    steps.iter().filter_map(behind).collect()
+}

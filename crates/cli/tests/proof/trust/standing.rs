@@ -143,3 +143,86 @@ fn force_is_not_advised_where_what_was_to_be_moved_is_gone() {
     assert!(plan.contains("would not redo"), "{plan}");
     world.fails(1, &["redo", "--force"]);
 }
+
+#[test]
+fn a_redo_leaves_the_directory_that_somebody_filled_and_so_does_its_undo() {
+    for force in [&[][..], &["--force"]] {
+        let world = World::new();
+        world.file("q", "0\n");
+        run(&world, "mkdir c; echo x > q");
+        world.ok(&["undo"]);
+        world.file("c/f", "F\n");
+        let before = world.tree().without_times();
+        let plan = world.ok(&[&["redo", "-n"], force].concat());
+        let left = "c  will be left as it is: the directory is not empty: f";
+        assert!(plan.contains(left), "{plan}");
+        world.ok(&[&["redo"], force].concat());
+        assert_eq!(world.read("q"), "x\n");
+        // What the hint names takes back what the redo did.
+        let redo = newest(&world, "redo");
+        let plan = told(&world, &["undo", &redo, "-n"]);
+        let hint = format!("do it with `backout undo {redo}`");
+        assert!(plan.contains(&hint), "{plan}");
+        world.ok(&["undo", &redo]);
+        let now = world.tree().without_times();
+        assert!(now == before, "{}", now.difference(&before));
+        world.check_store();
+    }
+    // Where there is nothing else to bring back, the plan says that it would not.
+    let world = World::new();
+    world.ok(&["mkdir", "c"]);
+    world.ok(&["undo"]);
+    world.file("c/f", "F\n");
+    let plan = world.ok(&["redo", "-n"]);
+    assert!(plan.contains("would not redo 1 operation"), "{plan}");
+    let refused = world.fails(1, &["redo"]);
+    let id = newest(&world, "mkdir");
+    let hint = format!("see how it stands with `backout show {id}`");
+    assert!(refused.contains(&hint), "{refused}");
+}
+
+#[test]
+fn a_plan_speaks_of_an_operation_once_whoever_holds_its_parts() {
+    let world = World::new();
+    world.file("a", "a\n");
+    world.file("b", "b\n");
+    let id = run(&world, "echo x > a; echo x > b");
+    world.ok(&["undo", "a"]);
+    world.ok(&["redo"]);
+    let plan = world.ok(&["undo", &id, "-n"]);
+    assert!(plan.contains("would undo 1 operation"), "{plan}");
+    assert_eq!(plan.matches(&id).count(), 1, "{plan}");
+}
+
+#[test]
+fn what_somebody_removed_after_an_undo_is_no_damage_after_the_redo() {
+    let world = World::new();
+    world.file("d/y", "4\n");
+    let id = run(&world, "rm -rf d");
+    world.ok(&["undo"]);
+    std::fs::remove_dir_all(world.path("d")).unwrap();
+    let plan = world.ok(&["redo", "-n"]);
+    assert!(plan.contains("d    is so already"), "{plan}");
+    assert!(plan.contains("d/y  will be left as it is"), "{plan}");
+    let redone = world.ok(&["redo"]);
+    assert!(redone.contains("d/y  left as it is"), "{redone}");
+    world.check_store();
+    // What was left is not to be had by another redo, and that is said of the operation that was named.
+    let refused = world.fails(1, &["redo", &id]);
+    assert!(
+        refused.contains(&format!("{id} is not undone")),
+        "{refused}"
+    );
+    world.ok(&["undo"]);
+    world.check_store();
+    // The same of a tree that went as one: there is nothing to do, and the plan says so.
+    let world = World::new();
+    world.file("d/y", "4\n");
+    world.ok(&["rm", "-r", "d"]);
+    world.ok(&["undo"]);
+    std::fs::remove_dir_all(world.path("d")).unwrap();
+    let plan = world.ok(&["redo", "-n"]);
+    assert!(plan.contains("would not redo 1 operation"), "{plan}");
+    let refused = world.fails(1, &["redo"]);
+    assert!(refused.contains("next: "), "{refused}");
+}
