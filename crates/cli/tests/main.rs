@@ -29,6 +29,8 @@ mod messages;
 mod messages_asking;
 #[path = "suite/messages_file.rs"]
 mod messages_file;
+#[path = "suite/messages_keeping.rs"]
+mod messages_keeping;
 #[path = "suite/messages_recover.rs"]
 mod messages_recover;
 #[path = "suite/messages_run.rs"]

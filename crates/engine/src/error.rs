@@ -11,7 +11,7 @@ use backout_model::{
 };
 use backout_storage::{RefError, StorageError};
 
-use crate::{PlanView, RefusedTarget, TrialError, UndoReport};
+use crate::{PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
@@ -171,8 +171,10 @@ pub enum EngineError {
     /// What is meant is a part of a tree that can only be taken back as one.
     #[error("a part of operation {id} cannot be taken back by itself")]
     Inseparable {
-        /// The operation.
+        /// The operation: an undo, if it is to be redone.
         id: OperationId,
+        /// Which way it was to go.
+        way: TakeBack,
         /// The tree, or the whole of which it is a part.
         tree: Option<Key>,
     },

@@ -1,9 +1,10 @@
 //! What an undo, a redo or a rollback did.
 
 use std::fmt::Write as _;
+use std::io;
 
 use backout_engine::{Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep, advice};
-use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome};
+use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
 use super::{counted_of, id, typed};
@@ -226,14 +227,12 @@ fn by_operation(report: &UndoReport) -> Vec<UndoneStep> {
 
 /// Says an outcome, by a look at the target: a restored file that is not there is one that the operation had made.
 pub(super) fn outcome_text(outcome: &TargetOutcome, here: &Here, way: TakeBack) -> String {
-    let found = match (outcome.target.file(), outcome.target.key().parts()) {
-        (Some(path), []) => Some(path.as_path().symlink_metadata()),
-        _ => None,
+    let is_there = match (outcome.target.file(), outcome.target.key().parts()) {
+        (Some(path), []) => is_there(path),
+        _ => Ok(true),
     };
-    let is_there = match found {
-        Some(Ok(_)) | None => true,
-        Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => false,
-        Some(Err(_)) => return here.shorten(&printable(&outcome.kind.to_string())),
+    let Ok(is_there) = is_there else {
+        return here.shorten(&printable(&outcome.kind.to_string()));
     };
     match (&outcome.kind, way, is_there) {
         (OutcomeKind::Restored, TakeBack::Redo, true) => "changed again".to_owned(),
@@ -242,6 +241,22 @@ pub(super) fn outcome_text(outcome: &TargetOutcome, here: &Here, way: TakeBack) 
         (OutcomeKind::AlreadyGone, TakeBack::Redo, _) => "already so".to_owned(),
         (kind, _, _) => here.shorten(&printable(&kind.to_string())),
     }
+}
+
+/// Tells whether a name stands for something. Below a file or a link it does not: a target's path has no links in it.
+fn is_there(path: &TargetPath) -> io::Result<bool> {
+    let look = |path: &TargetPath| match path.as_path().symlink_metadata() {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    let mut above: Vec<_> = path.ancestors().collect();
+    while let Some(name) = above.pop() {
+        if !look(&name)?.is_some_and(|found| found.is_dir()) {
+            return Ok(false);
+        }
+    }
+    Ok(look(path)?.is_some())
 }
 
 /// The colour of an outcome.

@@ -48,13 +48,18 @@ fn what_is_as_before_already() {
     hint: take this back with `backout redo 3c6ef372`
     ");
     assert_eq!(world.text("a"), "0");
-    insta::assert_snapshot!(world.unmoved(["redo", "--dry-run"]), @"
-    would not redo 1 operation:  (by the newest undo below .)
+    insta::assert_snapshot!(world.unmoved(["redo"]), @"
+    error: there is nothing to redo
+      next: see what was undone with `backout log`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["redo", "9e37", "--dry-run"]), @"
+    would not redo 1 operation:
       9e3779b9  write a
                 a  will be left as it is: it was as before already when it was undone, so nothing was kept
     ");
-    insta::assert_snapshot!(world.unmoved(["redo"]), @"
-    did not redo 9e3779b9  write a  (by the newest undo below .)
+    insta::assert_snapshot!(world.unmoved(["redo", "9e37"]), @"
+    did not redo 9e3779b9  write a
       a  left as it is: it was as before already when it was undone, so nothing was kept
     error: nothing was brought back
       why: 9e3779b9 `a`: left as it is: it was as before already when it was undone, so nothing was kept

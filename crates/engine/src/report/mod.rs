@@ -231,7 +231,7 @@ impl Report {
             EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
             EngineError::NoUndo { recovered } => plan::no_undo(recovered.as_ref()),
             EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
-            EngineError::Inseparable { id, tree } => plan::inseparable(id, tree.as_ref()),
+            EngineError::Inseparable { id, way, tree } => plan::inseparable(id, way, tree.as_ref()),
             EngineError::NotTouched { path, id } => {
                 Self::refused(format!("`{path}` was not restored"))
                     .because(format!("operation {} did not touch it", id.short()))

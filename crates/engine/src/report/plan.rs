@@ -176,22 +176,21 @@ pub(super) fn put_back(id: OperationId, verb: Verb, subject: Option<OperationId>
 }
 
 /// Says that a part cannot be taken back by itself.
-pub(super) fn inseparable(id: OperationId, tree: Option<&Key>) -> Report {
-    let report = Report::refused(format!("operation {} was not undone", id.short()));
+pub(super) fn inseparable(id: OperationId, way: TakeBack, tree: Option<&Key>) -> Report {
+    let short = id.short();
+    let (done, comes, all) = match way {
+        TakeBack::Undo => ("undone", "taken back", format!("backout undo {short}")),
+        TakeBack::Redo => ("redone", "brought back", format!("backout redo {short}")),
+    };
+    let report = Report::refused(format!("operation {short} was not {done}"));
     let report = match tree {
-        Some(tree) => report.because(format!(
-            "`{tree}` is a tree that can only be taken back as one"
-        )),
+        Some(tree) => report.because(format!("`{tree}` is a tree that is only {comes} as one")),
         None => report,
     };
     report
+        .next(format!("all of it is {comes} with `{all}`"))
         .next(format!(
-            "take all of it back with `backout undo {}`",
-            id.short()
-        ))
-        .next(format!(
-            "or bring back one path with `backout restore PATH --from {}`",
-            id.short()
+            "or bring back one path with `backout restore PATH --from {short}`"
         ))
 }
 

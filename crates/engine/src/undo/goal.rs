@@ -298,10 +298,12 @@ impl Engine {
             at: below.cloned().map(Key::from),
             ..Filter::default()
         };
-        let found = self.newest(&filter, |operation| match operation.verb {
-            Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
-            Verb::Undo | Verb::Recover => false,
-            _ => operation.status != Status::Armed,
+        let found = self.newest(&filter, |operation| {
+            Ok(match operation.verb {
+                Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
+                Verb::Undo | Verb::Recover => false,
+                _ => operation.status != Status::Armed,
+            })
         })?;
         let Some(newest) = found else {
             return self.nothing_below(below, &filter);
@@ -334,7 +336,7 @@ impl Engine {
             ..filter.clone()
         };
         let elsewhere = self.newest(&anywhere, |operation| {
-            !operation.verb.is_reversal() && operation.status != Status::Armed
+            Ok(!operation.verb.is_reversal() && operation.status != Status::Armed)
         })?;
         Err(EngineError::NothingBelow {
             below: below.clone(),
@@ -346,7 +348,7 @@ impl Engine {
     fn newest(
         &self,
         filter: &Filter,
-        wanted: impl Fn(&Operation) -> bool,
+        wanted: impl Fn(&Operation) -> Result<bool, EngineError>,
     ) -> Result<Option<Operation>, EngineError> {
         let is_here = |target: &Target| {
             let at = filter.at.as_ref();
@@ -360,13 +362,10 @@ impl Engine {
             };
             let operations = self.store.operations(&page)?;
             let is_last = operations.len() < limit;
-            let accepted = |op: &Operation| {
-                op.status.is_in_effect()
-                    && op.in_effect().any(|standing| is_here(&standing.target))
-                    && wanted(op)
-            };
-            if let Some(found) = operations.into_iter().find(accepted) {
-                return Ok(Some(found));
+            for op in operations.into_iter().filter(|op| op.status.is_in_effect()) {
+                if op.in_effect().any(|standing| is_here(&standing.target)) && wanted(&op)? {
+                    return Ok(Some(op));
+                }
             }
             if is_last {
                 return Ok(None);
@@ -402,7 +401,7 @@ impl Engine {
                     }
                 }
             } else {
-                let newest = self.newest(&filter, is_act)?;
+                let newest = self.newest(&filter, |operation| Ok(is_act(operation)))?;
                 here.extend(newest.map(|operation| operation.id));
             }
             // A path that was named and is not meant by anything is no matter for silence.
@@ -429,11 +428,11 @@ impl Engine {
             };
             let holds = |operation: &Operation| {
                 let mut targets = operation.in_effect().map(|standing| &standing.target);
-                !operation.verb.is_reversal()
+                Ok(!operation.verb.is_reversal()
                     && targets.any(|target| {
                         target.file() == Some(&above)
                             && Target::node(path.clone()).overlap(target).is_some()
-                    })
+                    }))
             };
             inside = self.newest(&filter, holds)?.map(|operation| operation.id);
             if inside.is_some() {
@@ -535,7 +534,8 @@ impl Engine {
         }
     }
 
-    /// Finds the undos of the newest undo command that still hold.
+    /// Finds the undos of the newest undo command that still hold. One that found everything as before has nothing to bring
+    /// back.
     fn newest_undo(&self, below: Option<&TargetPath>) -> Result<Vec<OperationId>, EngineError> {
         let filter = Filter {
             agent: self.settings.context.agent.clone(),
@@ -543,7 +543,9 @@ impl Engine {
             ..Filter::default()
         };
         let is_undo = |op: &Operation| {
-            op.verb == Verb::Undo && op.is_as_asked() && op.status == Status::Committed
+            let is_meant =
+                op.verb == Verb::Undo && op.is_as_asked() && op.status == Status::Committed;
+            Ok(is_meant && self.took_something(op)?)
         };
         match self.newest(&filter, is_undo)? {
             Some(newest) => self.members(&newest),
@@ -557,10 +559,12 @@ impl Engine {
             agent: None,
             ..filter.clone()
         };
-        let took_back = |op: &Operation| {
-            let about = op.undoes.map(|about| self.store.operation(about));
-            let about = about.and_then(|about| about.ok().flatten());
-            op.verb == Verb::Recover && about.is_some_and(|about| !about.verb.is_reversal())
+        let took_back = |op: &Operation| match (op.verb, op.undoes) {
+            (Verb::Recover, Some(about)) => {
+                let about = self.store.operation(about)?;
+                Ok(about.is_some_and(|about| !about.verb.is_reversal()))
+            }
+            _ => Ok(false),
         };
         let recovered = match self.newest(&anybody, took_back)? {
             Some(recovery) => {
@@ -570,6 +574,16 @@ impl Engine {
             None => None,
         };
         Ok(EngineError::NoUndo { recovered })
+    }
+
+    /// Tells whether an undo did anything.
+    fn took_something(&self, undo: &Operation) -> Result<bool, EngineError> {
+        let Some(about) = undo.undoes else {
+            return Ok(true);
+        };
+        let outcomes = self.store.outcomes_of(about, undo.id)?;
+        let mut kinds = outcomes.iter().map(|outcome| &outcome.kind);
+        Ok(outcomes.is_empty() || kinds.any(|kind| *kind != OutcomeKind::AlreadyGone))
     }
 
     /// Finds the later writes of the same targets that can stay because the undone change merges out.

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use backout_drivers::file::{Examined, FileChange, State, Was, names_shown};
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, TargetPath,
-    UndoPlan, UndoStep, Verb,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome,
+    TargetPath, UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -36,7 +36,7 @@ impl Engine {
     ) -> Result<(Planned, PlanView), EngineError> {
         let planner = |options: &UndoOptions| {
             let planned = planner(options)?;
-            let plan = self.joined(&planned.history, planned.plan)?;
+            let plan = self.joined(&planned.history, planned.plan, options.on_conflict)?;
             Ok::<_, EngineError>(Planned { plan, ..planned })
         };
         let planned = planner(options)?;
@@ -55,30 +55,48 @@ impl Engine {
     }
 
     /// Joins the steps of an operation that the same recipe carries out: where a redo brought back as one what goes in parts,
-    /// that is the operation's own.
-    fn joined(&self, history: &History, plan: UndoPlan) -> Result<UndoPlan, EngineError> {
+    /// that is the operation's own. By force it is the redo's, if that speaks of all.
+    fn joined(
+        &self,
+        history: &History,
+        plan: UndoPlan,
+        on_conflict: OnConflict,
+    ) -> Result<UndoPlan, EngineError> {
         let mut ids = HashSet::new();
         if plan.steps.iter().all(|step| ids.insert(step.id)) {
             return Ok(plan);
         }
         let mut steps: Vec<UndoStep> = Vec::with_capacity(plan.steps.len());
         for step in plan.steps {
-            let operation = history.get(step.id);
-            let with = match operation {
+            let before = steps.iter_mut().find(|it| it.id == step.id);
+            if let Some(before) = before.filter(|_| on_conflict == OnConflict::Force)
+                && let Some(united) = self.united(before, &step)?
+            {
+                *before = united;
+            } else {
+                steps.push(step);
+            }
+        }
+        let mut joined: Vec<UndoStep> = Vec::with_capacity(steps.len());
+        for step in steps {
+            let with = match history.get(step.id) {
                 Some(operation) => self.work(operation, &step)?.step.with,
                 None => step.with,
             };
             let is_same = |it: &&mut UndoStep| it.id == step.id && it.with == with;
-            match steps.iter_mut().find(is_same) {
+            match joined.iter_mut().find(is_same) {
                 Some(same) => {
                     same.targets.extend(step.targets);
                     same.targets
                         .sort_by(|one, other| one.key().cmp(other.key()));
                 }
-                None => steps.push(UndoStep { with, ..step }),
+                None => joined.push(UndoStep { with, ..step }),
             }
         }
-        Ok(UndoPlan { steps, ..plan })
+        Ok(UndoPlan {
+            steps: joined,
+            ..plan
+        })
     }
 
     /// Looks at every target that the plan would touch.
@@ -210,20 +228,14 @@ impl Engine {
         examined: &[Examined],
     ) -> Result<HashMap<Key, String>, EngineError> {
         let mut between = HashMap::new();
-        // What an undo or a redo put there is not always what somebody else would have to have changed: such steps are
-        // judged when their turn comes.
-        let is_plain =
-            |it: &Work<'_>| !it.operation.verb.is_reversal() && it.step.with == it.operation.id;
-        if !is_plain(work) || !newer.iter().all(is_plain) {
-            return Ok(between);
-        }
         let mut left = HashMap::new();
         for change in self.sides(work)? {
             left.insert(change.path.clone(), change);
         }
-        // What is in a directory that was moved goes with it.
+        // What is in a directory that was moved, or goes as one, goes with it.
         let mut changes = self.files.changes(&work.effect)?.into_iter();
-        if changes.all(|change| change.from.is_none()) {
+        let is_tree = |target: &Target| target.reach() == Reach::Tree;
+        if changes.all(|change| change.from.is_none()) && !work.step.targets.iter().any(is_tree) {
             between.extend(filled(&left, self.brought_by(newer)?));
         }
         let is_shared = |path: &TargetPath| {
@@ -237,17 +249,42 @@ impl Engine {
                     continue;
                 };
                 let found = change.before.as_ref();
-                if let Some(what) = unlike(left.after.as_ref(), found) {
+                if !left.is_as_now
+                    && let Some(what) = self.unlike(left.after.as_ref(), found)?
+                {
                     let why = format!("{what} before {}", newer.operation.id.short());
                     between.insert(change.path.into(), why);
                 } else if let Some(why) = is_shared(&change.path)
-                    && unlike(left.before.as_ref(), found).is_some()
+                    && self.unlike(left.before.as_ref(), found)?.is_some()
                 {
                     between.insert(change.path.into(), why);
                 }
             }
         }
         Ok(between)
+    }
+
+    /// Says what somebody did to a name that was left as the first and found as the second, as far as both are known.
+    fn unlike(
+        &self,
+        left: Option<&Was>,
+        found: Option<&Was>,
+    ) -> Result<Option<&'static str>, EngineError> {
+        let (left, found) = match (left, found) {
+            (None, None) => return Ok(None),
+            (Some(_), None) => return Ok(Some("somebody else removed it")),
+            (None, Some(_)) => return Ok(Some("somebody else made it")),
+            (Some(left), Some(found)) => (left, found),
+        };
+        let sizes = left.size().zip(found.size());
+        let is_other = left.word() != found.word()
+            || left.points_to() != found.points_to()
+            || sizes.is_some_and(|(left, found)| left != found)
+            || match (self.files.digest(left)?, self.files.digest(found)?) {
+                (Some(left), Some(found)) => left != found,
+                _ => false,
+            };
+        Ok(is_other.then_some("somebody else changed it"))
     }
 
     /// Gives what a step does to each of the names that are meant.
@@ -319,28 +356,6 @@ pub(super) const fn way_of(operation: &Operation) -> TakeBack {
     match operation.verb {
         Verb::Undo | Verb::Recover => TakeBack::Redo,
         _ => TakeBack::Undo,
-    }
-}
-
-/// Says what somebody did to a name that was left as the first and found as the second, as far as both are known.
-fn unlike(left: Option<&Was>, found: Option<&Was>) -> Option<&'static str> {
-    let differ = |one: Option<u64>, other: Option<u64>| match (one, other) {
-        (Some(one), Some(other)) => one != other,
-        _ => false,
-    };
-    match (left, found) {
-        (None, None) => None,
-        (Some(_), None) => Some("somebody else removed it"),
-        (None, Some(_)) => Some("somebody else made it"),
-        (Some(left), Some(found)) => {
-            let is_other = left.word() != found.word()
-                || differ(left.size(), found.size())
-                || left
-                    .digest()
-                    .zip(found.digest())
-                    .is_some_and(|(l, f)| l != f);
-            is_other.then_some("somebody else changed it")
-        }
     }
 }
 

@@ -381,3 +381,19 @@ fn what_was_removed_by_force_and_brought_back_stands_in_the_way_again() {
     assert!(now == after, "{}", now.difference(&after));
     world.check_store();
 }
+
+#[test]
+fn a_redo_without_a_name_goes_past_an_undo_that_found_nothing_to_do() {
+    let world = World::new();
+    world.file("f", "1\n");
+    world.ok(&["write", "f", "--text", "2\n"]);
+    world.ok(&["write", "g", "--text", "2\n"]);
+    world.ok(&["undo", "f"]);
+    std::fs::remove_file(world.path("g")).unwrap();
+    world.ok(&["undo"]);
+    world.ok(&["redo"]);
+    assert_eq!(world.read("f"), "2\n");
+    let told = world.fails(1, &["redo"]);
+    assert!(told.contains("there is nothing to redo"), "{told}");
+    world.check_store();
+}

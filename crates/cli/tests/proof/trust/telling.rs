@@ -262,3 +262,27 @@ fn a_time_that_is_still_to_come_takes_nothing_back() {
     assert!(told.contains("is still to come"), "{told}");
     assert_eq!(world.read("f"), "1");
 }
+
+#[test]
+fn what_a_redo_took_away_with_its_directory_is_not_called_restored() {
+    for line in ["rm -r d; echo file > d", "rm -r d; ln -s other d"] {
+        let world = World::new();
+        world.file("d/x", "1\n");
+        world.file("other/x", "2\n");
+        world.ok(&["run", "--", "sh", "-c", line]);
+        world.ok(&["undo"]);
+        let told = world.ok(&["redo"]);
+        let of = |name: &str| {
+            let mut lines = told.lines().map(str::trim);
+            lines
+                .find(|line| line.starts_with(name))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        assert_eq!(of("d/x"), "d/x  gone again", "{line}: {told}");
+        assert_eq!(of("d "), "d    changed again", "{line}: {told}");
+        world.ok(&["undo"]);
+        assert_eq!(world.read("d/x"), "1\n");
+        world.check_store();
+    }
+}
