@@ -67,6 +67,10 @@ fn became(recovered: &Recovered) -> String {
         RecoveredAs::NothingHappened => {
             "its process died before anything happened; nothing changed".to_owned()
         }
+        RecoveredAs::Kept if recovered.status == Status::Aborted => format!(
+            "what is there is kept; nothing is as this {} was to make it, so it counts as not done",
+            recovered.verb
+        ),
         RecoveredAs::Kept => format!("what is there is kept; undo with {undo}"),
         RecoveredAs::TakenBack => taken_back(recovered),
         // Force does not help, or was tried.

@@ -29,8 +29,8 @@ use crate::{
     Engine, EngineError, Forcing, PlanView, RedoWhat, RefusedTarget, TakeBack, UndoOptions,
     UndoReport, UndoWhat, UndoneStep,
 };
-use preview::{Planner, conflicts, way_of};
-pub(crate) use work::Work;
+use preview::{Planned, Planner, conflicts, is_idle, way_of};
+pub(crate) use work::{Told, Work};
 
 /// Pauses before a step that failed for a passing reason is tried again.
 const RETRY_PAUSES_MS: [u64; 3] = [50, 200, 800];
@@ -48,7 +48,7 @@ impl Engine {
         what: &UndoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (_, _, view) = self.look(&|options| self.plan(what, options), options)?;
+        let (_, view) = self.look(&|options| self.plan(what, options), options)?;
         Ok(view)
     }
 
@@ -68,7 +68,7 @@ impl Engine {
         what: &RedoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (_, _, view) = self.look(&|options| self.plan_redo(what, options), options)?;
+        let (_, view) = self.look(&|options| self.plan_redo(what, options), options)?;
         Ok(view)
     }
 
@@ -79,12 +79,13 @@ impl Engine {
         planner: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        let (history, plan, view) = self.look(planner, options)?;
+        let (planned, view) = self.look(planner, options)?;
+        let Planned { history, plan, .. } = planned;
         self.check_own(&history, &plan)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));
         }
-        if !view.is_executable {
+        if !view.is_executable && !is_idle(&view.steps) {
             return Err(conflicts(&view, options.on_conflict));
         }
         let mut report = UndoReport {

@@ -229,13 +229,13 @@ fn part_of(
 }
 
 /// What is said of targets, found by a target that is the same or lies below.
-pub(super) struct Told<'t, T> {
+pub(crate) struct Told<'t, T> {
     exact: HashMap<&'t Key, &'t T>,
     trees: HashMap<&'t Key, &'t T>,
 }
 
 impl<'t, T> Told<'t, T> {
-    pub(super) fn new(said: impl Iterator<Item = (&'t Target, &'t T)>) -> Self {
+    pub(crate) fn new(said: impl Iterator<Item = (&'t Target, &'t T)>) -> Self {
         let (mut exact, mut trees) = (HashMap::new(), HashMap::new());
         for (target, it) in said {
             exact.insert(target.key(), it);
@@ -246,11 +246,11 @@ impl<'t, T> Told<'t, T> {
         Self { exact, trees }
     }
 
-    pub(super) fn exactly(&self, target: &Target) -> Option<&'t T> {
+    pub(crate) fn exactly(&self, target: &Target) -> Option<&'t T> {
         self.exact.get(target.key()).copied()
     }
 
-    pub(super) fn of(&self, target: &Target) -> Option<&'t T> {
+    pub(crate) fn of(&self, target: &Target) -> Option<&'t T> {
         let key = target.key();
         let holder = |above: &Key| match key.below(above) {
             Some(Below::Part) => self.exact.get(above),
