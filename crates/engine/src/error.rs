@@ -11,7 +11,7 @@ use backout_model::{
 };
 use backout_storage::{RefError, StorageError};
 
-use crate::{PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
+use crate::{Forcing, PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +119,8 @@ pub enum EngineError {
         tried: OnConflict,
         /// Whether a merge would get past all of them.
         is_mergeable: bool,
+        /// How far force would get past them.
+        force: Option<Forcing>,
         /// Whether something else could be taken back.
         has_rest: bool,
     },

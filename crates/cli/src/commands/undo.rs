@@ -103,7 +103,7 @@ fn each_typed(flag: &str, words: &[OsString]) -> String {
     reason = "one per flag of the command line"
 )]
 pub(crate) struct HowArgs {
-    /// Show what would happen and change nothing.
+    /// Show what would happen and change nothing; the exit code is 1 where it would be refused, or not all of it done.
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
 

@@ -172,7 +172,9 @@ fn targets(shown: &Shown, here: &Here, most: usize) -> Vec<Vec<Cell>> {
                 }
                 TargetState::AlreadyBefore => (DIM, "  as before this operation".to_owned()),
                 TargetState::Merges => (DIM, "  changed since".to_owned()),
-                TargetState::Conflict { why } | TargetState::Overwritten { why } => {
+                TargetState::Conflict { why }
+                | TargetState::Overwritten { why }
+                | TargetState::Incomplete { why } => {
                     (BAD, format!("  {}", here.shorten(&printable(why))))
                 }
                 TargetState::CannotComeBack { why } => {

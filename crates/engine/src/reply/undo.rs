@@ -32,6 +32,11 @@ pub enum TargetState {
         /// What differs.
         why: String,
     },
+    /// It is restored, but for one thing that only somebody else could put back.
+    Incomplete {
+        /// What.
+        why: String,
+    },
 }
 
 impl TargetState {
@@ -43,7 +48,8 @@ impl TargetState {
             | Self::AlreadyBefore
             | Self::AfterNewerStep
             | Self::Merges
-            | Self::Overwritten { .. } => None,
+            | Self::Overwritten { .. }
+            | Self::Incomplete { .. } => None,
         }
     }
 
@@ -51,6 +57,16 @@ impl TargetState {
     pub const fn is_work(&self) -> bool {
         self.hindrance().is_none() && !matches!(self, Self::AlreadyBefore)
     }
+}
+
+/// How far force would get with what stands in the way of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Forcing {
+    /// Past all of it.
+    All,
+    /// Past some of it.
+    Part,
 }
 
 /// One target of a planned step.
@@ -111,9 +127,30 @@ pub struct PlanView {
     /// Whether it could be executed with a merge, if not as it is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_mergeable: bool,
+    /// How far it could be executed with force, if not as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub force: Option<Forcing>,
     /// What would change, name by name, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<PlanDiff>,
+}
+
+impl PlanView {
+    /// Tells whether all that was asked for would be done.
+    pub fn is_whole(&self) -> bool {
+        let mut targets = self.steps.iter().flat_map(|step| &step.targets);
+        let is_left = |target: &PlannedTarget| match target.state {
+            TargetState::Conflict { .. }
+            | TargetState::CannotComeBack { .. }
+            | TargetState::Incomplete { .. } => true,
+            TargetState::ComesBack
+            | TargetState::AlreadyBefore
+            | TargetState::AfterNewerStep
+            | TargetState::Merges
+            | TargetState::Overwritten { .. } => false,
+        };
+        self.is_executable && !targets.any(is_left)
+    }
 }
 
 /// One operation that was to be taken or brought back.

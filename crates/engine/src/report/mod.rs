@@ -20,7 +20,7 @@ use backout_storage::{RefError, StorageError};
 use serde::Serialize;
 
 use crate::EngineError;
-pub use advice::advice;
+pub use advice::{advice, force_flag};
 pub use code::ErrorCode;
 
 /// The exit code that shells give for a program that Ctrl-C ended.

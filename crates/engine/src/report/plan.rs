@@ -271,6 +271,7 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let mut told = Report::refused(match (back, all - back) {
         (0, _) if is_redo => "nothing was brought back".to_owned(),
         (0, _) => "nothing was taken back".to_owned(),
+        (_, 0) => "not all of it is as it was".to_owned(),
         (_, 1) => format!("1 of {all} targets was left as it is"),
         (_, left) => format!("{left} of {all} targets were left as they are"),
     });

@@ -439,8 +439,12 @@ impl Engine {
                             && Target::node(path.clone()).overlap(target).is_some()
                     }))
             };
-            inside = self.newest(&filter, holds)?.map(|operation| operation.id);
-            if inside.is_some() {
+            let found = self.newest(&filter, holds)?.map(|operation| operation.id);
+            // In a directory that was made may lie what others put there.
+            if let Some(id) = found
+                && self.has_touched(id, path)?
+            {
+                inside = found;
                 break;
             }
         }

@@ -3,21 +3,25 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 
-use backout_drivers::file::{Examined, FileChange, State, Was, names_shown};
+use backout_drivers::file::{Examined, FileChange, FileError, State, Was, names_shown};
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, TargetPath,
-    UndoPlan, UndoStep, Verb,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome,
+    TargetPath, UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
+use crate::lifecycle::with_causes;
 use crate::{
-    Engine, EngineError, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack,
+    Engine, EngineError, Forcing, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack,
     TargetState, UndoOptions,
 };
 
 /// Makes the plan of what was asked for, with these options.
 pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<(History, UndoPlan), EngineError>;
+
+/// What preparing a step foresees of each target, or what stopped it.
+type Tried = Result<Vec<TargetOutcome>, String>;
 
 impl Engine {
     /// Makes the plan, and looks whether it can be executed: as it is, or else with a merge.
@@ -28,7 +32,7 @@ impl Engine {
     ) -> Result<(History, UndoPlan, PlanView), EngineError> {
         let planner = |options: &UndoOptions| {
             let (history, plan) = planner(options)?;
-            let plan = self.joined(&history, plan)?;
+            let plan = self.joined(&history, plan, options.on_conflict)?;
             Ok::<_, EngineError>((history, plan))
         };
         let (history, plan) = planner(options)?;
@@ -43,34 +47,61 @@ impl Engine {
             view.is_mergeable =
                 merged.is_ok_and(|merged| merged.is_executable && is_foreseen(&view, &merged));
         }
+        if !view.is_executable && options.on_conflict != OnConflict::Force {
+            let forcing = UndoOptions {
+                on_conflict: OnConflict::Force,
+                diff: false,
+                ..options.clone()
+            };
+            let forced = planner(&forcing).and_then(|(h, p)| self.view(&h, &p, &forcing));
+            view.force = forced.ok().and_then(|forced| forcing_past(&view, &forced));
+        }
         Ok((history, plan, view))
     }
 
     /// Joins the steps of an operation that the same recipe carries out: where a redo brought back as one what goes in parts,
-    /// that is the operation's own.
-    fn joined(&self, history: &History, plan: UndoPlan) -> Result<UndoPlan, EngineError> {
+    /// that is the operation's own. By force it is the redo's, if that speaks of all.
+    fn joined(
+        &self,
+        history: &History,
+        plan: UndoPlan,
+        on_conflict: OnConflict,
+    ) -> Result<UndoPlan, EngineError> {
         let mut ids = HashSet::new();
         if plan.steps.iter().all(|step| ids.insert(step.id)) {
             return Ok(plan);
         }
         let mut steps: Vec<UndoStep> = Vec::with_capacity(plan.steps.len());
         for step in plan.steps {
-            let operation = history.get(step.id);
-            let with = match operation {
+            let before = steps.iter_mut().find(|it| it.id == step.id);
+            if let Some(before) = before.filter(|_| on_conflict == OnConflict::Force)
+                && let Some(united) = self.united(before, &step)?
+            {
+                *before = united;
+            } else {
+                steps.push(step);
+            }
+        }
+        let mut joined: Vec<UndoStep> = Vec::with_capacity(steps.len());
+        for step in steps {
+            let with = match history.get(step.id) {
                 Some(operation) => self.work(operation, &step)?.step.with,
                 None => step.with,
             };
             let is_same = |it: &&mut UndoStep| it.id == step.id && it.with == with;
-            match steps.iter_mut().find(is_same) {
+            match joined.iter_mut().find(is_same) {
                 Some(same) => {
                     same.targets.extend(step.targets);
                     same.targets
                         .sort_by(|one, other| one.key().cmp(other.key()));
                 }
-                None => steps.push(UndoStep { with, ..step }),
+                None => joined.push(UndoStep { with, ..step }),
             }
         }
-        Ok(UndoPlan { steps, ..plan })
+        Ok(UndoPlan {
+            steps: joined,
+            ..plan
+        })
     }
 
     /// Looks at every target that the plan would touch.
@@ -126,6 +157,7 @@ impl Engine {
                 && plan.needs_others.is_empty()
                 && is_free,
             is_mergeable: false,
+            force: None,
             steps,
             diff,
             left_alone: plan.left_alone.clone(),
@@ -141,16 +173,7 @@ impl Engine {
         options: &UndoOptions,
     ) -> Result<Vec<PlannedTarget>, EngineError> {
         let examined = self.files.examine(&work.effect)?;
-        let is_other = |state: &State| {
-            matches!(state, State::Other { .. }) && options.on_conflict == OnConflict::Merge
-        };
-        let merged = if examined.iter().any(|it| is_other(&it.state)) {
-            let how = work.how(OnConflict::Merge, true);
-            let trial = self.files.prepare_undo(self.next_id(), &work.effect, how)?;
-            work.spread(&trial.outcomes)
-        } else {
-            Vec::new()
-        };
+        let tried = self.tried(work, &examined, options.on_conflict)?;
         // What a newer step changes first cannot be judged yet.
         let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
         let later = examined.iter().filter(|it| is_later(&it.target));
@@ -159,6 +182,13 @@ impl Engine {
             HashMap::new()
         } else {
             self.between(work, newer, &examined)?
+        };
+        // A newer step may open the directory.
+        let is_barred = |found: &Examined| {
+            let directory = found.barred.as_ref()?;
+            let is_it = |target: &Target| target.file() == Some(directory);
+            let mut steps = newer.iter().flat_map(|newer| &newer.step.targets);
+            (!steps.any(is_it)).then(|| Examined::said_of_barred(directory))
         };
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
@@ -171,15 +201,37 @@ impl Engine {
                         (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
                     }
                 }
-                Some(Examined {
-                    lost: Some(why), ..
-                }) => TargetState::CannotComeBack { why: why.clone() },
-                Some(found) => foreseen(&target, &found.state, options.on_conflict, &merged),
+                Some(found) => match (&tried, is_barred(found)) {
+                    (_, Some(why)) => TargetState::Conflict { why },
+                    (Some(tried), None) => found_out(tried, &target, found),
+                    (None, None) => foreseen(found),
+                },
                 None => TargetState::AlreadyBefore,
             };
             PlannedTarget { target, state }
         });
         Ok(planned.collect())
+    }
+
+    /// Prepares a merge or a forced restore, where there is something to merge or to force, to see what would come of it. An
+    /// error is what the undo would meet.
+    fn tried(
+        &self,
+        work: &Work<'_>,
+        examined: &[Examined],
+        on_conflict: OnConflict,
+    ) -> Result<Option<Tried>, EngineError> {
+        let is_other = |it: &Examined| matches!(it.state, State::Other { .. }) || it.lost.is_some();
+        if on_conflict == OnConflict::Refuse || !examined.iter().any(is_other) {
+            return Ok(None);
+        }
+        let how = work.how(on_conflict, true);
+        let tried = self.files.prepare_undo(self.next_id(), &work.effect, how);
+        match tried {
+            Ok(ready) => Ok(Some(Ok(work.spread(&ready.outcomes)))),
+            Err(error @ FileError::Stopped) => Err(error.into()),
+            Err(error) => Ok(Some(Err(with_causes(&error)))),
+        }
     }
 
     /// Finds the targets that will not be what an operation left when its turn comes: somebody else wrote between it and
@@ -191,20 +243,14 @@ impl Engine {
         examined: &[Examined],
     ) -> Result<HashMap<Key, String>, EngineError> {
         let mut between = HashMap::new();
-        // What an undo or a redo put there is not always what somebody else would have to have changed: such steps are
-        // judged when their turn comes.
-        let is_plain =
-            |it: &Work<'_>| !it.operation.verb.is_reversal() && it.step.with == it.operation.id;
-        if !is_plain(work) || !newer.iter().all(is_plain) {
-            return Ok(between);
-        }
         let mut left = HashMap::new();
         for change in self.sides(work)? {
             left.insert(change.path.clone(), change);
         }
-        // What is in a directory that was moved goes with it.
+        // What is in a directory that was moved, or goes as one, goes with it.
         let mut changes = self.files.changes(&work.effect)?.into_iter();
-        if changes.all(|change| change.from.is_none()) {
+        let is_tree = |target: &Target| target.reach() == Reach::Tree;
+        if changes.all(|change| change.from.is_none()) && !work.step.targets.iter().any(is_tree) {
             between.extend(filled(&left, self.brought_by(newer)?));
         }
         let is_shared = |path: &TargetPath| {
@@ -218,17 +264,42 @@ impl Engine {
                     continue;
                 };
                 let found = change.before.as_ref();
-                if let Some(what) = unlike(left.after.as_ref(), found) {
+                if !left.is_as_now
+                    && let Some(what) = self.unlike(left.after.as_ref(), found)?
+                {
                     let why = format!("{what} before {}", newer.operation.id.short());
                     between.insert(change.path.into(), why);
                 } else if let Some(why) = is_shared(&change.path)
-                    && unlike(left.before.as_ref(), found).is_some()
+                    && self.unlike(left.before.as_ref(), found)?.is_some()
                 {
                     between.insert(change.path.into(), why);
                 }
             }
         }
         Ok(between)
+    }
+
+    /// Says what somebody did to a name that was left as the first and found as the second, as far as both are known.
+    fn unlike(
+        &self,
+        left: Option<&Was>,
+        found: Option<&Was>,
+    ) -> Result<Option<&'static str>, EngineError> {
+        let (left, found) = match (left, found) {
+            (None, None) => return Ok(None),
+            (Some(_), None) => return Ok(Some("somebody else removed it")),
+            (None, Some(_)) => return Ok(Some("somebody else made it")),
+            (Some(left), Some(found)) => (left, found),
+        };
+        let sizes = left.size().zip(found.size());
+        let is_other = left.word() != found.word()
+            || left.points_to() != found.points_to()
+            || sizes.is_some_and(|(left, found)| left != found)
+            || match (self.files.digest(left)?, self.files.digest(found)?) {
+                (Some(left), Some(found)) => left != found,
+                _ => false,
+            };
+        Ok(is_other.then_some("somebody else changed it"))
     }
 
     /// Gives what a step does to each of the names that are meant.
@@ -297,28 +368,6 @@ pub(super) const fn way_of(operation: &Operation) -> TakeBack {
     }
 }
 
-/// Says what somebody did to a name that was left as the first and found as the second, as far as both are known.
-fn unlike(left: Option<&Was>, found: Option<&Was>) -> Option<&'static str> {
-    let differ = |one: Option<u64>, other: Option<u64>| match (one, other) {
-        (Some(one), Some(other)) => one != other,
-        _ => false,
-    };
-    match (left, found) {
-        (None, None) => None,
-        (Some(_), None) => Some("somebody else removed it"),
-        (None, Some(_)) => Some("somebody else made it"),
-        (Some(left), Some(found)) => {
-            let is_other = left.word() != found.word()
-                || differ(left.size(), found.size())
-                || left
-                    .digest()
-                    .zip(found.digest())
-                    .is_some_and(|(l, f)| l != f);
-            is_other.then_some("somebody else changed it")
-        }
-    }
-}
-
 /// Tells whether a merge is known to get past everything that stands in the way of a plan.
 fn is_foreseen(plan: &PlanView, merged: &PlanView) -> bool {
     let unforeseen = merged.steps.iter().flat_map(|step| &step.targets);
@@ -333,29 +382,58 @@ fn touches(step: &UndoStep, target: &Target) -> bool {
     theirs.any(|other| other.overlap(target).is_some())
 }
 
-fn foreseen(
-    target: &Target,
-    state: &State,
-    on_conflict: OnConflict,
-    merged: &[TargetOutcome],
-) -> TargetState {
-    let why = match state {
-        State::After => return TargetState::ComesBack,
-        State::Before => return TargetState::AlreadyBefore,
-        State::Other { why } => why.clone(),
-    };
-    match on_conflict {
-        OnConflict::Refuse => TargetState::Conflict { why },
-        OnConflict::Force => TargetState::Overwritten { why },
-        OnConflict::Merge => {
-            let outcome = merged.iter().find(|outcome| outcome.target == *target);
-            match outcome.map(|outcome| &outcome.kind) {
-                Some(kind) if kind.is_settled() => TargetState::Merges,
-                Some(OutcomeKind::Conflict { why }) => TargetState::Conflict { why: why.clone() },
-                Some(_) | None => TargetState::Conflict { why },
-            }
-        }
+/// Says what a look at a target foresees.
+fn foreseen(found: &Examined) -> TargetState {
+    match (&found.lost, &found.state) {
+        (Some(why), _) => TargetState::CannotComeBack { why: why.clone() },
+        (None, State::After) => TargetState::ComesBack,
+        (None, State::Before) => TargetState::AlreadyBefore,
+        (None, State::Other { why }) => TargetState::Conflict { why: why.clone() },
     }
+}
+
+/// Says what preparing it foresees of a target.
+fn found_out(tried: &Tried, target: &Target, found: &Examined) -> TargetState {
+    let outcomes = match tried {
+        Ok(outcomes) => outcomes,
+        Err(_) if found.state == State::Before => return TargetState::AlreadyBefore,
+        Err(why) => return TargetState::Conflict { why: why.clone() },
+    };
+    let outcome = outcomes.iter().find(|outcome| outcome.target == *target);
+    let Some(outcome) = outcome else {
+        return foreseen(found);
+    };
+    match outcome.kind.clone() {
+        OutcomeKind::Restored | OutcomeKind::Compensated => TargetState::ComesBack,
+        OutcomeKind::AlreadyGone => TargetState::AlreadyBefore,
+        OutcomeKind::Merged => TargetState::Merges,
+        OutcomeKind::Overwritten { why } => TargetState::Overwritten { why },
+        OutcomeKind::Incomplete { why } => TargetState::Incomplete { why },
+        OutcomeKind::Failed { why } => TargetState::CannotComeBack { why },
+        OutcomeKind::Conflict { why }
+        | OutcomeKind::Skipped { why }
+        | OutcomeKind::Left { why }
+        | OutcomeKind::InDoubt { why } => TargetState::Conflict { why },
+    }
+}
+
+/// Tells how much of what stands in the way of a plan does not stand in the way of a forced one.
+fn forcing_past(plan: &PlanView, forced: &PlanView) -> Option<Forcing> {
+    let (hindered, stuck) = (hindered(plan), hindered(forced));
+    match (hindered.is_subset(&stuck), stuck.is_empty()) {
+        (true, _) => None,
+        (false, true) => Some(Forcing::All),
+        (false, false) => Some(Forcing::Part),
+    }
+}
+
+/// Lists the targets that stand in the way of a plan, each with its step.
+fn hindered(view: &PlanView) -> HashSet<(OperationId, &Target)> {
+    let steps = view.steps.iter();
+    let each = steps.flat_map(|step| step.targets.iter().map(|it| (step.id, it)));
+    each.filter(|(_, it)| it.state.hindrance().is_some())
+        .map(|(id, it)| (id, &it.target))
+        .collect()
 }
 
 /// Says what stands in the way of a plan.
@@ -364,6 +442,7 @@ pub(super) fn conflicts(view: &PlanView, tried: OnConflict) -> EngineError {
     EngineError::Conflicts {
         has_rest: planned.any(|planned| planned.state.is_work()),
         is_mergeable: view.is_mergeable,
+        force: view.force,
         targets: refused(view),
         named: view.named.clone(),
         tried,

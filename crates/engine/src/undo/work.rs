@@ -90,7 +90,9 @@ impl Engine {
         for with in [step.with, step.id] {
             let effect = self.store.effect(with)?;
             let held = self.files.targets_of(&effect)?;
-            match part_of(&held, (operation, with), &step.targets) {
+            let gone = self.files.gone_trees(&effect)?;
+            let moved_on = self.moved_on(operation, with)?;
+            match part_of((&held, &gone), (operation, with), &step.targets, &moved_on) {
                 Ok(only) => {
                     let step = UndoStep {
                         with,
@@ -111,6 +113,43 @@ impl Engine {
             way: way_of(operation),
             tree: held_as_one,
         })
+    }
+
+    /// Joins two steps of an operation, if the recipe of the first speaks of all that the second is about.
+    pub(super) fn united(
+        &self,
+        first: &UndoStep,
+        second: &UndoStep,
+    ) -> Result<Option<UndoStep>, EngineError> {
+        let held = self.files.targets_of(&self.store.effect(first.with)?)?;
+        if !second.targets.iter().all(|target| held.contains(target)) {
+            return Ok(None);
+        }
+        let mut targets = [first.targets.as_slice(), &second.targets].concat();
+        targets.sort_by(|one, other| one.key().cmp(other.key()));
+        Ok(Some(UndoStep {
+            targets,
+            ..first.clone()
+        }))
+    }
+
+    /// Lists what a redo brought back of an operation and holds no more: it was taken back since, or brought by another.
+    fn moved_on(
+        &self,
+        operation: &Operation,
+        with: OperationId,
+    ) -> Result<Vec<Target>, EngineError> {
+        if with == operation.id {
+            return Ok(Vec::new());
+        }
+        let redo = self.store.operation(with)?;
+        let brought = redo.iter().flat_map(|redo| &redo.targets);
+        let brought: HashSet<&Key> = brought.map(|standing| standing.target.key()).collect();
+        let is_held = |it: &Standing| it.is_in_effect() && it.held_by == Some(with);
+        let others = operation.targets.iter().filter(|it| !is_held(it));
+        let others = others.map(|standing| &standing.target);
+        let moved_on = others.filter(|target| brought.contains(target.key()));
+        Ok(moved_on.cloned().collect())
     }
 
     /// The same for all of an operation that a dead process left.
@@ -135,20 +174,28 @@ impl Engine {
 }
 
 /// Finds the targets of a recipe that hold those that are meant, and no others. None if that is all of them; the error is
-/// a tree that holds others, too.
+/// a tree that holds others, too, or of which something has moved on.
 fn part_of(
-    held: &[Target],
+    (held, gone): (&[Target], &BTreeSet<Key>),
     (operation, with): (&Operation, OperationId),
     meant: &[Target],
+    moved_on: &[Target],
 ) -> Result<Option<BTreeSet<Key>>, Key> {
     let holders = Told::new(held.iter().map(|target| (target, target)));
     let is_meant: HashSet<&Key> = meant.iter().map(Target::key).collect();
     let mut only = BTreeSet::new();
     let mut trees = HashSet::new();
     for target in meant {
+        // What it was is in the tree that went, and not in the change of its own.
+        let above = target.key().ancestors();
+        if let Some(tree) = above.into_iter().find(|above| gone.contains(above))
+            && !is_meant.contains(&tree)
+        {
+            return Err(tree);
+        }
         if let Some(holder) = holders.of(target) {
             only.insert(holder.key().clone());
-            if holder.key() != target.key() {
+            if holder.key() != target.key() && with != operation.id {
                 trees.insert(holder.key());
             }
         }
@@ -159,11 +206,20 @@ fn part_of(
         let Some(holder) = holders.of(other).map(Target::key) else {
             continue;
         };
-        // What goes as one with a tree takes along all that is in it, and the tree, whichever recipe is to take those back.
+        // Whoever takes one thing out of a tree that came as one takes the tree, which another recipe may have to answer for.
         // A move has two names, and goes by either of them.
         let is_held = standing.held_by.unwrap_or(operation.id) == with;
-        let is_along = is_held && only.contains(holder) && holder != other.key();
-        if trees.contains(holder) || is_along {
+        let is_tree = holder == other.key();
+        let is_along = is_held && only.contains(holder) && !is_tree;
+        if is_along || is_tree && trees.contains(holder) {
+            return Err(holder.clone());
+        }
+    }
+    for other in moved_on {
+        let holder = holders.of(other).map(Target::key);
+        if let Some(holder) =
+            holder.filter(|holder| only.contains(*holder) && *holder != other.key())
+        {
             return Err(holder.clone());
         }
     }
