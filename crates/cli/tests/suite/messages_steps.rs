@@ -52,6 +52,7 @@ fn what_is_as_before_already() {
     would not redo 1 operation:
       9e3779b9  write a
                 a  will be left as it is: it was as before already when it was undone, so nothing was kept
+    [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["redo", "9e37"]), @"
     did not redo 9e3779b9  write a
