@@ -142,6 +142,11 @@ impl Session {
         }
     }
 
+    /// Gives the bar, which knows whether somebody wants to stop.
+    pub(crate) fn bar(&self) -> &Bar {
+        &self.bar
+    }
+
     /// Takes the bar away, if there is one.
     pub(crate) fn clear_bar(&self) {
         self.bar.clear();

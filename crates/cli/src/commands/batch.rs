@@ -43,7 +43,7 @@ pub(crate) struct BatchArgs {
 
 /// Makes several changes.
 pub(crate) fn cmd_batch(session: &mut Session, args: &BatchArgs) -> Result<(), Failure> {
-    let json = read_file_or_stdin(&args.file, "name a file with the changes")?;
+    let json = read_file_or_stdin(&args.file, session.bar(), "name a file with the changes")?;
     let base = crate::paths::absolute(Path::new("."))?;
     let requests = parse(&json, &base).map_err(|report| named(report, &args.file))?;
     session.write(FileRequest::Batch(requests))
