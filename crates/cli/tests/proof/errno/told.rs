@@ -268,3 +268,27 @@ fn that_nobody_could_look_is_not_called_a_change() {
         }
     }
 }
+
+#[test]
+fn an_undo_that_a_dying_disk_stops_half_way_names_what_it_did_and_what_not() {
+    let workload = Workload {
+        before: &[BATCH_COMMAND],
+        cut_off: None,
+        command: &["undo"],
+    };
+    let before = prepared(&workload).tree().without_times();
+    let is_change = |name: &str| name.starts_with("rename") || name.starts_with("unlink");
+    let sentence = "it stopped half-way, and this was put back";
+    let (text, world) = said(&workload, Fault::DiskDies, is_change, sentence);
+    says(
+        &text,
+        &[
+            "  app.toml     failed: it is as the operation made it",
+            "  batch        skipped: it stopped half-way, and this was put back",
+        ],
+    );
+    assert_eq!(world.read("app.toml"), "port = 8080\n");
+    assert!(world.path("batch").is_dir());
+    world.ok(&["recover"]);
+    assert_eq!(world.tree().without_times(), before);
+}
