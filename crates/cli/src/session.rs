@@ -199,7 +199,7 @@ impl Session {
         match self.execute(engine, command) {
             Ok(Reply::Plan(plan)) if !self.ui.is_json() => {
                 show::plan::plan(self, engine, &plan, asked);
-                Ok(())
+                show::verdict(&Reply::Plan(plan))
             }
             Ok(Reply::Undone(report)) if !self.ui.is_json() => {
                 show::undo::undone(self, engine, &report, asked);

@@ -11,7 +11,7 @@ use backout_model::{
 };
 use backout_storage::{RefError, StorageError};
 
-use crate::{PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
+use crate::{Forcing, PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +119,8 @@ pub enum EngineError {
         tried: OnConflict,
         /// Whether a merge would get past all of them.
         is_mergeable: bool,
+        /// How far force would get past them.
+        force: Option<Forcing>,
         /// Whether something else could be taken back.
         has_rest: bool,
     },
@@ -135,6 +137,8 @@ pub enum EngineError {
         below: TargetPath,
         /// The newest operation anywhere, and its line for people.
         elsewhere: Option<(OperationId, String)>,
+        /// A command that is still at work, and may have changed something there.
+        at_work: Option<OperationId>,
     },
     /// Nothing that is in effect was done to a path.
     #[error("there is nothing to undo at `{path}`")]
@@ -145,6 +149,8 @@ pub enum EngineError {
         since: Option<Timestamp>,
         /// An operation that wrote a tree as one in which the path lies.
         inside: Option<OperationId>,
+        /// A command that is still at work, and may have changed it.
+        at_work: Option<OperationId>,
     },
     /// What was named is not undone.
     #[error("operation {id} is not undone")]

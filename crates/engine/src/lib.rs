@@ -37,12 +37,12 @@ pub use glob::Glob;
 pub use lifecycle::StagedOperation;
 pub use repair::RepairReport;
 pub use reply::{
-    Diff, DiffChange, DiffFile, DiffSide, DoctorReport, Finding, Finished, GcOutcome, LeftPending,
-    PlanDiff, PlanView, PlannedStep, PlannedTarget, RecoverReport, Recovered, RecoveredAs,
-    RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState, TaskLeft, UndoReport,
-    UndoneStep,
+    Diff, DiffChange, DiffFile, DiffSide, DoctorReport, Finding, Finished, Forcing, GcOutcome,
+    LeftPending, PlanDiff, PlanView, PlannedStep, PlannedTarget, RecoverReport, Recovered,
+    RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState, TaskLeft,
+    UndoReport, UndoneStep,
 };
-pub use report::{ErrorCode, Report, Severity, advice};
+pub use report::{ErrorCode, Report, Severity, advice, force_flag};
 pub use run::{COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, Watch};
 pub use selection::Selection;
 pub use sources::{Ids, RandomIds, SystemClock};

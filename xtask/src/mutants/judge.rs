@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::list::Mutant;
 use super::place::Place;
-use super::tests::{Came, MODEL_SOURCES, PROGRAM_SOURCE, Test, run};
+use super::tests::{Came, MODEL_SOURCES, PATIENCE, PROGRAM_SOURCE, Test, run};
 use super::tree::Tree;
 
 /// How many seconds of tests one change is given.
@@ -71,7 +71,12 @@ pub(crate) fn judge(
             })
             .copied()
             .collect();
-        match run(tree, place, &batch)? {
+        let came = match run(tree, place, &batch, PATIENCE)? {
+            // What was only slow ends if it is given more time.
+            Came::Endless => run(tree, place, &batch, PATIENCE * 6)?,
+            came => came,
+        };
+        match came {
             Came::Passed => {}
             Came::Endless => return Ok(Verdict::Endless),
             Came::Failed(names) => {
@@ -79,7 +84,7 @@ pub(crate) fn judge(
                 let again: Vec<&Test> = again.copied().take(1).collect();
                 // What fails once in a while proves nothing. A process that died named nobody.
                 let is_sure = again.is_empty() || first.source < MODEL_SOURCES;
-                if is_sure || run(tree, place, &again)? != Came::Passed {
+                if is_sure || run(tree, place, &again, PATIENCE)? != Came::Passed {
                     let name = again.first().map_or(&first.name, |test| &test.name);
                     return Ok(Verdict::Caught(name.clone()));
                 }

@@ -18,7 +18,7 @@ use super::tree::Tree;
 use crate::run::say;
 
 /// Where tests come from: the binary, which of its tests, and what they are told. The cheap ones come first.
-const SOURCES: [Source; 11] = [
+const SOURCES: [Source; 13] = [
     Source::all("backout-model", "backout_model"),
     Source::all("backout-model", "words"),
     Source::all("backout-engine", "backout_engine"),
@@ -36,6 +36,8 @@ const SOURCES: [Source; 11] = [
     Source::proof("reach::"),
     Source::proof("bad_days::"),
     Source::proof("processes::"),
+    Source::proof("crash::an_acknowledged"),
+    Source::proof("errno::told"),
     Source {
         part: "both_laws",
         told: &[("BACKOUT_LAWS_STORIES", "20")],
@@ -50,7 +52,7 @@ pub(crate) const MODEL_SOURCES: usize = 2;
 pub(crate) const PROGRAM_SOURCE: usize = 5;
 
 /// A test that has not ended after so long, and three times as long as without a change, has been changed into a loop.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Source {
     package: &'static str,
@@ -126,7 +128,7 @@ pub(crate) fn survey(tree: &Tree) -> Result<Vec<Test>, String> {
         place.switch(tree.recording())?;
         place.take_seen()?;
         let begun = Instant::now();
-        match run(tree, place, &[test])? {
+        match run(tree, place, &[test], PATIENCE)? {
             Came::Passed => {
                 let takes = begun.elapsed();
                 let seen = place.take_seen()?;
@@ -192,8 +194,13 @@ fn stamp(tree: &Tree, test: &Test) -> Result<u64, String> {
     Ok(hasher.finish())
 }
 
-/// Runs tests of one binary.
-pub(crate) fn run(tree: &Tree, place: &Place, tests: &[&Test]) -> Result<Came, String> {
+/// Runs tests of one binary, with so much patience beyond what they took without a change.
+pub(crate) fn run(
+    tree: &Tree,
+    place: &Place,
+    tests: &[&Test],
+    patience: Duration,
+) -> Result<Came, String> {
     let Some(first) = tests.first() else {
         return Ok(Came::Passed);
     };
@@ -215,7 +222,7 @@ pub(crate) fn run(tree: &Tree, place: &Place, tests: &[&Test]) -> Result<Came, S
         .stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let takes: Duration = tests.iter().map(|test| test.takes).sum();
-    let said = wait(&mut child, PATIENCE + takes * 3)?;
+    let said = wait(&mut child, patience + takes * 3)?;
     let Some((said, is_success)) = said else {
         return Ok(Came::Endless);
     };

@@ -72,6 +72,8 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         Reply::Verified(report) if !report.out_of_reach.is_empty() => 1,
         Reply::Doctor(report) if report.findings.iter().any(|finding| !finding.is_good) => 1,
         Reply::Recovered(report) if report.operations.iter().any(recover::is_stuck) => 1,
+        // What the undo would end with.
+        Reply::Plan(plan) if !plan.is_whole() => 1,
         Reply::Finished(_)
         | Reply::Trial(_)
         | Reply::Trials { .. }

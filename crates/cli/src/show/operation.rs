@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use backout_engine::{PlannedTarget, Shown, TargetState};
-use backout_model::{CaptureLevel, CommandEnd, Event, Key, Operation, OperationId, Timestamp};
+use backout_model::{
+    CaptureLevel, CommandEnd, Event, Key, Operation, OperationId, Status, Timestamp,
+};
 
 use super::list::hidden_text;
 use super::log::status_style;
@@ -176,7 +178,9 @@ fn targets(shown: &Shown, here: &Here, most: usize) -> Vec<Vec<Cell>> {
                     (DIM, "  as before this operation".to_owned())
                 }
                 TargetState::Merges => (DIM, "  changed since".to_owned()),
-                TargetState::Conflict { why } | TargetState::Overwritten { why } => {
+                TargetState::Conflict { why }
+                | TargetState::Overwritten { why }
+                | TargetState::Incomplete { why } => {
                     (BAD, format!("  {}", here.shorten(&printable(why))))
                 }
                 TargetState::CannotComeBack { why } => {
@@ -219,7 +223,8 @@ fn decision(operation: &Operation) -> Cell {
 
 fn hints(session: &mut Session, operation: &Operation) {
     let short = operation.id.short();
-    if operation.status.is_in_effect() && operation.retained {
+    let is_over = operation.status != Status::Armed;
+    if operation.status.is_in_effect() && is_over && operation.retained {
         let diff = typed(&format!("diff {short}"));
         let undo = typed(&format!("undo {short} --dry-run"));
         session.ui.hint(&format!("see what it changed with {diff}"));

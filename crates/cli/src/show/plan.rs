@@ -1,6 +1,8 @@
 //! What an undo, a redo or a rollback would do, and what to type next.
 
-use backout_engine::{Engine, PlanView, PlannedStep, PlannedTarget, TakeBack, TargetState};
+use backout_engine::{
+    Engine, PlanView, PlannedStep, PlannedTarget, TakeBack, TargetState, force_flag,
+};
 use backout_model::Chosen;
 
 use super::diff::full;
@@ -146,6 +148,9 @@ fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usiz
             TargetState::Overwritten { why } => {
                 (WARN, format!("will be overwritten: {}", shown_why(why)))
             }
+            TargetState::Incomplete { why } => {
+                (WARN, format!("will be as before, but {}", shown_why(why)))
+            }
             TargetState::Conflict { why } => (BAD, format!("conflict: {}", shown_why(why))),
             TargetState::CannotComeBack { why } => {
                 (BAD, format!("cannot be brought back: {}", shown_why(why)))
@@ -191,14 +196,10 @@ fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
     if (has_conflict || has_lost) && targets().any(|target| target.state.is_work()) {
         hints.push(format!("do the rest with {}", command(" --partial")));
     }
-    if has_conflict {
+    if let Some(flag) = force_flag(plan.force) {
         hints.push(format!(
             "do it anyway, keeping what is there now, with {}",
-            command(if has_lost {
-                " --force --partial"
-            } else {
-                " --force"
-            })
+            command(flag)
         ));
     }
     hints

@@ -221,6 +221,10 @@ fn by_operation(report: &UndoReport) -> Vec<UndoneStep> {
     for step in &mut steps {
         step.outcomes
             .sort_by(|one, other| one.target.cmp(&other.target));
+        // A file and the tree that took its place are one name to whoever reads it.
+        step.outcomes.dedup_by(|one, other| {
+            one.target.key() == other.target.key() && one.kind == other.kind
+        });
     }
     steps
 }

@@ -209,14 +209,14 @@ fn a_file_that_nobody_may_change() {
     insta::assert_snapshot!(world.unmoved(["undo", "--dry-run"]), @"
     would not undo 1 operation:  (the newest below .)
       9e3779b9  write a
-                a  conflict: `a` is immutable: nobody may change it, not even root
-    hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+                a  conflict: `a` is immutable: nobody may change it, not even root; `chattr -i` takes that off
+    [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["undo"]), @"
     error: nothing was undone
-      why: `a`: `a` is immutable: nobody may change it, not even root
+      why: `a`: `a` is immutable: nobody may change it, not even root; `chattr -i` takes that off
       next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
-      next: do it anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+      next: put right what stands in the way, then `backout undo 9e3779b9` again
     [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["show", "@"]), @"
@@ -224,7 +224,7 @@ fn a_file_that_nobody_may_change() {
       id        9e3779b97f4a7c15
       status    committed
       when      2027-01-15 08:00:00 UTC (just now)
-      target    a  `a` is immutable: nobody may change it, not even root
+      target    a  `a` is immutable: nobody may change it, not even root; `chattr -i` takes that off
       strategy  snapshot  small enough to keep whole (size 1)
       journal   1 intent, 2 applied, 3 commit
     hint: see what it changed with `backout diff 9e3779b9`
@@ -273,6 +273,7 @@ fn a_file_that_was_too_large_to_keep() {
                 big    cannot be brought back: it was not kept: it was 200000 bytes, more than may be copied first
                 small  will be as before
     hint: do the rest with `backout undo 3c6ef372 --partial`
+    [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["restore", "big", "--from", "@"]), @"
     error: `big` cannot be restored
@@ -287,7 +288,7 @@ fn a_file_that_was_too_large_to_keep() {
     error: 1 of 2 targets was left as it is
       why: 3c6ef372 `big`: failed: it was not kept: it was 200000 bytes, more than may be copied first
       next: put right what stands in the way, then `backout undo 3c6ef372` again
-      next: take back what was done with `backout redo b54cda58`
+      next: take back what was done with `backout redo 2e2ac13e`
     [exit code 1]
     ");
     assert_eq!(

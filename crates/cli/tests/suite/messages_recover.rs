@@ -274,6 +274,7 @@ fn a_task_whose_owner_died_is_rolled_back_or_says_why_not() {
       daa66d2c  write two.txt
                 two.txt  conflict: content changed since (1 -> 6 bytes)
     hint: do it anyway, keeping what is there now, with `backout rollback two --force`
+    [exit code 1]
     ");
 }
 

@@ -48,22 +48,23 @@ fn what_is_as_before_already() {
     hint: take this back with `backout redo 3c6ef372`
     ");
     assert_eq!(world.text("a"), "0");
-    insta::assert_snapshot!(world.unmoved(["redo"]), @"
-    error: there is nothing to redo
-      next: see what was undone with `backout log`
-    [exit code 1]
-    ");
-    insta::assert_snapshot!(world.unmoved(["redo", "9e37", "--dry-run"]), @"
+    insta::assert_snapshot!(world.unmoved(["redo", "3c6e", "--dry-run"]), @"
     would not redo 1 operation:
       9e3779b9  write a
                 a  will be left as it is: it was as before already when it was undone, so nothing was kept
+    [exit code 1]
     ");
-    insta::assert_snapshot!(world.unmoved(["redo", "9e37"]), @"
+    insta::assert_snapshot!(world.unmoved(["redo", "3c6e"]), @"
     did not redo 9e3779b9  write a
       a  left as it is: it was as before already when it was undone, so nothing was kept
     error: nothing was brought back
       why: 9e3779b9 `a`: left as it is: it was as before already when it was undone, so nothing was kept
       next: see how it stands with `backout show 9e3779b9`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["redo"]), @"
+    error: there is nothing to redo
+      next: see what was undone with `backout log`
     [exit code 1]
     ");
 }
@@ -136,7 +137,7 @@ fn the_rest_is_done_by_the_command_that_is_named() {
     error: 1 of 2 targets was left as it is
       why: 3c6ef372 `b`: conflict: content changed since (1 -> 6 bytes)
       next: put right what stands in the way, then `backout undo 3c6ef372` again
-      next: take back what was done with `backout redo 53845412`
+      next: take back what was done with `backout redo f1bbcdcb`
     [exit code 1]
     ");
     assert_eq!(
@@ -159,6 +160,7 @@ fn a_redo_that_cannot_be() {
                 b  will be changed again
     hint: do the rest with `backout redo 3c6ef372 --partial`
     hint: do it anyway, keeping what is there now, with `backout redo 3c6ef372 --force`
+    [exit code 1]
     ");
     insta::assert_snapshot!(world.cli(["redo", "--partial"]), @"
     redid 9e3779b9  write a and 1 more  (by the newest undo below .)
@@ -167,7 +169,7 @@ fn a_redo_that_cannot_be() {
     error: 1 of 2 targets was left as it is
       why: 9e3779b9 `a`: conflict: content changed since (1 -> 6 bytes)
       next: put right what stands in the way, then `backout redo 9e3779b9` again
-      next: take back what was done with `backout undo 1715609f`
+      next: take back what was done with `backout undo b54cda58`
     [exit code 1]
     ");
     assert_eq!(
@@ -235,6 +237,7 @@ fn a_rollback_that_cannot_be_done_whole() {
                 x  conflict: content changed since (1 -> 6 bytes)
     hint: do the rest with `backout rollback t --partial`
     hint: do it anyway, keeping what is there now, with `backout rollback t --force`
+    [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["rollback", "t"]), @"
     error: nothing was rolled back
@@ -252,7 +255,7 @@ fn a_rollback_that_cannot_be_done_whole() {
     error: 1 of 2 targets was left as it is
       why: 9e3779b9 `x`: conflict: content changed since (1 -> 6 bytes)
       next: put right what stands in the way, then `backout undo 9e3779b9` again
-      next: take back what was done with `backout redo 8ff34785`
+      next: take back what was done with `backout redo cc623af8`
     [exit code 1]
     ");
     assert_eq!(

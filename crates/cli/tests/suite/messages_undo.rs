@@ -164,6 +164,7 @@ fn a_preview_shows_what_would_change_back_and_what_others_changed() {
     -1
     +theirs
     hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+    [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["undo", "--dry-run", "--force"]), @"
     would undo 1 operation:  (the newest below .)
@@ -189,6 +190,7 @@ fn what_needs_two_words_is_asked_for_both() {
       9e3779b9  write a
                 a  will be as before, after a step above
     hint: take them back as well with `backout undo 9e3779b9 --committed --others`
+    [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["--agent", "one", "undo", "@-1"]), @"
     error: nothing was undone

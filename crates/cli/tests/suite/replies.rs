@@ -54,6 +54,14 @@ impl Judge {
         self.reply(&ran.out, kind)
     }
 
+    /// Runs a command whose reply is that something would not be done.
+    #[track_caller]
+    fn refuses(&mut self, world: &World, line: &str, kind: &str) -> Value {
+        let ran = self.run(world, line);
+        assert_eq!((ran.code, ran.err.as_str()), (1, ""), "{line}: {ran}");
+        self.reply(&ran.out, kind)
+    }
+
     /// Runs a command that fails and says nothing but that.
     #[track_caller]
     fn fails(&mut self, world: &World, line: &str, code: &str) {
@@ -213,8 +221,9 @@ fn taking_back(judge: &mut Judge) {
     judge.replies(&world, "redo --dry-run", "plan");
     judge.replies(&world, "redo", "undone");
     world.put("f", "1\nb\nc\n4\n");
-    let plan = judge.replies(&world, "undo f --dry-run --diff", "plan");
+    let plan = judge.refuses(&world, "undo f --dry-run --diff", "plan");
     assert_eq!(plan["is_mergeable"], json!(true));
+    assert_eq!(plan["force"], json!("all"));
     judge.fails(&world, "undo f", "conflict");
     judge.replies(&world, "undo f --merge --dry-run", "plan");
     judge.replies(&world, "undo f --force --dry-run", "plan");

@@ -111,6 +111,7 @@ fn a_dry_run_tells_what_is_in_the_way_and_what_to_type() {
                 app.toml  conflict: content changed since (18 bytes)
     hint: take out only this change with `backout undo 9e3779b9 --merge`
     hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+    [exit code 1]
     ");
 }
 
@@ -156,6 +157,7 @@ fn only_what_would_help_is_advised() {
       9e3779b9  write a
                 a  conflict: content changed since (2 bytes); the changes overlap at line 1
     hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+    [exit code 1]
     ");
     insta::assert_snapshot!(world.cli(["undo", "--partial"]), @"
     did not undo 9e3779b9  write a  (the newest below .)
@@ -202,7 +204,7 @@ fn force_restores_and_keeps_what_was_overwritten() {
     insta::assert_snapshot!(world.cli(["undo", "--force"]), @"
     undid 9e3779b9  edit app.toml  (the newest below .)
       app.toml  restored over a later change: content changed since (18 bytes)
-    hint: take this back with `backout redo 3c6ef372`
+    hint: take this back with `backout redo daa66d2c`
     ");
     assert_eq!(world.text("app.toml"), "a = 1\nb = 2\nc = 3\n");
     world.did(["redo"]);

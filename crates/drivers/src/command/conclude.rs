@@ -68,6 +68,7 @@ impl Settling<'_> {
         let recipe = FileRecipe {
             operation: self.id,
             shared: shared.collect(),
+            opened: BTreeSet::new(),
             changes,
             parents: kept,
         };

@@ -12,7 +12,7 @@ use backout_model::{
 };
 
 use super::error::FileError;
-use super::execute::{Purpose, run};
+use super::execute::run;
 use super::judge::{State, judge_all};
 use super::past::{self, FileChange, Past, Shown, Was};
 use super::plan;
@@ -288,12 +288,7 @@ impl Driver for FileDriver {
 
     fn apply(&self, armed: Armed<Staged>) -> Result<Applied, FileError> {
         let (id, _, staged) = armed.into_parts();
-        let purpose = if staged.is_undo {
-            Purpose::Undo
-        } else {
-            Purpose::Apply
-        };
-        let happened = run(&self.tools, id, &staged.steps, &staged.parents, purpose)?;
+        let happened = run(&self.tools, id, &staged)?;
         Ok(Applied {
             completion: happened.completion.encode()?,
             unlike: happened.unlike,

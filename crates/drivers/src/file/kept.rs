@@ -12,6 +12,10 @@ use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Node, Place};
 use super::tools::Tools;
 
+/// Says of a kept inode that its stamps are not those that it was kept with.
+pub(super) const WRITTEN_SINCE: &str =
+    "what was kept was changed since by a process that had it open";
+
 /// Says why a slot is empty.
 pub(super) fn why_empty(tools: &Tools, slot: &Slot) -> String {
     let why = tools.depots.out_of_reach(slot);

@@ -1,11 +1,14 @@
-//! Refusing what a flag of an inode forbids, before anything is changed.
+//! Refusing what a flag of an inode or the mode of a directory forbids, before anything is changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use backout_model::TargetPath;
+use rustix::fs::{Access, AtFlags, accessat};
+use rustix::io::Errno;
 
 use super::error::FileError;
+use super::execute::is_closed;
 use super::recipe::Change;
 use super::sys::{Dir, flags};
 
@@ -14,12 +17,22 @@ use super::sys::{Dir, flags};
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     dirs: HashMap<TargetPath, Option<Looked>>,
+    /// Directories that an undo may open, if they are closed to their owner.
+    own: BTreeSet<TargetPath>,
 }
 
 /// An open directory, and the flag that locks it.
 type Looked = (Arc<Dir>, Option<&'static str>);
 
 impl Locks {
+    /// Takes the directories that an undo may open.
+    pub(crate) fn of(own: BTreeSet<TargetPath>) -> Self {
+        Self {
+            own,
+            ..Self::default()
+        }
+    }
+
     /// Refuses a change that a flag forbids.
     pub(crate) fn refuse(&mut self, change: &Change) -> Result<(), FileError> {
         match change {
@@ -34,9 +47,42 @@ impl Locks {
         }
     }
 
-    /// Says why a change is forbidden, if it is.
+    /// Says why a change is forbidden, if it is, and what helps.
     pub(crate) fn why(&mut self, change: &Change) -> Option<String> {
-        self.refuse(change).err().map(|error| error.to_string())
+        let error = self.refuse(change).err()?;
+        let FileError::Locked { flag, .. } = &error else {
+            return Some(error.to_string());
+        };
+        let letter = flags::letter(flag);
+        Some(format!("{error}; `chattr -{letter}` takes that off"))
+    }
+
+    /// Names the directory that does not let us change its entries, of a change that no flag forbids.
+    pub(crate) fn barred(&self, change: &Change) -> Option<TargetPath> {
+        if rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let names = match change {
+            Change::Set { path, .. } => vec![path],
+            Change::Move { from, to, .. } => vec![from, to],
+            Change::Retouch { .. } | Change::Rewrite { .. } => Vec::new(),
+        };
+        let mut parents = names.into_iter().filter_map(TargetPath::parent);
+        let is_barred = |parent: &TargetPath| {
+            let Some(Some((dir, _))) = self.dirs.get(parent) else {
+                return false;
+            };
+            let wanted = Access::WRITE_OK | Access::EXEC_OK;
+            let opens = self.own.contains(parent) && dir.node().is_ok_and(|node| is_closed(&node));
+            let found = accessat(&**dir, ".", wanted, AtFlags::EACCESS);
+            found == Err(Errno::ACCESS) && !opens
+        };
+        parents.find(is_barred)
+    }
+
+    /// Says that a directory does not let us change its entries.
+    pub(crate) fn said_of_barred(directory: &TargetPath) -> String {
+        format!("not permitted to change what is in `{directory}`")
     }
 
     fn refuse_name(&mut self, path: &TargetPath, with_directory: bool) -> Result<(), FileError> {

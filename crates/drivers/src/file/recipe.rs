@@ -41,6 +41,9 @@ pub(crate) struct FileRecipe {
     /// Changes, by number, whose new state is not the operation's alone, and why: somebody else wrote there meanwhile.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) shared: BTreeMap<usize, String>,
+    /// Directories that are closed to their owner and were opened for as long as it took: taking it back may do so, too.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) opened: BTreeSet<TargetPath>,
 }
 
 /// The times of a directory whose entries change.
@@ -501,6 +504,18 @@ pub(crate) struct FileCompletion {
 }
 
 impl FileRecipe {
+    /// Names the directories that the effect gave their mode, or opened.
+    pub(crate) fn own_directories(&self) -> BTreeSet<TargetPath> {
+        let is_dressed = |change: &&Change| match change {
+            Change::Set { after, .. } => after.is_directory(),
+            Change::Retouch { node, .. } => *node == Some(Kind::Directory),
+            Change::Move { .. } | Change::Rewrite { .. } => false,
+        };
+        let dressed = self.changes.iter().filter(is_dressed);
+        let dressed = dressed.map(|change| change.path().clone());
+        dressed.chain(self.opened.iter().cloned()).collect()
+    }
+
     /// Wraps the body, with the lists of contents and slots that the store needs.
     pub(crate) fn encode(&self) -> Result<Recipe, FileError> {
         let mut contents: Vec<_> = self.changes.iter().flat_map(Change::stored).collect();

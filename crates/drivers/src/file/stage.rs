@@ -4,6 +4,7 @@
 //! and after a crash nothing is left of it. Where that cannot be, few bytes wait in memory and many in a
 //! private directory.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -206,15 +207,22 @@ pub struct Staged {
     pub(crate) parents: Vec<ParentTimes>,
     /// Whether what is put in place must be read back and checked, as in an undo.
     pub(crate) is_undo: bool,
+    /// Directories that what is taken back gave their mode: they may be opened to reach what is in them.
+    pub(crate) own: BTreeSet<TargetPath>,
     shown: Mutex<Vec<File>>,
 }
 
 impl Staged {
-    pub(crate) const fn new(steps: Vec<Step>, parents: Vec<ParentTimes>, is_undo: bool) -> Self {
+    pub(crate) fn new(
+        steps: Vec<Step>,
+        parents: Vec<ParentTimes>,
+        undo: Option<BTreeSet<TargetPath>>,
+    ) -> Self {
         Self {
             steps,
             parents,
-            is_undo,
+            is_undo: undo.is_some(),
+            own: undo.unwrap_or_default(),
             shown: Mutex::new(Vec::new()),
         }
     }

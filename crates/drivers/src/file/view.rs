@@ -7,13 +7,13 @@ use backout_model::{Effect, Target, TargetPath};
 use super::compare::Current;
 use super::error::FileError;
 use super::judge::{State, judge_all};
-use super::kept::{look_into, why_empty};
+use super::kept::{WRITTEN_SINCE, look_into, why_empty};
 use super::locks::Locks;
 use super::plan::targets_of;
-use super::recipe::{Change, FileCompletion, FileRecipe, Image};
-use super::sys::Dir;
+use super::recipe::{Change, FileCompletion, FileRecipe, Image, Numbers};
+use super::sys::{Dir, Node};
 use super::tools::Tools;
-use super::undo::{first_of_both, not_the_first, without_directory};
+use super::undo::{first_of_both, lacking, not_the_first, without_directory};
 use super::written::locate;
 
 /// A target and where it stands.
@@ -29,6 +29,15 @@ pub struct Examined {
     pub lost: Option<String>,
     /// Why what the operation left there is not its alone, if it is not.
     pub shared: Option<String>,
+    /// The directory that does not let us take it back, if it is only that.
+    pub barred: Option<TargetPath>,
+}
+
+impl Examined {
+    /// Says that a directory does not let us take something back.
+    pub fn said_of_barred(directory: &TargetPath) -> String {
+        Locks::said_of_barred(directory)
+    }
 }
 
 /// Tells where each target of an effect stands.
@@ -36,36 +45,72 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
     let mut examined = Vec::new();
-    let mut locks = Locks::default();
+    let mut locks = Locks::of(recipe.own_directories());
+    let rewritten = recipe.rewritten();
     let states = judge_all(tools, &recipe, &completion)?;
     let paths: HashSet<&TargetPath> = recipe.changes.iter().map(Change::path).collect();
     let brought: HashSet<&TargetPath> = recipe.changes.iter().filter_map(brings).collect();
     for (number, (change, state)) in std::iter::zip(&recipe.changes, states).enumerate() {
         let state = match state {
             State::After => {
-                let locked = locks.why(change);
-                let hindered = locked.or(filled(change, &paths)?.or(homeless(change, &brought)?));
+                let hindered = match locks.why(change) {
+                    Some(why) => Some(why),
+                    None => filled(change, &paths)?
+                        .or(homeless(change, &brought)?)
+                        .or(written_since(tools, change, &rewritten)?)
+                        .or(lacking(&recipe.changes, change)?),
+                };
                 hindered.map_or(State::After, |why| State::Other { why })
             }
             state => state,
         };
         let lost = match state {
             State::Before => None,
-            State::After => lost(tools, &recipe.changes, change)?,
-            State::Other { ref why } if is_not_there(change, &brought)? => Some(why.clone()),
-            State::Other { .. } => lost(tools, &recipe.changes, change)?,
+            State::After | State::Other { .. } => lost(tools, &recipe.changes, change)?,
         };
         let shared = recipe.shared.get(&number);
+        let barred = match state {
+            State::After => locks.barred(change),
+            State::Before | State::Other { .. } => None,
+        };
         let of = |target| Examined {
             shared: shared.cloned(),
             target,
             state: state.clone(),
             change: number,
             lost: lost.clone(),
+            barred: barred.clone(),
         };
         examined.extend(targets_of(change).into_iter().map(of));
     }
     Ok(examined)
+}
+
+/// Says that what a change replaced was kept as the inode it was, and is not what it was any more.
+fn written_since(
+    tools: &Tools,
+    change: &Change,
+    rewritten: &Numbers,
+) -> Result<Option<String>, FileError> {
+    let kept = match change {
+        Change::Set { before, .. } => before,
+        Change::Move { replaced, .. } => replaced,
+        Change::Rewrite { .. } | Change::Retouch { .. } => return Ok(None),
+    };
+    let Image::Kept {
+        slot,
+        node: kind,
+        identity,
+        copy: None,
+        ..
+    } = kept
+    else {
+        return Ok(None);
+    };
+    let is_other =
+        |node: &Node| !rewritten.contains(&identity.ino) && !node.is_kept(*kind, identity);
+    let node = look_into(tools, slot)?.node;
+    Ok(node.filter(is_other).map(|_| WRITTEN_SINCE.to_owned()))
 }
 
 /// Says why what a change replaced cannot be brought back, if it is not kept or not kept any more.
@@ -89,18 +134,6 @@ fn lost(tools: &Tools, changes: &[Change], change: &Change) -> Result<Option<Str
         }
         Change::Retouch { .. } => Ok(None),
     }
-}
-
-/// Tells whether what a change moved or dressed is gone: no force puts it back, unless another change of the same effect does.
-fn is_not_there(change: &Change, brought: &HashSet<&TargetPath>) -> Result<bool, FileError> {
-    let (path, kind) = match change {
-        Change::Move { to, node, .. } => (to, Some(*node)),
-        Change::Retouch { path, .. } => (path, None),
-        Change::Set { .. } | Change::Rewrite { .. } => return Ok(false),
-    };
-    let found = Current::at(path)?.node;
-    let is_it = found.is_some_and(|node| kind.is_none_or(|kind| node.kind == kind));
-    Ok(!is_it && !brought.contains(path))
 }
 
 fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError> {

@@ -17,8 +17,8 @@ use crate::{RepairReport, RunReport, TrialView};
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
 pub use recover::{RecoverReport, Recovered, RecoveredAs, TaskLeft};
 pub use undo::{
-    PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState, UndoReport,
-    UndoneStep,
+    Forcing, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState,
+    UndoReport, UndoneStep,
 };
 
 /// What the engine answers.

@@ -37,6 +37,11 @@ pub enum TargetState {
         /// What differs.
         why: String,
     },
+    /// It is restored, but for one thing that only somebody else could put back.
+    Incomplete {
+        /// What.
+        why: String,
+    },
 }
 
 impl TargetState {
@@ -49,7 +54,8 @@ impl TargetState {
             | Self::Left { .. }
             | Self::AfterNewerStep
             | Self::Merges
-            | Self::Overwritten { .. } => None,
+            | Self::Overwritten { .. }
+            | Self::Incomplete { .. } => None,
         }
     }
 
@@ -57,6 +63,16 @@ impl TargetState {
     pub const fn is_work(&self) -> bool {
         self.hindrance().is_none() && !matches!(self, Self::AlreadyBefore | Self::Left { .. })
     }
+}
+
+/// How far force would get with what stands in the way of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Forcing {
+    /// Past all of it.
+    All,
+    /// Past some of it.
+    Part,
 }
 
 /// One target of a planned step.
@@ -99,6 +115,14 @@ pub struct PlannedStep {
     pub targets: Vec<PlannedTarget>,
 }
 
+impl PlannedStep {
+    /// Tells whether there is nothing to do for it, because all is so already and not by us.
+    pub fn is_idle(&self) -> bool {
+        let is_left = |it: &PlannedTarget| matches!(it.state, TargetState::Left { .. });
+        !self.targets.is_empty() && self.targets.iter().all(is_left)
+    }
+}
+
 /// What an undo would do.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlanView {
@@ -117,9 +141,31 @@ pub struct PlanView {
     /// Whether it could be executed with a merge, if not as it is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_mergeable: bool,
+    /// How far it could be executed with force, if not as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub force: Option<Forcing>,
     /// What would change, name by name, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<PlanDiff>,
+}
+
+impl PlanView {
+    /// Tells whether all that was asked for would be done.
+    pub fn is_whole(&self) -> bool {
+        let mut targets = self.steps.iter().flat_map(|step| &step.targets);
+        let is_left = |target: &PlannedTarget| match target.state {
+            TargetState::Conflict { .. }
+            | TargetState::CannotComeBack { .. }
+            | TargetState::Incomplete { .. } => true,
+            TargetState::ComesBack
+            | TargetState::AlreadyBefore
+            | TargetState::Left { .. }
+            | TargetState::AfterNewerStep
+            | TargetState::Merges
+            | TargetState::Overwritten { .. } => false,
+        };
+        self.is_executable && !targets.any(is_left) && !self.steps.iter().any(PlannedStep::is_idle)
+    }
 }
 
 /// One operation that was to be taken or brought back.

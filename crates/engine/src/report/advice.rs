@@ -3,7 +3,7 @@
 use backout_model::OperationId;
 use backout_model::ports::OnConflict;
 
-use crate::{EngineError, PlanView};
+use crate::{EngineError, Forcing, PlanView};
 
 /// Says a command for some operations, with a flag.
 pub(super) type Commander<'c> = &'c dyn Fn(&[OperationId], &str) -> String;
@@ -22,6 +22,7 @@ pub fn advice(
         named,
         tried,
         is_mergeable,
+        force,
         has_rest,
     } = error
     else {
@@ -45,16 +46,15 @@ pub fn advice(
     if *has_rest {
         next.push(format!("do the rest with {}", command(" --partial")));
     }
-    if !is_lost && *tried != OnConflict::Force {
-        let has_lost = targets.iter().any(|target| target.is_lost);
-        let flag = if has_lost {
-            " --force --partial"
-        } else {
-            " --force"
-        };
+    if let Some(flag) = force_flag(*force).filter(|_| *tried != OnConflict::Force) {
         next.push(format!(
             "do it anyway with {} (what is there now is kept)",
             command(flag)
+        ));
+    } else if !is_lost && !is_mergeable {
+        next.push(format!(
+            "put right what stands in the way, then {} again",
+            command("")
         ));
     }
     if let (true, Some(id)) = (next.is_empty(), targets.first().map(|target| target.id)) {
@@ -64,6 +64,15 @@ pub fn advice(
         ));
     }
     Some(next)
+}
+
+/// Gives the flags that get past what stands in the way of a plan, as far as anything does.
+pub const fn force_flag(force: Option<Forcing>) -> Option<&'static str> {
+    match force {
+        Some(Forcing::All) => Some(" --force"),
+        Some(Forcing::Part) => Some(" --force --partial"),
+        None => None,
+    }
 }
 
 /// Gives what to do about a plan that needs a word.

@@ -20,7 +20,7 @@ use backout_storage::{RefError, StorageError};
 use serde::Serialize;
 
 use crate::EngineError;
-pub use advice::advice;
+pub use advice::{advice, force_flag};
 pub use code::ErrorCode;
 
 /// The exit code that shells give for a program that Ctrl-C ended.
@@ -224,10 +224,17 @@ impl Report {
             EngineError::Conflicts { ref targets, .. } => plan::conflicts(&error, targets),
             EngineError::Partial(report) => plan::partial(&report),
             EngineError::Stopped(report) => plan::stopped(&report),
-            EngineError::NothingBelow { below, elsewhere } => {
-                plan::nothing_below(&below, elsewhere.as_ref())
-            }
-            EngineError::NothingOnPath { path, inside, .. } => plan::nothing_on_path(&path, inside),
+            EngineError::NothingBelow {
+                below,
+                elsewhere,
+                at_work,
+            } => plan::nothing_below(&below, elsewhere.as_ref(), at_work),
+            EngineError::NothingOnPath {
+                path,
+                inside,
+                at_work,
+                ..
+            } => plan::nothing_on_path(&path, inside, at_work),
             EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
             EngineError::NoUndo { recovered } => plan::no_undo(recovered.as_ref()),
             EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),

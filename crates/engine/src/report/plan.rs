@@ -108,8 +108,10 @@ pub(super) fn needs_word(view: &PlanView) -> Report {
 pub(super) fn nothing_below(
     below: &TargetPath,
     elsewhere: Option<&(OperationId, String)>,
+    at_work: Option<OperationId>,
 ) -> Report {
     let report = Report::refused(format!("there is nothing to undo below `{below}`"));
+    let report = still_at_work(report, at_work);
     match elsewhere {
         Some((id, summary)) => report
             .because(format!(
@@ -123,8 +125,13 @@ pub(super) fn nothing_below(
 }
 
 /// Says that there is nothing at a path.
-pub(super) fn nothing_on_path(path: &TargetPath, inside: Option<OperationId>) -> Report {
+pub(super) fn nothing_on_path(
+    path: &TargetPath,
+    inside: Option<OperationId>,
+    at_work: Option<OperationId>,
+) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{path}`"));
+    let report = still_at_work(report, at_work);
     match inside {
         Some(id) => report
             .because(format!(
@@ -140,6 +147,17 @@ pub(super) fn nothing_on_path(path: &TargetPath, inside: Option<OperationId>) ->
                 id.short()
             )),
         None => report.next(format!("see what was done to it with `backout log {path}`")),
+    }
+}
+
+/// Says that a command may yet turn out to have changed something.
+fn still_at_work(report: Report, at_work: Option<OperationId>) -> Report {
+    match at_work {
+        Some(id) => report.because(format!(
+            "operation {} is still at work; what it changed can be undone when it has ended",
+            id.short()
+        )),
+        None => report,
     }
 }
 
@@ -263,6 +281,7 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let mut told = Report::refused(match (back, all - back) {
         (0, _) if is_redo => "nothing was brought back".to_owned(),
         (0, _) => "nothing was taken back".to_owned(),
+        (_, 0) => "not all of it is as it was".to_owned(),
         (_, 1) => format!("1 of {all} targets was left as it is"),
         (_, left) => format!("{left} of {all} targets were left as they are"),
     });

@@ -11,6 +11,7 @@ use backout_storage::{Filter, OperationRef};
 
 use super::preview::Planned;
 use super::work::Told;
+use crate::diff::unfinished;
 use crate::{Engine, EngineError, RedoWhat, UndoOptions, UndoWhat};
 
 /// How many later operations that stay a plan names.
@@ -44,7 +45,13 @@ impl Engine {
             | UndoWhat::ToCheckpoint(_) => Vec::new(),
         };
         let aim = self.aim(what, options)?;
-        let (history, plan) = self.plan_aim(&aim, options)?;
+        let planned = self.plan_aim(&aim, options);
+        if let Err(EngineError::Plan(PlanError::Nothing)) = planned
+            && let Some(command) = self.at_work_on(&aim.goal)?
+        {
+            return Err(unfinished(&command));
+        }
+        let (history, plan) = planned?;
         Ok(Planned {
             history,
             plan,
@@ -62,6 +69,28 @@ impl Engine {
             }
         }
         Ok(ids)
+    }
+
+    /// Finds a command that fits a goal and has not ended: what it changed is not in the journal yet.
+    fn at_work_on(&self, goal: &Goal) -> Result<Option<Operation>, EngineError> {
+        let (since, task, agent) = match goal {
+            Goal::Operations { .. } => return Ok(None),
+            Goal::Task(task) => (None, Some(task), None),
+            Goal::Since { lsn, task, agent } => (Some(*lsn), task.as_ref(), agent.as_ref()),
+        };
+        let fits = |op: &Operation| {
+            since.is_none_or(|since| op.place > since)
+                && (task.is_none() || op.task.as_ref() == task)
+                && (agent.is_none() || op.agent.as_ref() == agent)
+        };
+        Ok(self.commands_at_work()?.into_iter().find(fits))
+    }
+
+    /// Lists the commands that have not ended, newest first, but for the one that we are part of.
+    fn commands_at_work(&self) -> Result<Vec<Operation>, EngineError> {
+        let mut armed = self.store.armed()?;
+        armed.retain(|op| op.verb == Verb::Run && Some(op.id) != self.settings.context.within);
+        Ok(armed)
     }
 
     fn plan_aim(
@@ -341,6 +370,7 @@ impl Engine {
         Err(EngineError::NothingBelow {
             below: below.clone(),
             elsewhere: elsewhere.map(|operation| (operation.id, operation.summary)),
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
         })
     }
 
@@ -434,8 +464,12 @@ impl Engine {
                             && Target::node(path.clone()).overlap(target).is_some()
                     }))
             };
-            inside = self.newest(&filter, holds)?.map(|operation| operation.id);
-            if inside.is_some() {
+            let found = self.newest(&filter, holds)?.map(|operation| operation.id);
+            // In a directory that was made may lie what others put there.
+            if let Some(id) = found
+                && self.has_touched(id, path)?
+            {
+                inside = found;
                 break;
             }
         }
@@ -443,6 +477,7 @@ impl Engine {
             path: path.clone(),
             since,
             inside,
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
         })
     }
 

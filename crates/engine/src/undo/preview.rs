@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 
-use backout_drivers::file::{Examined, FileChange, State, Was, names_shown};
+use backout_drivers::file::{Examined, FileChange, FileError, State, Was, names_shown};
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
     Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome,
@@ -11,8 +11,9 @@ use backout_model::{
 };
 
 use super::work::Work;
+use crate::lifecycle::with_causes;
 use crate::{
-    Engine, EngineError, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack,
+    Engine, EngineError, Forcing, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack,
     TargetState, UndoOptions,
 };
 
@@ -26,6 +27,9 @@ pub(super) struct Planned {
 
 /// Makes the plan of what was asked for, with these options.
 pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<Planned, EngineError>;
+
+/// What preparing a step foresees of each target, or what stopped it.
+type Tried = Result<Vec<TargetOutcome>, String>;
 
 impl Engine {
     /// Makes the plan, and looks whether it can be executed: as it is, or else with a merge.
@@ -50,6 +54,15 @@ impl Engine {
             let merged = planner(&merging).and_then(|planned| self.view(&planned, &merging));
             view.is_mergeable =
                 merged.is_ok_and(|merged| merged.is_executable && is_foreseen(&view, &merged));
+        }
+        if !view.is_executable && options.on_conflict != OnConflict::Force {
+            let forcing = UndoOptions {
+                on_conflict: OnConflict::Force,
+                diff: false,
+                ..options.clone()
+            };
+            let forced = planner(&forcing).and_then(|planned| self.view(&planned, &forcing));
+            view.force = forced.ok().and_then(|forced| forcing_past(&view, &forced));
         }
         Ok((planned, view))
     }
@@ -136,8 +149,9 @@ impl Engine {
             is_executable: plan.needs_committed.is_empty()
                 && plan.needs_others.is_empty()
                 && is_free
-                && !is_idle(&steps),
+                && (steps.is_empty() || !steps.iter().all(PlannedStep::is_idle)),
             is_mergeable: false,
+            force: None,
             steps,
             diff,
             left_alone: plan.left_alone.clone(),
@@ -153,16 +167,7 @@ impl Engine {
         options: &UndoOptions,
     ) -> Result<Vec<PlannedTarget>, EngineError> {
         let examined = self.files.examine(&work.effect)?;
-        let is_other = |state: &State| {
-            matches!(state, State::Other { .. }) && options.on_conflict == OnConflict::Merge
-        };
-        let merged = if examined.iter().any(|it| is_other(&it.state)) {
-            let how = work.how(OnConflict::Merge, true);
-            let trial = self.files.prepare_undo(self.next_id(), &work.effect, how)?;
-            work.spread(&trial.outcomes)
-        } else {
-            Vec::new()
-        };
+        let tried = self.tried(work, &examined, options.on_conflict)?;
         // What a newer step changes first cannot be judged yet.
         let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
         let later = examined.iter().filter(|it| is_later(&it.target));
@@ -171,6 +176,13 @@ impl Engine {
             HashMap::new()
         } else {
             self.between(work, newer, &examined)?
+        };
+        // A newer step may open the directory.
+        let is_barred = |found: &Examined| {
+            let directory = found.barred.as_ref()?;
+            let is_it = |target: &Target| target.file() == Some(directory);
+            let mut steps = newer.iter().flat_map(|newer| &newer.step.targets);
+            (!steps.any(is_it)).then(|| Examined::said_of_barred(directory))
         };
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
@@ -183,10 +195,11 @@ impl Engine {
                         (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
                     }
                 }
-                Some(Examined {
-                    lost: Some(why), ..
-                }) => TargetState::CannotComeBack { why: why.clone() },
-                Some(found) => foreseen(&target, &found.state, options.on_conflict, &merged),
+                Some(found) => match (&tried, is_barred(found)) {
+                    (_, Some(why)) => TargetState::Conflict { why },
+                    (Some(tried), None) => found_out(tried, &target, found),
+                    (None, None) => foreseen(found),
+                },
                 None => TargetState::AlreadyBefore,
             };
             PlannedTarget { target, state }
@@ -217,6 +230,27 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Prepares a merge or a forced restore, where there is something to merge or to force, to see what would come of it. An
+    /// error is what the undo would meet.
+    fn tried(
+        &self,
+        work: &Work<'_>,
+        examined: &[Examined],
+        on_conflict: OnConflict,
+    ) -> Result<Option<Tried>, EngineError> {
+        let is_other = |it: &Examined| matches!(it.state, State::Other { .. }) || it.lost.is_some();
+        if on_conflict == OnConflict::Refuse || !examined.iter().any(is_other) {
+            return Ok(None);
+        }
+        let how = work.how(on_conflict, true);
+        let tried = self.files.prepare_undo(self.next_id(), &work.effect, how);
+        match tried {
+            Ok(ready) => Ok(Some(Ok(work.spread(&ready.outcomes)))),
+            Err(error @ FileError::Stopped) => Err(error.into()),
+            Err(error) => Ok(Some(Err(with_causes(&error)))),
+        }
     }
 
     /// Finds the targets that will not be what an operation left when its turn comes: somebody else wrote between it and
@@ -323,12 +357,6 @@ impl Engine {
     }
 }
 
-/// Tells whether there is nothing to do in a plan, because all is so already and not by us.
-pub(super) fn is_idle(steps: &[PlannedStep]) -> bool {
-    let mut targets = steps.iter().flat_map(|step| &step.targets);
-    !steps.is_empty() && targets.all(|it| matches!(it.state, TargetState::Left { .. }))
-}
-
 /// Finds the directories that a step made and that will not be empty when its turn comes.
 fn filled(
     left: &HashMap<TargetPath, FileChange>,
@@ -373,29 +401,58 @@ fn touches(step: &UndoStep, target: &Target) -> bool {
     theirs.any(|other| other.overlap(target).is_some())
 }
 
-fn foreseen(
-    target: &Target,
-    state: &State,
-    on_conflict: OnConflict,
-    merged: &[TargetOutcome],
-) -> TargetState {
-    let why = match state {
-        State::After => return TargetState::ComesBack,
-        State::Before => return TargetState::AlreadyBefore,
-        State::Other { why } => why.clone(),
-    };
-    match on_conflict {
-        OnConflict::Refuse => TargetState::Conflict { why },
-        OnConflict::Force => TargetState::Overwritten { why },
-        OnConflict::Merge => {
-            let outcome = merged.iter().find(|outcome| outcome.target == *target);
-            match outcome.map(|outcome| &outcome.kind) {
-                Some(kind) if kind.is_settled() => TargetState::Merges,
-                Some(OutcomeKind::Conflict { why }) => TargetState::Conflict { why: why.clone() },
-                Some(_) | None => TargetState::Conflict { why },
-            }
-        }
+/// Says what a look at a target foresees.
+fn foreseen(found: &Examined) -> TargetState {
+    match (&found.lost, &found.state) {
+        (Some(why), _) => TargetState::CannotComeBack { why: why.clone() },
+        (None, State::After) => TargetState::ComesBack,
+        (None, State::Before) => TargetState::AlreadyBefore,
+        (None, State::Other { why }) => TargetState::Conflict { why: why.clone() },
     }
+}
+
+/// Says what preparing it foresees of a target.
+fn found_out(tried: &Tried, target: &Target, found: &Examined) -> TargetState {
+    let outcomes = match tried {
+        Ok(outcomes) => outcomes,
+        Err(_) if found.state == State::Before => return TargetState::AlreadyBefore,
+        Err(why) => return TargetState::Conflict { why: why.clone() },
+    };
+    let outcome = outcomes.iter().find(|outcome| outcome.target == *target);
+    let Some(outcome) = outcome else {
+        return foreseen(found);
+    };
+    match outcome.kind.clone() {
+        OutcomeKind::Restored | OutcomeKind::Compensated => TargetState::ComesBack,
+        OutcomeKind::AlreadyGone => TargetState::AlreadyBefore,
+        OutcomeKind::Merged => TargetState::Merges,
+        OutcomeKind::Overwritten { why } => TargetState::Overwritten { why },
+        OutcomeKind::Incomplete { why } => TargetState::Incomplete { why },
+        OutcomeKind::Failed { why } => TargetState::CannotComeBack { why },
+        OutcomeKind::Conflict { why }
+        | OutcomeKind::Skipped { why }
+        | OutcomeKind::Left { why }
+        | OutcomeKind::InDoubt { why } => TargetState::Conflict { why },
+    }
+}
+
+/// Tells how much of what stands in the way of a plan does not stand in the way of a forced one.
+fn forcing_past(plan: &PlanView, forced: &PlanView) -> Option<Forcing> {
+    let (hindered, stuck) = (hindered(plan), hindered(forced));
+    match (hindered.is_subset(&stuck), stuck.is_empty()) {
+        (true, _) => None,
+        (false, true) => Some(Forcing::All),
+        (false, false) => Some(Forcing::Part),
+    }
+}
+
+/// Lists the targets that stand in the way of a plan, each with its step.
+fn hindered(view: &PlanView) -> HashSet<(OperationId, &Target)> {
+    let steps = view.steps.iter();
+    let each = steps.flat_map(|step| step.targets.iter().map(|it| (step.id, it)));
+    each.filter(|(_, it)| it.state.hindrance().is_some())
+        .map(|(id, it)| (id, &it.target))
+        .collect()
 }
 
 /// Says what stands in the way of a plan.
@@ -404,6 +461,7 @@ pub(super) fn conflicts(view: &PlanView, tried: OnConflict) -> EngineError {
     EngineError::Conflicts {
         has_rest: planned.any(|planned| planned.state.is_work()),
         is_mergeable: view.is_mergeable,
+        force: view.force,
         targets: refused(view),
         named: view.named.clone(),
         tried,

@@ -91,7 +91,8 @@ impl Engine {
             let effect = self.store.effect(with)?;
             let held = self.files.targets_of(&effect)?;
             let gone = self.files.gone_trees(&effect)?;
-            match part_of((&held, &gone), (operation, with), &step.targets) {
+            let moved_on = self.moved_on(operation, with)?;
+            match part_of((&held, &gone), (operation, with), &step.targets, &moved_on) {
                 Ok(only) => {
                     let step = UndoStep {
                         with,
@@ -132,6 +133,25 @@ impl Engine {
         }))
     }
 
+    /// Lists what a redo brought back of an operation and holds no more: it was taken back since, or brought by another.
+    fn moved_on(
+        &self,
+        operation: &Operation,
+        with: OperationId,
+    ) -> Result<Vec<Target>, EngineError> {
+        if with == operation.id {
+            return Ok(Vec::new());
+        }
+        let redo = self.store.operation(with)?;
+        let brought = redo.iter().flat_map(|redo| &redo.targets);
+        let brought: HashSet<&Key> = brought.map(|standing| standing.target.key()).collect();
+        let is_held = |it: &Standing| it.is_in_effect() && it.held_by == Some(with);
+        let others = operation.targets.iter().filter(|it| !is_held(it));
+        let others = others.map(|standing| &standing.target);
+        let moved_on = others.filter(|target| brought.contains(target.key()));
+        Ok(moved_on.cloned().collect())
+    }
+
     /// The same for all of an operation that a dead process left.
     pub(crate) fn whole_work<'h>(&self, operation: &'h Operation) -> Result<Work<'h>, EngineError> {
         let targets = operation
@@ -154,11 +174,12 @@ impl Engine {
 }
 
 /// Finds the targets of a recipe that hold those that are meant, and no others. None if that is all of them; the error is
-/// a tree that holds others, too.
+/// a tree that holds others, too, or of which something has moved on.
 fn part_of(
     (held, gone): (&[Target], &BTreeSet<Key>),
     (operation, with): (&Operation, OperationId),
     meant: &[Target],
+    moved_on: &[Target],
 ) -> Result<Option<BTreeSet<Key>>, Key> {
     let holders = Told::new(held.iter().map(|target| (target, target)));
     let is_meant: HashSet<&Key> = meant.iter().map(Target::key).collect();
@@ -191,6 +212,14 @@ fn part_of(
         let is_tree = holder == other.key();
         let is_along = is_held && only.contains(holder) && !is_tree;
         if is_along || is_tree && trees.contains(holder) {
+            return Err(holder.clone());
+        }
+    }
+    for other in moved_on {
+        let holder = holders.of(other).map(Target::key);
+        if let Some(holder) =
+            holder.filter(|holder| only.contains(*holder) && *holder != other.key())
+        {
             return Err(holder.clone());
         }
     }

@@ -1,9 +1,11 @@
 //! Trust: nothing is ever lost, and nothing is said that is not so. One test per story that once went wrong.
 
 mod concurrent;
+mod forcing;
 mod inverse;
 mod parts;
 mod recovery;
+mod seeing;
 mod standing;
 mod stopping;
 mod telling;

@@ -139,7 +139,7 @@ fn force_is_not_advised_where_what_was_to_be_moved_is_gone() {
     std::fs::remove_file(world.path("a")).unwrap();
     let refused = world.fails(1, &["redo"]);
     assert!(!refused.contains("--force"), "{refused}");
-    let plan = world.ok(&["redo", "--force", "-n"]);
+    let plan = told(&world, &["redo", "--force", "-n"]);
     assert!(plan.contains("would not redo"), "{plan}");
     world.fails(1, &["redo", "--force"]);
 }
@@ -173,7 +173,7 @@ fn a_redo_leaves_the_directory_that_somebody_filled_and_so_does_its_undo() {
     world.ok(&["mkdir", "c"]);
     world.ok(&["undo"]);
     world.file("c/f", "F\n");
-    let plan = world.ok(&["redo", "-n"]);
+    let plan = told(&world, &["redo", "-n"]);
     assert!(plan.contains("would not redo 1 operation"), "{plan}");
     let refused = world.fails(1, &["redo"]);
     let id = newest(&world, "mkdir");
@@ -221,7 +221,7 @@ fn what_somebody_removed_after_an_undo_is_no_damage_after_the_redo() {
     world.ok(&["rm", "-r", "d"]);
     world.ok(&["undo"]);
     std::fs::remove_dir_all(world.path("d")).unwrap();
-    let plan = world.ok(&["redo", "-n"]);
+    let plan = told(&world, &["redo", "-n"]);
     assert!(plan.contains("would not redo 1 operation"), "{plan}");
     let refused = world.fails(1, &["redo"]);
     assert!(refused.contains("next: "), "{refused}");

@@ -25,7 +25,7 @@ fn a_file_above_the_limit_that_nobody_kept_is_not_called_undone() {
     ]);
     let run = newest(&world, "run");
     assert_eq!(state_of(&world, &run, "big"), "cannot-come-back");
-    let plan = world.json(&["undo", "-n"]);
+    let plan = json(&world, 1, &["undo", "-n"]);
     assert_eq!(plan["is_executable"], false, "{plan}");
     let refused = json(&world, 1, &["undo"]);
     assert!(refused["why"].to_string().contains("big"), "{refused}");

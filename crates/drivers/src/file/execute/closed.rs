@@ -27,9 +27,9 @@ pub(crate) fn is_closed(node: &Node) -> bool {
     !user.is_root() && user.as_raw() == node.uid && node.mode & OPEN != OPEN
 }
 
-/// Opens the directories that steps change entries of, where the mode is part of what is taken back. A directory that somebody
-/// else closed stays closed, and so does every one for what is written anew.
-pub(super) fn open(steps: &[Step], purpose: Purpose) -> Opened {
+/// Opens the directories that steps change entries of, where the mode is part of what is taken back, or is its `own`. A
+/// directory that somebody else closed stays closed, and so does every one for what is written anew.
+pub(super) fn open(steps: &[Step], purpose: Purpose, own: &BTreeSet<TargetPath>) -> Opened {
     let mut opened = Opened::new();
     if rustix::process::geteuid().is_root() || purpose != Purpose::Undo {
         return opened;
@@ -49,10 +49,25 @@ pub(super) fn open(steps: &[Step], purpose: Purpose) -> Opened {
         .filter(|step| !matches!(step.change, Change::Move { .. } | Change::Rewrite { .. }))
         .map(|step| step.change.path())
         .collect();
-    for path in paths.into_iter().filter(|path| changed.contains(path)) {
+    let may_open = |path: &TargetPath| changed.contains(path) || own.contains(path);
+    for path in paths.into_iter().filter(may_open) {
         open_one(&path, &mut opened);
     }
     opened
+}
+
+/// Names the directories that steps need open and that only their recipe can say so of: none of the steps gives them a mode.
+pub(crate) fn opened(steps: &[Step], own: &BTreeSet<TargetPath>) -> BTreeSet<TargetPath> {
+    let parents = steps.iter().flat_map(|step| match &step.change {
+        Change::Set { path, .. } => vec![path.parent()],
+        Change::Move { from, to, .. } => vec![from.parent(), to.parent()],
+        Change::Retouch { .. } | Change::Rewrite { .. } => Vec::new(),
+    });
+    let is_named = |path: &TargetPath| steps.iter().any(|step| step.change.path() == path);
+    let is_needed = |path: &TargetPath| {
+        own.contains(path) && node_of(path).is_some_and(|node| is_closed(&node)) && !is_named(path)
+    };
+    parents.flatten().filter(is_needed).collect()
 }
 
 fn open_one(path: &TargetPath, opened: &mut Opened) {

@@ -32,11 +32,11 @@ use backout_model::{OperationId, TargetOutcome, TargetPath};
 
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, Image, Numbers, ParentTimes};
-use super::stage::Material;
+use super::stage::{Material, Staged};
 use super::sys::Node;
 use super::tools::Tools;
 use closed::Opened;
-pub(crate) use closed::is_closed;
+pub(crate) use closed::{is_closed, opened};
 
 pub(crate) use secure::secure;
 
@@ -145,18 +145,20 @@ struct Run<'a> {
     found: Vec<Option<Node>>,
     /// Steps whose name somebody else has changed since.
     by_others: HashSet<usize>,
+    /// Directories that may be opened.
+    own: &'a BTreeSet<TargetPath>,
     /// Directories that are open only as long as this runs.
     opened: Opened,
 }
 
 /// Makes the steps happen, or nothing.
-pub(crate) fn run(
-    tools: &Tools,
-    id: OperationId,
-    steps: &[Step],
-    parents: &[ParentTimes],
-    purpose: Purpose,
-) -> Result<Happened, FileError> {
+pub(crate) fn run(tools: &Tools, id: OperationId, ready: &Staged) -> Result<Happened, FileError> {
+    let (steps, parents, own) = (&*ready.steps, &*ready.parents, &ready.own);
+    let purpose = if ready.is_undo {
+        Purpose::Undo
+    } else {
+        Purpose::Apply
+    };
     let (stages, carried) = stage_paths(id, steps);
     let mut run = Run {
         tools,
@@ -174,7 +176,8 @@ pub(crate) fn run(
         placed: HashMap::new(),
         found: Vec::new(),
         by_others: HashSet::new(),
-        opened: closed::open(steps, purpose),
+        own,
+        opened: closed::open(steps, purpose, own),
     };
     // An undo has told how much there is when it began to judge.
     if purpose != Purpose::Undo {
@@ -188,7 +191,7 @@ pub(crate) fn run(
         Err(cause) if tools.is_abandoned() => Err(cause),
         Err(cause) => {
             let cause = cause.speaking_of(&|path| run.target_of(path));
-            let again = closed::open(steps, purpose);
+            let again = closed::open(steps, purpose, own);
             let error = tools.going_back(|| run.reverse(cause, &all_times));
             closed::close(&again);
             closed::close(&before);
@@ -211,7 +214,7 @@ impl Run<'_> {
         }
         closed::close(&self.opened);
         self.check_all()?;
-        let again = closed::open(self.steps, self.purpose);
+        let again = closed::open(self.steps, self.purpose, self.own);
         self.dispose_all()?;
         closed::close(&again);
         self.settle_times(parents, times)?;

@@ -458,7 +458,7 @@ impl<'t> Planner<'t> {
         }
         let parents = parents_of(self.steps.iter().map(|step| &step.change))?;
         self.tools.reach("file.prepared")?;
-        prepared(self.tools, self.id, self.keeper, self.steps, parents, false)
+        prepared(self.tools, self.id, self.keeper, self.steps, parents, None)
     }
 }
 

@@ -6,21 +6,21 @@ use backout_model::ports::Prepared;
 use backout_model::{OperationId, Target, TargetPath};
 
 use crate::file::error::FileError;
-use crate::file::execute::{Step, secure};
+use crate::file::execute::{Step, opened, secure};
 use crate::file::keep::Keeper;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, ParentTimes};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
 use crate::file::tools::Tools;
 
-/// Wraps steps and what they keep into what the engine arms.
+/// Wraps steps and what they keep into what the engine arms. An `undo` may open these directories.
 pub(crate) fn prepared(
     tools: &Tools,
     id: OperationId,
     keeper: Keeper<'_>,
     steps: Vec<Step>,
     parents: Vec<ParentTimes>,
-    is_undo: bool,
+    undo: Option<BTreeSet<TargetPath>>,
 ) -> Result<Prepared<Staged>, FileError> {
     secure(tools, &steps)?;
     let changes: Vec<Change> = steps.iter().map(|step| step.change.clone()).collect();
@@ -29,6 +29,10 @@ pub(crate) fn prepared(
         changes,
         parents: parents.clone(),
         shared: BTreeMap::new(),
+        opened: match &undo {
+            Some(own) => opened(&steps, own),
+            None => BTreeSet::new(),
+        },
     };
     let needed: BTreeSet<_> = recipe.changes.iter().flat_map(Change::stored).collect();
     let mut contents = keeper.contents;
@@ -40,7 +44,7 @@ pub(crate) fn prepared(
         recipe: recipe.encode()?,
         contents,
         is_noop: steps.is_empty(),
-        staged: Staged::new(steps, parents, is_undo),
+        staged: Staged::new(steps, parents, undo),
         notes: keeper.notes,
     })
 }

@@ -45,6 +45,11 @@ fn locks(attributes: StatxAttributes) -> Option<&'static str> {
     }
 }
 
+/// Gives the letter that `chattr` has for a flag that locks.
+pub(crate) fn letter(lock: &str) -> char {
+    if lock == "immutable" { 'i' } else { 'a' }
+}
+
 /// Reads the flags that people set. Where there are none, there is nothing to lose.
 pub(crate) fn read(file: impl AsFd) -> IFlags {
     ioctl_getflags(file).unwrap_or(IFlags::empty()) & of_people()

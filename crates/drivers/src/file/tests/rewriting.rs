@@ -130,6 +130,7 @@ fn story(shape: Shape) -> Story {
     let changes = changes(&world, shape, old);
     let recipe = FileRecipe {
         shared: BTreeMap::default(),
+        opened: std::collections::BTreeSet::new(),
         operation: FIRST,
         changes,
         parents: Vec::new(),

@@ -1,4 +1,5 @@
-//! Directories that somebody removed, made again so that what is forced back has a place.
+//! Directories that somebody removed, made again so that what is forced back has a place; and what to say where they
+//! cannot be.
 
 use backout_model::TargetPath;
 
@@ -50,4 +51,29 @@ impl Undo<'_> {
         }
         Ok(true)
     }
+}
+
+/// Says that a name cannot come back because its directory is not there, and what has its place.
+pub(crate) fn without_directory(path: &TargetPath) -> String {
+    let mut above: Vec<_> = path.ancestors().collect();
+    while let Some(name) = above.pop() {
+        match name.as_path().symlink_metadata() {
+            Ok(found) if !found.is_dir() => return not_a_directory(&name, found.is_symlink()),
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    match path.parent() {
+        Some(parent) => format!("its directory `{parent}` is gone"),
+        None => "its directory is gone".to_owned(),
+    }
+}
+
+fn not_a_directory(path: &TargetPath, is_link: bool) -> String {
+    let now = if is_link {
+        "a symbolic link now"
+    } else {
+        "not a directory any more"
+    };
+    format!("`{path}` is {now}: move it away, and the directory can be made again")
 }

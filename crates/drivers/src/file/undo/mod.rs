@@ -12,6 +12,7 @@ mod obtain;
 mod prepare;
 mod restore;
 mod rewrite;
+mod rights;
 mod select;
 mod torn;
 
@@ -21,10 +22,11 @@ use super::plan::targets_of;
 use super::recipe::{Change, Meta};
 
 pub(crate) use check::check_kept;
+pub(crate) use homes::without_directory;
 pub(crate) use obtain::{first_of_both, not_the_first};
 pub(crate) use prepare::prepare_undo;
 pub use restore::names_shown;
-pub(crate) use restore::without_directory;
+pub(crate) use rights::lacking;
 pub(crate) use select::with_moved;
 
 /// Gives every target of a change the same outcome.

@@ -6,12 +6,14 @@ use backout_model::{OutcomeKind, TargetOutcome, TargetPath};
 use super::obtain::obtain;
 use super::prepare::Undo;
 use super::put_back_changed;
+use super::rights::{gap_of, only_root};
 use crate::file::compare::Current;
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::stage::Material;
+use crate::file::sys::{Node, Place};
 
 impl Undo<'_> {
     pub(super) fn take_back_retouch(
@@ -38,10 +40,8 @@ impl Undo<'_> {
             now.times = None;
         }
         let wanted = put_back_changed(&now, before, after);
-        let euid = rustix::process::geteuid().as_raw();
-        if euid != 0 && wanted.uid != now.uid {
-            let (uid, gid) = (wanted.uid, wanted.gid);
-            let why = format!("owner {uid}:{gid} can only be restored by root");
+        if let Some(gap) = gap_of(node, &wanted) {
+            let why = only_root(&gap);
             return Ok(OutcomeKind::Failed { why });
         }
         let change = Change::Retouch {
@@ -98,10 +98,12 @@ impl Undo<'_> {
         let (there, seen_at_new) = match (self.withdrawn(from), &old.place, &old.node) {
             (Some(withdrawn), _, _) => withdrawn,
             (None, Some(_), Some(_)) if self.is_cleared(from) => (Image::Absent, Seen::Absent),
-            (None, Some(_), Some(node)) if node.kind == Kind::Directory => {
-                return Ok(OutcomeKind::Conflict {
-                    why: format!("`{from}` is a directory now"),
-                });
+            (None, Some(place), Some(node)) if node.kind == Kind::Directory => {
+                let why = format!("`{from}` is a directory now");
+                if !self.is_forced() || !self.make_room(from, to, (place, node))? {
+                    return Ok(OutcomeKind::Conflict { why });
+                }
+                (Image::Absent, Seen::Absent)
             }
             // Nothing of this undo takes it away, so it is somebody else's.
             (None, Some(_), Some(_)) if !self.is_forced() => {
@@ -132,6 +134,34 @@ impl Undo<'_> {
             self.put(&new, (Image::Absent, Seen::Absent), obtained)?;
         }
         Ok(outcome)
+    }
+
+    /// Plans to put somebody's directory away, whole, that has the old name of a move. Gives false if it cannot be: nothing
+    /// could keep it, or it holds what is to come back.
+    fn make_room(
+        &mut self,
+        from: &TargetPath,
+        to: &TargetPath,
+        (place, node): (&Place, &Node),
+    ) -> Result<bool, FileError> {
+        let is_inside = |path: &TargetPath| path.is_below(from);
+        let is_used = is_inside(to) || self.steps.iter().any(|step| is_inside(step.change.path()));
+        if is_used {
+            return Ok(false);
+        }
+        let Some(image) = self.park_whole(place, node)? else {
+            return Ok(false);
+        };
+        let change = Change::Set {
+            path: from.clone(),
+            before: image,
+            after: Image::Absent,
+        };
+        self.steps.push(Step {
+            seen: Seen::There(*node),
+            ..Step::new(0, change, Material::Image)
+        });
+        Ok(true)
     }
 
     /// What was to make room for a move that does not go back stays where it is: nothing would come in its place.

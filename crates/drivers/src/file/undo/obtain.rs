@@ -5,7 +5,7 @@ use backout_model::TargetPath;
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
-use crate::file::kept::{look_into, why_empty};
+use crate::file::kept::{WRITTEN_SINCE, look_into, why_empty};
 use crate::file::listing::listing;
 use crate::file::recipe::{Copied, Holes, Identity, Image, Kind, Numbers};
 use crate::file::stage::Material;
@@ -164,7 +164,7 @@ fn obtain_kept(
     }
     let Some(digest) = copy else {
         let why = match node {
-            Some(_) => "what was kept was changed since by a process that had it open".to_owned(),
+            Some(_) => WRITTEN_SINCE.to_owned(),
             None => why_empty(tools, slot),
         };
         return Ok(Err(why));

@@ -164,8 +164,11 @@ impl Undo<'_> {
                 ..
             } => self.take_back_retouch(path, before, after, state),
             Change::Rewrite {
-                path, ino, before, ..
-            } => self.take_back_rewrite((path, *ino), before, state),
+                path,
+                ino,
+                before,
+                after,
+            } => self.take_back_rewrite((path, *ino), (before, after), state),
         }
     }
 
@@ -221,11 +224,15 @@ impl Undo<'_> {
     }
 
     /// Turns what a flag forbids into a conflict, before anything is touched, and takes its steps out.
-    fn refuse_locked(&mut self, outcomes: &mut [TargetOutcome]) -> bool {
-        let mut locks = Locks::default();
+    fn refuse_locked(&mut self, recipe: &FileRecipe, outcomes: &mut [TargetOutcome]) -> bool {
+        let mut locks = Locks::of(recipe.own_directories());
         let mut locked: HashMap<TargetPath, String> = HashMap::new();
         self.steps.retain(|step| {
-            let Some(why) = locks.why(&step.change) else {
+            let barred = |locks: &Locks| {
+                let directory = locks.barred(&step.change)?;
+                Some(Locks::said_of_barred(&directory))
+            };
+            let Some(why) = locks.why(&step.change).or_else(|| barred(&locks)) else {
                 return true;
             };
             if let Change::Move { from, .. } = &step.change {
@@ -248,7 +255,7 @@ impl Undo<'_> {
         completion: &FileCompletion,
         mut outcomes: Vec<TargetOutcome>,
     ) -> Result<PreparedUndo<Staged>, FileError> {
-        let is_locked = self.refuse_locked(&mut outcomes);
+        let is_locked = self.refuse_locked(recipe, &mut outcomes);
         let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_settled());
         let goes_on = self.how.is_partial || self.is_forced() && !is_locked;
         if !is_whole && !goes_on {
@@ -269,7 +276,8 @@ impl Undo<'_> {
             self.leave_times_of_others(&mut parents);
         }
         self.tools.reach("file.undo-prepared")?;
-        let prepared = prepared(self.tools, self.id, self.keeper, self.steps, parents, true)?;
+        let own = Some(recipe.own_directories());
+        let prepared = prepared(self.tools, self.id, self.keeper, self.steps, parents, own)?;
         Ok(PreparedUndo { prepared, outcomes })
     }
 }

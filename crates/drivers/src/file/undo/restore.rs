@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use backout_model::ports::OnConflict;
 use backout_model::{OutcomeKind, TargetPath};
 
+use super::homes::without_directory;
 use super::merge::merge;
 use super::obtain::{Obtained, obtain};
 use super::prepare::Undo;
 use super::put_back_changed;
+use super::rights::{gap_of_new, only_root, only_root_but_force, without_gap};
 use crate::file::compare::Current;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::execute::is_closed;
@@ -66,7 +68,7 @@ impl Undo<'_> {
         }
     }
 
-    fn restore(
+    pub(super) fn restore(
         &mut self,
         current: &Current,
         before: &Image,
@@ -76,9 +78,9 @@ impl Undo<'_> {
     ) -> Result<OutcomeKind, FileError> {
         let is_homeless = !before.is_absent() && !self.has_directory(current);
         if is_homeless && !(self.is_forced() && self.make_home(&current.path)?) {
-            let why = current.blocked.clone();
-            let why = why.unwrap_or_else(|| without_directory(&current.path));
-            return Ok(OutcomeKind::Conflict { why });
+            return Ok(OutcomeKind::Conflict {
+                why: without_directory(&current.path),
+            });
         }
         let obtained = match obtain(
             self.tools,
@@ -113,7 +115,14 @@ impl Undo<'_> {
     ) -> Result<OutcomeKind, FileError> {
         let path = &current.path;
         self.keeper.notes.extend(obtained.note);
-        let (image, material, gaps) = self.stage(path, obtained.image, obtained.material)?;
+        let foreseen = gap_of_new(path, &obtained.image);
+        let (mut image, material, mut gaps) =
+            self.stage(path, obtained.image, obtained.material)?;
+        // What is only made when it is time was not tried.
+        if let (Some(gap), false) = (foreseen, matches!(material, Material::Nameless(_))) {
+            image = without_gap(path, image);
+            gaps.push(gap);
+        }
         let change = Change::Set {
             path: path.clone(),
             before: now,
@@ -127,10 +136,10 @@ impl Undo<'_> {
             None => OutcomeKind::Restored,
             // Only with force does an undo that is not whole take place.
             Some(gap) if self.is_forced() => OutcomeKind::Incomplete {
-                why: format!("{gap} can only be restored by root"),
+                why: only_root(gap),
             },
             Some(gap) => OutcomeKind::Failed {
-                why: format!("{gap} can only be restored by root; `--force` restores the rest"),
+                why: only_root_but_force(gap),
             },
         })
     }
@@ -380,11 +389,8 @@ impl Undo<'_> {
             }
             (Some(_), true) | (None, _) => {}
         }
-        match self.keeper.park(place, node)? {
-            Some(mut image) => {
-                if let Image::Kept { entries, .. } = &mut image {
-                    *entries = listing(place)?;
-                }
+        match self.park_whole(place, node)? {
+            Some(image) => {
                 self.steps.retain(|step| !step.change.path().is_below(path));
                 Ok(Ok(((image, Seen::There(*node)), foreign)))
             }
@@ -392,6 +398,19 @@ impl Undo<'_> {
                 "the directory is not empty, and there is no depot for it".to_owned(),
             )),
         }
+    }
+
+    /// Keeps a directory with all that is in it; nothing if there is no depot for it.
+    pub(super) fn park_whole(
+        &mut self,
+        place: &Place,
+        node: &Node,
+    ) -> Result<Option<Image>, FileError> {
+        let mut parked = self.keeper.park(place, node)?;
+        if let Some(Image::Kept { entries, .. }) = &mut parked {
+            *entries = listing(place)?;
+        }
+        Ok(parked)
     }
 
     /// Lists what a directory will still hold when the steps so far are done.
@@ -474,14 +493,6 @@ impl Undo<'_> {
             ..step
         });
         Ok(OutcomeKind::Merged)
-    }
-}
-
-/// Says that a name cannot come back because its directory is not there.
-pub(crate) fn without_directory(path: &TargetPath) -> String {
-    match path.parent() {
-        Some(parent) => format!("its directory `{parent}` is gone"),
-        None => "its directory is gone".to_owned(),
     }
 }
 
