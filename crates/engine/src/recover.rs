@@ -188,7 +188,10 @@ impl Engine {
             Ok(Reversed::Nothing(outcomes)) | Err(EngineError::HalfDone { outcomes, .. }) => {
                 outcomes
             }
-            Err(error @ (EngineError::File(_) | EngineError::TakenBack { .. })) => {
+            // Whoever stops a recovery has not found out that it is impossible.
+            Err(error @ (EngineError::File(_) | EngineError::TakenBack { .. }))
+                if !error.is_stop() =>
+            {
                 let why = with_causes(&error);
                 let failed = OutcomeKind::Failed { why };
                 let targets = work.step.targets.iter().cloned();
@@ -302,11 +305,12 @@ impl Engine {
             }),
         }
         let is_open = match &operation.task {
-            Some(task) if operation.undoes.is_none() => {
+            Some(task) => {
                 let task = self.store.task(task)?;
                 task.is_some_and(|task| task.status == TaskStatus::Open)
             }
-            _ => false,
+            // An undo or a redo is never part of a task.
+            None => false,
         };
         match (operation.status, is_open) {
             (Status::Interrupted, true) => {
@@ -496,10 +500,10 @@ impl Engine {
                 let parts = self.roll_back(id, on_conflict)?;
                 match parts.became {
                     RecoveredAs::Interrupted if !parts.outcomes.is_empty() => Ok(parts),
-                    RecoveredAs::TakenBack => {
-                        self.keep(operation)?;
-                        Ok(parts)
-                    }
+                    RecoveredAs::TakenBack => Ok(Recovered {
+                        status: self.keep(operation)?.status,
+                        ..parts
+                    }),
                     _ => Ok(Recovered {
                         became: RecoveredAs::NothingHappened,
                         ..self.keep(operation)?

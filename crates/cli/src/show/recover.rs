@@ -116,7 +116,12 @@ fn taken_back(recovered: &Recovered) -> String {
         Verb::Run => "its watcher died",
         _ => "its process died half-way",
     };
-    let back = typed(&format!("redo {}", recovered.id.short()));
+    // A command that did nothing itself is not undone: what was done within it is, by that act.
+    let undo = match recovered.status {
+        Status::Undone => None,
+        _ => recovered.by,
+    };
+    let back = typed(&format!("redo {}", undo.unwrap_or(recovered.id).short()));
     format!("{who}, and what it had done was taken back; bring it back with {back}")
 }
 

@@ -107,8 +107,11 @@ fn written_since(
     else {
         return Ok(None);
     };
-    let is_other =
-        |node: &Node| !rewritten.contains(&identity.ino) && !node.is_kept(*kind, identity);
+    let is_other = |node: &Node| {
+        !rewritten.contains(&identity.ino)
+            && !node.is_kept(*kind, identity)
+            && !node.is_kept_name(*kind, identity)
+    };
     let node = look_into(tools, slot)?.node;
     Ok(node.filter(is_other).map(|_| WRITTEN_SINCE.to_owned()))
 }

@@ -183,11 +183,7 @@ impl Engine {
         match what {
             UndoWhat::Newest { below } => {
                 let newest = self.newest_act(below.as_ref())?;
-                Ok(Aim {
-                    redos: BTreeMap::new(),
-                    parts: BTreeMap::new(),
-                    ..self.aim_at(newest, dependencies)?
-                })
+                self.aim_at(newest, dependencies)
             }
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());

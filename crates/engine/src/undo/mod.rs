@@ -291,9 +291,7 @@ impl Engine {
         let armed = self.arm(id, head, context, prepared, Vec::new())?;
         lease.is_ended_by_a_record();
         let applied = self.apply(armed)?;
-        if !applied.unlike.is_empty() {
-            follow::correct(&mut outcomes, &work.spread(&applied.unlike));
-        }
+        follow::correct(&mut outcomes, &work.spread(&applied.unlike));
         let completion = applied.completion;
         let mut events = vec![Event::Applied { id, completion }, Event::Commit { id }];
         events.extend(self.what_follows(work, id, &outcomes)?);

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use backout_drivers::file::{Examined, FileChange, FileError, State, Was, names_shown};
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome,
-    TargetPath, UndoPlan, UndoStep, Verb,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, TargetPath,
+    UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -268,8 +268,7 @@ impl Engine {
         }
         // What is in a directory that was moved, or goes as one, goes with it.
         let mut changes = self.files.changes(&work.effect)?.into_iter();
-        let is_tree = |target: &Target| target.reach() == Reach::Tree;
-        if changes.all(|change| change.from.is_none()) && !work.step.targets.iter().any(is_tree) {
+        if changes.all(|change| change.from.is_none() && !change.is_as_now) {
             between.extend(filled(&left, self.brought_by(newer)?));
         }
         let is_shared = |path: &TargetPath| {

@@ -187,10 +187,11 @@ fn part_of(
     let mut trees = HashSet::new();
     for target in meant {
         // What it was is in the tree that went, and not in the change of its own.
-        let above = target.key().ancestors();
-        if let Some(tree) = above.into_iter().find(|above| gone.contains(above))
-            && !is_meant.contains(&tree)
-        {
+        let is_left = |above: &Key| {
+            let mut others = operation.in_effect().map(|standing| standing.target.key());
+            gone.contains(above) && !is_meant.contains(above) && others.any(|it| it == above)
+        };
+        if let Some(tree) = target.key().ancestors().into_iter().find(is_left) {
             return Err(tree);
         }
         if let Some(holder) = holders.of(target) {
