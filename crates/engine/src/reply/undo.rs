@@ -162,7 +162,6 @@ impl PlanView {
             | TargetState::Left { .. }
             | TargetState::AfterNewerStep
             | TargetState::Merges
-            | TargetState::Left { .. }
             | TargetState::Overwritten { .. } => false,
         };
         self.is_executable && !targets.any(is_left) && !self.steps.iter().any(PlannedStep::is_idle)
