@@ -153,7 +153,7 @@ fn a_redo_leaves_the_directory_that_somebody_filled_and_so_does_its_undo() {
         world.ok(&["undo"]);
         world.file("c/f", "F\n");
         let before = world.tree().without_times();
-        let plan = world.ok(&[&["redo", "-n"], force].concat());
+        let plan = told(&world, &[&["redo", "-n"], force].concat());
         let left = "c  will be left as it is: the directory is not empty: f";
         assert!(plan.contains(left), "{plan}");
         world.ok(&[&["redo"], force].concat());
@@ -201,7 +201,7 @@ fn what_somebody_removed_after_an_undo_is_no_damage_after_the_redo() {
     let id = run(&world, "rm -rf d");
     world.ok(&["undo"]);
     std::fs::remove_dir_all(world.path("d")).unwrap();
-    let plan = world.ok(&["redo", "-n"]);
+    let plan = told(&world, &["redo", "-n"]);
     assert!(plan.contains("d    is so already"), "{plan}");
     assert!(plan.contains("d/y  will be left as it is"), "{plan}");
     let redone = world.ok(&["redo"]);
