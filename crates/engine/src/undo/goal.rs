@@ -59,6 +59,18 @@ impl Engine {
         })
     }
 
+    /// Finds what names lead to, each once.
+    fn resolved(&self, references: &[OperationRef]) -> Result<Vec<OperationId>, EngineError> {
+        let mut ids = Vec::with_capacity(references.len());
+        for reference in references {
+            let id = self.store.resolve(reference)?;
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(ids)
+    }
+
     /// Finds a command that fits a goal and has not ended: what it changed is not in the journal yet.
     fn at_work_on(&self, goal: &Goal) -> Result<Option<Operation>, EngineError> {
         let (since, task, agent) = match goal {
@@ -79,18 +91,6 @@ impl Engine {
         let mut armed = self.store.armed()?;
         armed.retain(|op| op.verb == Verb::Run && Some(op.id) != self.settings.context.within);
         Ok(armed)
-    }
-
-    /// Finds what names lead to, each once.
-    fn resolved(&self, references: &[OperationRef]) -> Result<Vec<OperationId>, EngineError> {
-        let mut ids = Vec::with_capacity(references.len());
-        for reference in references {
-            let id = self.store.resolve(reference)?;
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
-        }
-        Ok(ids)
     }
 
     fn plan_aim(

@@ -226,3 +226,56 @@ fn what_somebody_removed_after_an_undo_is_no_damage_after_the_redo() {
     let refused = world.fails(1, &["redo"]);
     assert!(refused.contains("next: "), "{refused}");
 }
+
+#[test]
+fn a_redo_that_has_to_take_later_work_back_does_nothing_if_somebody_wrote_in_between() {
+    for remove in [&["rm", "e"][..], &["run", "--", "rm", "e"]] {
+        for before in [None, Some("0\n")] {
+            let world = World::new();
+            if let Some(before) = before {
+                world.file("e", before);
+            }
+            world.ok(&["write", "e", "--text", "1\n"]);
+            world.ok(&["undo"]);
+            world.file("e", "F\n");
+            world.ok(remove);
+            let log = world.operations();
+            let plan = told(&world, &["redo", "-n"]);
+            assert!(plan.contains("would not redo 2 operations"), "{plan}");
+            let refused = world.fails(1, &["redo"]);
+            assert!(refused.contains("nothing was redone"), "{refused}");
+            assert!(!world.path("e").exists());
+            assert_eq!(world.operations(), log);
+            world.check_store();
+        }
+    }
+}
+
+#[test]
+fn a_tree_that_came_back_as_one_is_removed_again_whoever_removed_it_since() {
+    let removals = [&["rm", "-r", "d"][..], &["run", "--", "rm", "-r", "d"]];
+    for first in removals {
+        for second in removals {
+            let world = World::new();
+            world.file("d/e", "0\n");
+            let before = world.tree().without_times();
+            world.ok(first);
+            let verb = if *first == *removals[0] {
+                "remove"
+            } else {
+                "run"
+            };
+            let id = newest(&world, verb);
+            world.ok(&["undo"]);
+            world.ok(second);
+            let plan = told(&world, &["redo", "-n"]);
+            assert!(plan.contains("would redo 2 operations"), "{plan}");
+            world.ok(&["redo"]);
+            assert!(!world.path("d").exists());
+            world.ok(&["undo", &id]);
+            let now = world.tree().without_times();
+            assert!(now == before, "{}", now.difference(&before));
+            world.check_store();
+        }
+    }
+}
