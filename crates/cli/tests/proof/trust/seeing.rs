@@ -1,5 +1,6 @@
 //! What is shown is what is meant: hints that are typed as they are printed, plans, summaries of trials, and words for what is not over yet.
 
+use std::path::Path;
 use std::process::Command;
 
 use super::{Running, json, newest};
@@ -99,5 +100,75 @@ fn of_a_command_at_work_it_is_said_that_it_is_at_work() {
     world.ok(&["diff", &run]);
     world.ok(&["rollback", "--to", "c"]);
     assert_eq!(world.read("f"), "0\n");
+    world.check_store();
+}
+
+/// Makes all of a directory anew at another place, as a move to another file system does.
+fn carry(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(status.unwrap().success());
+    std::fs::remove_dir_all(from).unwrap();
+}
+
+#[test]
+fn a_state_directory_that_was_moved_away_and_back_undoes_all_that_it_keeps() {
+    let world = World::new();
+    world.file("d/e/x", "kept\n");
+    world.file("large", &"0123456789abcdef".repeat(8 * 1024));
+    world.file("f", "0\n");
+    let before = world.tree();
+    world.ok(&["rm", "-r", "d"]);
+    world.ok(&["rm", "large"]);
+    world.ok(&["run", "--", "sh", "-c", "rm f; mkdir f"]);
+    let elsewhere = world.scratch("elsewhere");
+    carry(world.state(), &elsewhere);
+    let there = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        command.env("BACKOUT_STATE_DIR", &elsewhere);
+        said(&command.output().unwrap())
+    };
+    let told = there(&["undo", "@-2"]);
+    let advice = format!("move it back to `{}`", world.state().display());
+    assert!(told.contains(&advice), "{told}");
+    assert!(!told.contains("--state-dir"), "{told}");
+    // Something is written while it is away.
+    there(&["write", "g", "--text", "1"]);
+    there(&["undo"]);
+    carry(&elsewhere, world.state());
+    assert!(world.run(&["verify"]).status.success());
+    let mut told = String::new();
+    for _ in 0..3 {
+        told.push_str(&world.ok(&["undo"]));
+    }
+    assert!(told.contains("the state directory was copied"), "{told}");
+    let now = world.tree();
+    assert!(now == before, "{}", now.difference(&before));
+    for _ in 0..3 {
+        world.ok(&["redo"]);
+    }
+    assert!(!world.path("d").exists());
+    world.check_store();
+}
+
+#[test]
+fn what_was_kept_and_changed_is_foreseen_and_only_taken_by_whoever_insists() {
+    let world = World::new();
+    world.file("d/x", "kept\n");
+    world.ok(&["rm", "-r", "d"]);
+    let elsewhere = world.scratch("elsewhere");
+    carry(world.state(), &elsewhere);
+    carry(&elsewhere, world.state());
+    let depot = std::fs::read_dir(world.state().join("depot")).unwrap();
+    let slot = depot.into_iter().next().unwrap().unwrap().path();
+    std::fs::write(slot.join("x"), "changed\n").unwrap();
+    let plan = json(&world, 1, &["undo", "-n"]);
+    assert_eq!(plan["is_executable"], false, "{plan}");
+    let refused = json(&world, 1, &["undo"]);
+    assert_eq!(refused["code"], "conflict", "{refused}");
+    assert!(!world.path("d").exists());
+    json(&world, 1, &["undo", "--partial"]);
+    assert!(!world.path("d").exists());
+    typed(&world, &refused, &["--force"]);
+    assert_eq!(world.read("d/x"), "changed\n");
     world.check_store();
 }
