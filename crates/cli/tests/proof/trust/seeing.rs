@@ -172,3 +172,40 @@ fn what_was_kept_and_changed_is_foreseen_and_only_taken_by_whoever_insists() {
     assert_eq!(world.read("d/x"), "changed\n");
     world.check_store();
 }
+
+#[test]
+fn a_trial_tells_what_goes_with_a_directory() {
+    for (line, kind) in [
+        ("rm -r d; echo f > d", "changed"),
+        ("rm -r d; ln -s x d", "changed"),
+        ("rm -r d", "removed"),
+    ] {
+        let world = World::new();
+        world.file("d/x", "x\n");
+        world.file("d/e/y", "y\n");
+        let tried = said(&world.run(&["try", "--", "sh", "-c", line]));
+        if tried.contains("cannot") {
+            return;
+        }
+        assert!(
+            tried.contains("and 3 names in directories that go"),
+            "{tried}"
+        );
+        let said = match kind {
+            "changed" => "(was a directory, with 3 names in it",
+            _ => "(a directory, with 3 names in it)",
+        };
+        assert!(tried.contains(said), "{tried}");
+        let shown = world.json(&["try", "--show"]);
+        let change = &shown["changes"][0];
+        assert_eq!(change["change"], kind, "{shown}");
+        assert_eq!(change["gone_below"], 3, "{shown}");
+        let names = world.ok(&["try", "--name-only"]);
+        let names: Vec<&str> = names.lines().collect();
+        assert_eq!(names, ["d", "d/e", "d/e/y", "d/x"]);
+        let counted = world.ok(&["try", "--stat"]);
+        assert!(counted.contains("d/e/y"), "{counted}");
+        let diff = world.ok(&["try", "--diff"]);
+        assert!(diff.contains("-y"), "{diff}");
+    }
+}
