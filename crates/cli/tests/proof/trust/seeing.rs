@@ -209,3 +209,19 @@ fn a_trial_tells_what_goes_with_a_directory() {
         assert!(diff.contains("-y"), "{diff}");
     }
 }
+
+#[test]
+fn without_a_name_an_undo_takes_all_that_one_redo_brought_back() {
+    let world = World::new();
+    world.ok(&["checkpoint", "c"]);
+    world.ok(&["write", "f", "--text", "1"]);
+    world.ok(&["write", "g", "--text", "2"]);
+    world.ok(&["rollback", "--to", "c"]);
+    world.ok(&["redo"]);
+    world.ok(&["undo"]);
+    assert_eq!(world.tree().names(), [""]);
+    let help = world.ok(&["undo", "--help"]);
+    let help: Vec<&str> = help.split_whitespace().collect();
+    let said = "one operation, or all that one redo brought back";
+    assert!(help.join(" ").contains(said), "{help:?}");
+}
