@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use backout_engine::{
     Command, Engine, EngineError, Glob, OperationRef, Report, Selection, UndoOptions, UndoWhat,
+    literal,
 };
 use backout_model::TargetPath;
 use backout_model::ports::OnConflict;
@@ -15,7 +16,6 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::paths::{absolute, real};
 use crate::session::Session;
-use crate::show::literal;
 use crate::show::undo::{Asked, Words};
 use crate::when::moment;
 

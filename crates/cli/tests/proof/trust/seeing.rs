@@ -225,3 +225,35 @@ fn without_a_name_an_undo_takes_all_that_one_redo_brought_back() {
     let said = "one operation, or all that one redo brought back";
     assert!(help.join(" ").contains(said), "{help:?}");
 }
+
+#[test]
+fn what_was_written_by_another_name_is_told_where_nothing_was_done() {
+    let world = World::new();
+    world.file("a z", "z\n");
+    std::fs::hard_link(world.path("a z"), world.path("z2")).unwrap();
+    let before = world.tree();
+    world.ok(&[
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "echo more >> 'a z'; chmod 600 'a z'",
+    ]);
+    let refused = json(&world, 1, &["undo", "z2"]);
+    let run = newest(&world, "run");
+    let why = format!(
+        "it is the same file as `{}`, by which operation {run} wrote it",
+        world.path("a z").display()
+    );
+    assert_eq!(refused["why"][0], *why, "{refused}");
+    let advice = "take that back, by all of its names, with `backout undo ";
+    let next = refused["next"][0].as_str().unwrap();
+    assert!(next.starts_with(advice), "{refused}");
+    typed(&world, &refused, &["undo", "a z"]);
+    let now = world.tree();
+    assert!(now == before, "{}", now.difference(&before));
+    let refused = json(&world, 1, &["undo", "z2"]);
+    assert_eq!(refused["why"], serde_json::json!([]), "{refused}");
+    typed(&world, &refused, &["log"]);
+    world.check_store();
+}
