@@ -257,3 +257,53 @@ fn what_was_written_by_another_name_is_told_where_nothing_was_done() {
     typed(&world, &refused, &["log"]);
     world.check_store();
 }
+
+#[test]
+fn the_times_of_a_directory_come_back_with_the_last_part() {
+    let world = World::new();
+    world.file("x", "0\n");
+    let before = world.tree();
+    let line = "echo a > a; echo b > b; echo 1 > x; mkdir d; echo c > d/c";
+    world.ok(&["run", "--", "sh", "-c", line]);
+    let run = newest(&world, "run");
+    let after = world.tree();
+    for part in ["b", "d", "x"] {
+        world.ok(&["undo", &run, "--only", part]);
+        assert!(world.tree().without_times() != before.clone().without_times());
+    }
+    world.ok(&["undo", "a"]);
+    let now = world.tree();
+    assert!(now == before, "{}", now.difference(&before));
+    world.ok(&["redo", &run]);
+    assert!(world.tree().without_times() == after.without_times());
+    world.ok(&["undo", &run]);
+    let now = world.tree();
+    assert!(now == before, "{}", now.difference(&before));
+    // Somebody else was there between two parts: the time is theirs.
+    world.ok(&["redo", &run]);
+    world.ok(&["undo", &run, "--exclude", "b"]);
+    world.file("theirs", "");
+    std::fs::remove_file(world.path("theirs")).unwrap();
+    world.ok(&["undo", "b"]);
+    let now = world.tree();
+    assert!(now != before && now.without_times() == before.without_times());
+    world.check_store();
+}
+
+#[test]
+fn the_times_of_a_directory_come_back_each_time_a_forced_undo_is_done_again() {
+    let world = World::new();
+    world.file("x", "0\n");
+    let before = world.tree();
+    world.ok(&["run", "--", "sh", "-c", "echo a > a; echo 1 > x"]);
+    let run = newest(&world, "run");
+    std::fs::write(world.path("x"), "theirs\n").unwrap();
+    for _ in 0..3 {
+        world.ok(&["undo", &run, "--force"]);
+        let now = world.tree();
+        assert!(now == before, "{}", now.difference(&before));
+        world.ok(&["redo", &run]);
+        assert_eq!(world.read("x"), "theirs\n");
+    }
+    world.check_store();
+}

@@ -14,6 +14,7 @@ mod restore;
 mod rewrite;
 mod rights;
 mod select;
+mod times;
 mod torn;
 
 use backout_model::{OutcomeKind, Target, TargetOutcome};
