@@ -23,6 +23,8 @@ mod help;
 mod history;
 #[path = "suite/json.rs"]
 mod json;
+#[path = "suite/meeting.rs"]
+mod meeting;
 #[path = "suite/messages.rs"]
 mod messages;
 #[path = "suite/messages_asking.rs"]
@@ -47,6 +49,8 @@ mod messages_undo;
 mod messages_upkeep;
 #[path = "suite/output.rs"]
 mod output;
+#[path = "suite/recover.rs"]
+mod recover;
 #[path = "suite/replies.rs"]
 mod replies;
 #[path = "suite/run.rs"]

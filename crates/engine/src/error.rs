@@ -154,11 +154,17 @@ pub enum EngineError {
         /// A command that is still at work, and may have changed it.
         at_work: Option<OperationId>,
     },
-    /// Nothing was undone that could be brought back.
-    #[error("there is nothing to redo")]
+    /// What was named is not undone.
+    #[error("operation {id} is not undone")]
     NothingToRedo {
         /// The operation that was named.
-        id: Option<OperationId>,
+        id: OperationId,
+    },
+    /// Nobody named anything, and there is no undo that could be taken back.
+    #[error("there is nothing to redo")]
+    NoUndo {
+        /// What a recovery took back last, with its line for people: that comes back by name.
+        recovered: Option<(OperationId, String)>,
     },
     /// An undo or a redo that died was put back: there is no half of it to bring back.
     #[error("operation {id} died and was put back")]

@@ -62,10 +62,11 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
     if operation.is_partly_undone() {
         let gone = operation.targets.len() - operation.in_effect().count();
         let of = operation.targets.len();
-        status = status.and(
-            PLAIN,
-            format!(", {gone} of {of} targets taken back by {}", names(undos)),
-        );
+        let how = match undos.is_empty() {
+            true => "not done when its process died".to_owned(),
+            false => format!("taken back by {}", names(undos)),
+        };
+        status = status.and(PLAIN, format!(", {gone} of {of} targets {how}"));
     } else if !undos.is_empty() {
         status = status.and(PLAIN, format!(" by {}", names(undos)));
     }
@@ -165,12 +166,17 @@ fn targets(shown: &Shown, here: &Here, most: usize) -> Vec<Vec<Cell>> {
     let targets = all.iter().take(most).map(|standing| {
         let cell = Cell::plain(here.target(&standing.target));
         let said = match (standing.undone_by, planned.get(standing.target.key())) {
+            (Some(by), _) if by == shown.operation.id => {
+                Some((DIM, "  not done when its process died".to_owned()))
+            }
             (Some(by), _) => Some((DIM, format!("  taken back by {}", by.short()))),
             (None, Some(planned)) => Some(match &planned.state {
                 TargetState::ComesBack | TargetState::AfterNewerStep => {
                     (GOOD, "  as this operation left it".to_owned())
                 }
-                TargetState::AlreadyBefore => (DIM, "  as before this operation".to_owned()),
+                TargetState::AlreadyBefore | TargetState::Left { .. } => {
+                    (DIM, "  as before this operation".to_owned())
+                }
                 TargetState::Merges => (DIM, "  changed since".to_owned()),
                 TargetState::Conflict { why }
                 | TargetState::Overwritten { why }

@@ -1,8 +1,7 @@
 //! What is said of undos, redos and rollbacks that cannot be, or only in part, and what previews say of them.
 //!
-//! Without a test: "there is no operation" by its whole id (a name is looked up first), "another process changed its status
-//! at the same moment" (a race of two undos that the leases win). What no driver does yet, something irreversible, is in
-//! `engine/tests`.
+//! Without a test: "there is no operation" by its whole id (a name is looked up first). What no driver does yet, something
+//! irreversible, is in `engine/tests`; undos that meet others are in `meeting.rs`.
 
 use crate::world::World;
 

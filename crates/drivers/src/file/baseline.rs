@@ -1,5 +1,9 @@
 //! What a name was when a layer was made over it: enough to notice any change since, without keeping the content.
+//!
+//! An application that was put back leaves everything as it was but for change times, which nobody can set. So what is known
+//! by its bytes and its metadata is the same also with another one.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,10 +11,15 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use backout_model::{Digest, wide};
+use rustix::buffer::spare_capacity;
+use rustix::fs::{lgetxattr, llistxattr};
 use serde::{Deserialize, Serialize};
 
 /// Up to this size the bytes are looked at as well.
 const DIGEST_BYTES_MAX: u64 = 64 * 1024;
+
+/// The largest name list and value the kernel allows.
+const XATTR_BYTES_MAX: usize = 64 * 1024;
 
 /// What a name was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,9 +44,12 @@ pub enum Baseline {
         /// When anything of it changed.
         #[serde(with = "wide")]
         ctime: i64,
-        /// Its bytes, if they are few.
+        /// Its bytes, if they are few and may be read; of a link, where it points.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
+        /// Mode, owner and attributes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meta: Option<Digest>,
     },
     /// A directory by itself; its entries are not part of it.
     Directory {
@@ -67,6 +79,9 @@ pub enum Baseline {
         ctime: i64,
         /// A digest of names, inodes and change times.
         listing: Digest,
+        /// Mode, owner and attributes of the directory itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meta: Option<Digest>,
     },
 }
 
@@ -80,14 +95,21 @@ impl Baseline {
         };
         let (dev, ino) = (found.dev(), found.ino());
         if !found.is_dir() {
-            let is_small = found.is_file() && found.len() <= DIGEST_BYTES_MAX;
+            let digest = if found.is_symlink() {
+                Some(Digest::of(fs::read_link(path)?.as_os_str().as_bytes()))
+            } else if found.is_file() && found.len() <= DIGEST_BYTES_MAX {
+                digest(path)?
+            } else {
+                None
+            };
             return Ok(Self::Node {
                 dev,
                 ino,
                 size: found.len(),
                 mtime: nanoseconds(found.mtime(), found.mtime_nsec()),
                 ctime: ctime(&found),
-                digest: is_small.then(|| digest(path)).transpose()?,
+                digest,
+                meta: Some(meta(path, &found)),
             });
         }
         if !whole {
@@ -106,6 +128,7 @@ impl Baseline {
             ino,
             ctime: newest,
             listing: Digest::of(&lines),
+            meta: Some(meta(path, &found)),
         })
     }
 
@@ -120,8 +143,64 @@ impl Baseline {
 
     /// Tells whether the path is still what it was.
     pub fn still_holds(&self, path: &Path) -> io::Result<bool> {
-        let whole = matches!(self, Self::Tree { .. });
-        Ok(Self::of(path, whole)? == *self)
+        let now = self.again(path)?;
+        Ok(now == *self || self.is_alike(&now))
+    }
+
+    /// Gives the same with the change time that it has now, if that is all that differs. It proves nothing but to whoever
+    /// has just put it back.
+    pub fn put_back(&self, path: &Path) -> io::Result<Option<Self>> {
+        let now = self.again(path)?;
+        let mut same = self.clone();
+        if let (Self::Node { ctime, .. }, Self::Node { ctime: newer, .. }) = (&mut same, &now) {
+            *ctime = *newer;
+        }
+        Ok((same == now).then_some(now))
+    }
+
+    fn again(&self, path: &Path) -> io::Result<Self> {
+        Self::of(path, matches!(self, Self::Tree { .. }))
+    }
+
+    /// Tells whether all that can be seen is the same, where that is enough to know.
+    fn is_alike(&self, now: &Self) -> bool {
+        match (self, now) {
+            (
+                Self::Node {
+                    size,
+                    mtime,
+                    digest: digest @ Some(_),
+                    meta: meta @ Some(_),
+                    ..
+                },
+                Self::Node {
+                    size: size_now,
+                    mtime: mtime_now,
+                    digest: digest_now,
+                    meta: meta_now,
+                    ..
+                },
+            ) => (size, mtime, digest, meta) == (size_now, mtime_now, digest_now, meta_now),
+            (
+                Self::Tree {
+                    dev,
+                    ino,
+                    listing,
+                    meta: meta @ Some(_),
+                    ..
+                },
+                Self::Tree {
+                    dev: dev_now,
+                    ino: ino_now,
+                    listing: listing_now,
+                    meta: meta_now,
+                    ..
+                },
+            ) => (dev, ino, listing, meta) == (dev_now, ino_now, listing_now, meta_now),
+            (Self::Absent | Self::Node { .. } | Self::Directory { .. } | Self::Tree { .. }, _) => {
+                false
+            }
+        }
     }
 }
 
@@ -134,7 +213,15 @@ fn is_missing(error: &io::Error) -> bool {
 
 fn list(directory: &Path, lines: &mut Vec<u8>, newest: &mut i64) -> io::Result<()> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(directory)? {
+    let entries = match fs::read_dir(directory) {
+        // Who may not look into it changes nothing in it, either.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            lines.extend(b"closed\n");
+            return Ok(());
+        }
+        entries => entries?,
+    };
+    for entry in entries {
         names.push(entry?.file_name());
     }
     names.sort();
@@ -155,11 +242,33 @@ fn list(directory: &Path, lines: &mut Vec<u8>, newest: &mut i64) -> io::Result<(
     Ok(())
 }
 
-fn digest(path: &Path) -> io::Result<Digest> {
+/// Names the bytes of a file; none if they may not be read.
+fn digest(path: &Path) -> io::Result<Option<Digest>> {
     let mut bytes = Vec::new();
     let limit = DIGEST_BYTES_MAX + 1;
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
-    Ok(Digest::of(&bytes))
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        file => {
+            file?.take(limit).read_to_end(&mut bytes)?;
+            Ok(Some(Digest::of(&bytes)))
+        }
+    }
+}
+
+/// Names mode, owner and attributes, as far as they may be seen.
+fn meta(path: &Path, found: &Metadata) -> Digest {
+    let mut all = format!("{:o} {}:{}\n", found.mode(), found.uid(), found.gid()).into_bytes();
+    let mut names = Vec::with_capacity(XATTR_BYTES_MAX);
+    let _none_if_there_are_none = llistxattr(path, spare_capacity(&mut names));
+    let mut names: Vec<&[u8]> = names.split(|byte| *byte == 0).collect();
+    names.sort_unstable();
+    for name in names.into_iter().filter(|name| !name.is_empty()) {
+        let mut value = Vec::with_capacity(XATTR_BYTES_MAX);
+        let _unseen = lgetxattr(path, OsStr::from_bytes(name), spare_capacity(&mut value));
+        all.extend(name);
+        all.extend(format!("={}\n", Digest::of(&value)).into_bytes());
+    }
+    Digest::of(&all)
 }
 
 fn ctime(found: &Metadata) -> i64 {

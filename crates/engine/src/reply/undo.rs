@@ -13,6 +13,11 @@ pub enum TargetState {
     ComesBack,
     /// Already as before.
     AlreadyBefore,
+    /// As a redo would make it, but not by us: it stays as it is, and is not taken back later.
+    Left {
+        /// Why not.
+        why: String,
+    },
     /// Changed since.
     Conflict {
         /// What differs.
@@ -46,6 +51,7 @@ impl TargetState {
             Self::Conflict { why } | Self::CannotComeBack { why } => Some(why),
             Self::ComesBack
             | Self::AlreadyBefore
+            | Self::Left { .. }
             | Self::AfterNewerStep
             | Self::Merges
             | Self::Overwritten { .. }
@@ -55,7 +61,7 @@ impl TargetState {
 
     /// Tells whether an undo would do something with it.
     pub const fn is_work(&self) -> bool {
-        self.hindrance().is_none() && !matches!(self, Self::AlreadyBefore)
+        self.hindrance().is_none() && !matches!(self, Self::AlreadyBefore | Self::Left { .. })
     }
 }
 
@@ -147,6 +153,7 @@ impl PlanView {
             | TargetState::AlreadyBefore
             | TargetState::AfterNewerStep
             | TargetState::Merges
+            | TargetState::Left { .. }
             | TargetState::Overwritten { .. } => false,
         };
         self.is_executable && !targets.any(is_left)

@@ -239,6 +239,7 @@ impl Report {
                 ..
             } => plan::nothing_on_path(&path, inside, other.as_ref(), at_work),
             EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
+            EngineError::NoUndo { recovered } => plan::no_undo(recovered.as_ref()),
             EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
             EngineError::Inseparable { id, way, tree } => plan::inseparable(id, way, tree.as_ref()),
             EngineError::NotTouched { path, id } => {

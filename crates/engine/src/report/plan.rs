@@ -178,17 +178,27 @@ fn still_at_work(report: Report, at_work: Option<OperationId>) -> Report {
     }
 }
 
-/// Says that nothing can be redone.
-pub(super) fn nothing_to_redo(id: Option<OperationId>) -> Report {
-    match id {
-        Some(id) => Report::refused(format!("operation {} is not undone", id.short()))
-            .because("only what was undone can be redone")
-            .next(format!(
-                "see where it stands with `backout show {}`",
+/// Says that an operation cannot be redone.
+pub(super) fn nothing_to_redo(id: OperationId) -> Report {
+    Report::refused(format!("operation {} is not undone", id.short()))
+        .because("only what was undone can be redone")
+        .next(format!(
+            "see where it stands with `backout show {}`",
+            id.short()
+        ))
+}
+
+/// Says that there is no undo to take back.
+pub(super) fn no_undo(recovered: Option<&(OperationId, String)>) -> Report {
+    let report = Report::refused("there is nothing to redo");
+    match recovered {
+        Some((id, summary)) => report
+            .because(format!(
+                "what a recovery took back comes only by name: {} {summary}",
                 id.short()
-            )),
-        None => Report::refused("there is nothing to redo")
-            .next("see what was undone with `backout log`"),
+            ))
+            .next(format!("bring it back with `backout redo {}`", id.short())),
+        None => report.next("see what was undone with `backout log`"),
     }
 }
 
@@ -303,11 +313,16 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let mut stuck = left().filter(|(_, outcome)| !outcome.kind.is_settled());
     let id = stuck.next().map(|(step, _)| step.id.short());
     let (again, back_again) = verbs(report);
-    let told = match id {
-        Some(id) => told.next(format!(
+    let told = match (id, left().next()) {
+        (Some(id), _) => told.next(format!(
             "put right what stands in the way, then `backout {again} {id}` again"
         )),
-        None => told,
+        // All is as it was to be, but not by us.
+        (None, Some((step, _))) if back == 0 => told.next(format!(
+            "see how it stands with `backout show {}`",
+            step.id.short()
+        )),
+        (None, _) => told,
     };
     match report.act {
         Some(act) if back > 0 => told.next(format!(

@@ -29,6 +29,9 @@ pub(super) struct Manifest {
     /// Directories with layers, to be removed in the end.
     pub(super) places: Vec<TargetPath>,
     pub(super) changes: Vec<TrialChange>,
+    /// New directories that were applied and that something which still waits lies in: if they are undone, it needs them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) homes: Vec<TrialChange>,
     pub(super) notes: Vec<String>,
 }
 

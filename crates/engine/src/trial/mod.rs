@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use backout_capture::overlay::{self, Survivors, Task};
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{FileError, FileRequest};
+use backout_drivers::file::{Baseline, FileError, FileRequest};
 use backout_model::{OperationId, TargetPath};
 use backout_storage::{is_alive, is_from_another_boot, this_process};
 
@@ -166,6 +166,7 @@ impl Engine {
                 .map(|path| target(path))
                 .collect::<Result<_, _>>()?,
             changes: Vec::new(),
+            homes: Vec::new(),
             notes: Vec::new(),
         })
     }
@@ -185,17 +186,29 @@ impl Engine {
         if !paths.is_empty() {
             return Err(FileError::BaseChanged { paths }.into());
         }
+        let homes = select::homes(&manifest.homes, &chosen);
+        let all: Vec<&TrialChange> = homes.into_iter().chain(chosen).collect();
         let request = FileRequest::Layer {
             summary: format!("try: {}", manifest.line()),
-            entries: select::entries(&manifest.changes, &chosen),
+            entries: select::entries(&manifest.changes, &all),
         };
-        let mut finished = self.write(&request)?;
+        let applied: HashSet<TargetPath> = all.iter().map(|change| change.path.clone()).collect();
+        let mut finished = match self.write(&request) {
+            Ok(finished) => finished,
+            Err(error) => {
+                if matches!(error, EngineError::TakenBack { .. }) {
+                    self.note_put_back(&mut manifest, &applied)?;
+                }
+                return Err(error);
+            }
+        };
         crash_point("trial.applied");
-        let applied: HashSet<TargetPath> =
-            chosen.iter().map(|change| change.path.clone()).collect();
-        manifest
-            .changes
-            .retain(|change| !applied.contains(&change.path));
+        let (done, waiting) = std::mem::take(&mut manifest.changes)
+            .into_iter()
+            .partition(|change| applied.contains(&change.path));
+        manifest.changes = waiting;
+        manifest.homes.extend(done);
+        select::keep_homes(&mut manifest);
         if manifest.changes.is_empty() {
             self.remove_trial(manifest.id)?;
         } else {
@@ -207,6 +220,28 @@ impl Engine {
             });
         }
         Ok(finished)
+    }
+
+    /// Notes the change times of what an application had changed and put back: only those are new.
+    fn note_put_back(
+        &self,
+        manifest: &mut Manifest,
+        applied: &HashSet<TargetPath>,
+    ) -> Result<(), EngineError> {
+        let all = manifest.changes.iter_mut().chain(&mut manifest.homes);
+        for change in all.filter(|change| applied.contains(&change.path)) {
+            let path = change.path.as_path().to_path_buf();
+            let put_back = |path: &Path, baseline: &mut Baseline| {
+                if let Ok(Some(now)) = baseline.put_back(path) {
+                    *baseline = now;
+                }
+            };
+            put_back(&path, &mut change.baseline);
+            if let TrialState::Moved { from, baseline } = &mut change.becomes {
+                put_back(from.as_path(), baseline);
+            }
+        }
+        self.keep_manifest(manifest)
     }
 
     /// Reads a trial that can be looked at: its command has ended and its layers are whole.

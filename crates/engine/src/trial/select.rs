@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use backout_drivers::file::{LayerEntry, LayerState};
 use backout_model::TargetPath;
 
-use super::manifest::{TrialChange, TrialState, TrialWhat};
+use super::manifest::{Manifest, TrialChange, TrialState, TrialWhat};
 use crate::Selection;
 
 /// Gives the changes that are meant, with the new directories that they lie in.
@@ -27,6 +27,34 @@ pub(super) fn chosen<'c>(
         chosen.contains(&change.path) || makes && above.contains(&change.path)
     };
     changes.iter().filter(is_needed).collect()
+}
+
+/// Gives the directories of a part that was applied before and undone since which others need.
+pub(super) fn homes<'c>(homes: &'c [TrialChange], chosen: &[&TrialChange]) -> Vec<&'c TrialChange> {
+    let above: BTreeSet<TargetPath> = chosen
+        .iter()
+        .flat_map(|change| change.path.ancestors())
+        .collect();
+    let is_missing = |home: &&TrialChange| {
+        let found = home.path.as_path().symlink_metadata();
+        !found.is_ok_and(|found| found.is_dir())
+    };
+    let needed = homes.iter().filter(|home| above.contains(&home.path));
+    needed.filter(is_missing).collect()
+}
+
+/// Forgets what was applied, but for the new directories that something which still waits lies in.
+pub(super) fn keep_homes(manifest: &mut Manifest) {
+    let above: BTreeSet<TargetPath> = manifest
+        .changes
+        .iter()
+        .flat_map(|change| change.path.ancestors())
+        .collect();
+    let is_home = |change: &TrialChange| {
+        let makes = matches!(change.what, TrialWhat::Created | TrialWhat::Changed);
+        makes && above.contains(&change.path)
+    };
+    manifest.homes.retain(is_home);
 }
 
 /// Says to the driver what shall become real. A second name whose first is left out stands for itself.

@@ -30,8 +30,8 @@ use crate::{
     Engine, EngineError, Forcing, PlanView, RedoWhat, RefusedTarget, TakeBack, UndoOptions,
     UndoReport, UndoWhat, UndoneStep,
 };
-use preview::{Planner, conflicts, way_of};
-pub(crate) use work::Work;
+use preview::{Planned, Planner, conflicts, is_idle, way_of};
+pub(crate) use work::{Told, Work};
 
 /// Pauses before a step that failed for a passing reason is tried again.
 const RETRY_PAUSES_MS: [u64; 3] = [50, 200, 800];
@@ -49,7 +49,7 @@ impl Engine {
         what: &UndoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (_, _, view) = self.look(&|options| self.plan(what, options), options)?;
+        let (_, view) = self.look(&|options| self.plan(what, options), options)?;
         Ok(view)
     }
 
@@ -69,7 +69,7 @@ impl Engine {
         what: &RedoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (_, _, view) = self.look(&|options| self.plan_redo(what, options), options)?;
+        let (_, view) = self.look(&|options| self.plan_redo(what, options), options)?;
         Ok(view)
     }
 
@@ -80,12 +80,13 @@ impl Engine {
         planner: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        let (history, plan, view) = self.look(planner, options)?;
+        let (planned, view) = self.look(planner, options)?;
+        let Planned { history, plan, .. } = planned;
         self.check_own(&history, &plan)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));
         }
-        if !view.is_executable {
+        if !view.is_executable && !is_idle(&view.steps) {
             return Err(conflicts(&view, options.on_conflict));
         }
         let mut report = UndoReport {
@@ -291,9 +292,7 @@ impl Engine {
         let armed = self.arm(id, head, context, prepared, Vec::new())?;
         lease.is_ended_by_a_record();
         let applied = self.apply(armed)?;
-        if !applied.unlike.is_empty() {
-            follow::correct(&mut outcomes, &work.spread(&applied.unlike));
-        }
+        follow::correct(&mut outcomes, &work.spread(&applied.unlike));
         let completion = applied.completion;
         let mut events = vec![Event::Applied { id, completion }, Event::Commit { id }];
         events.extend(self.what_follows(work, id, &outcomes)?);

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use backout_drivers::file::{Examined, FileChange, FileError, State, Was, names_shown};
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome,
-    TargetPath, UndoPlan, UndoStep, Verb,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, TargetPath,
+    UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -17,8 +17,16 @@ use crate::{
     TargetState, UndoOptions,
 };
 
+/// A plan, before anybody has looked at the world.
+pub(super) struct Planned {
+    pub(super) history: History,
+    pub(super) plan: UndoPlan,
+    /// What was asked for, if it was by name. A step's id is no name for it: the id of an undo may stand for a whole act.
+    pub(super) named: Vec<OperationId>,
+}
+
 /// Makes the plan of what was asked for, with these options.
-pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<(History, UndoPlan), EngineError>;
+pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<Planned, EngineError>;
 
 /// What preparing a step foresees of each target, or what stopped it.
 type Tried = Result<Vec<TargetOutcome>, String>;
@@ -29,21 +37,21 @@ impl Engine {
         &self,
         planner: Planner<'_>,
         options: &UndoOptions,
-    ) -> Result<(History, UndoPlan, PlanView), EngineError> {
+    ) -> Result<(Planned, PlanView), EngineError> {
         let planner = |options: &UndoOptions| {
-            let (history, plan) = planner(options)?;
-            let plan = self.joined(&history, plan, options.on_conflict)?;
-            Ok::<_, EngineError>((history, plan))
+            let planned = planner(options)?;
+            let plan = self.joined(&planned.history, planned.plan, options.on_conflict)?;
+            Ok::<_, EngineError>(Planned { plan, ..planned })
         };
-        let (history, plan) = planner(options)?;
-        let mut view = self.view(&history, &plan, options)?;
+        let planned = planner(options)?;
+        let mut view = self.view(&planned, options)?;
         if !view.is_executable && options.on_conflict == OnConflict::Refuse {
             let merging = UndoOptions {
                 on_conflict: OnConflict::Merge,
                 diff: false,
                 ..options.clone()
             };
-            let merged = planner(&merging).and_then(|(h, p)| self.view(&h, &p, &merging));
+            let merged = planner(&merging).and_then(|planned| self.view(&planned, &merging));
             view.is_mergeable =
                 merged.is_ok_and(|merged| merged.is_executable && is_foreseen(&view, &merged));
         }
@@ -53,10 +61,10 @@ impl Engine {
                 diff: false,
                 ..options.clone()
             };
-            let forced = planner(&forcing).and_then(|(h, p)| self.view(&h, &p, &forcing));
+            let forced = planner(&forcing).and_then(|planned| self.view(&planned, &forcing));
             view.force = forced.ok().and_then(|forced| forcing_past(&view, &forced));
         }
-        Ok((history, plan, view))
+        Ok((planned, view))
     }
 
     /// Joins the steps of an operation that the same recipe carries out: where a redo brought back as one what goes in parts,
@@ -105,12 +113,8 @@ impl Engine {
     }
 
     /// Looks at every target that the plan would touch.
-    fn view(
-        &self,
-        history: &History,
-        plan: &UndoPlan,
-        options: &UndoOptions,
-    ) -> Result<PlanView, EngineError> {
+    fn view(&self, planned: &Planned, options: &UndoOptions) -> Result<PlanView, EngineError> {
+        let (history, plan) = (&planned.history, &planned.plan);
         let mut works: Vec<Work<'_>> = Vec::new();
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
@@ -140,22 +144,12 @@ impl Engine {
             targets.any(|target| target.state.hindrance().is_some())
         };
         let is_free = options.partial || !steps.iter().any(is_in_the_way);
-        let is_named = |step: &&UndoStep| step.chosen == Chosen::Named;
-        let mut named: Vec<_> = plan
-            .steps
-            .iter()
-            .filter(is_named)
-            .map(|step| step.id)
-            .collect();
-        if named.is_empty() {
-            named = commands_behind(&plan.steps);
-        }
-        named.dedup();
         Ok(PlanView {
-            named,
+            named: names_of(planned),
             is_executable: plan.needs_committed.is_empty()
                 && plan.needs_others.is_empty()
-                && is_free,
+                && is_free
+                && !is_idle(&steps),
             is_mergeable: false,
             force: None,
             steps,
@@ -210,7 +204,32 @@ impl Engine {
             };
             PlannedTarget { target, state }
         });
-        Ok(planned.collect())
+        let mut planned: Vec<_> = planned.collect();
+        if way_of(work.operation) == TakeBack::Redo {
+            self.foresee_left(work, &mut planned)?;
+        }
+        Ok(planned)
+    }
+
+    /// Says of what a redo will find as it would make it whether that is left as it is.
+    fn foresee_left(
+        &self,
+        work: &Work<'_>,
+        planned: &mut [PlannedTarget],
+    ) -> Result<(), EngineError> {
+        let is_found = |it: &PlannedTarget| it.state == TargetState::AlreadyBefore;
+        let found = planned.iter().filter(|it| is_found(it));
+        let so =
+            |it: &PlannedTarget| TargetOutcome::new(it.target.clone(), OutcomeKind::AlreadyGone);
+        let mut outcomes: Vec<TargetOutcome> = found.map(so).collect();
+        self.mark_left(work, &mut outcomes)?;
+        let found = planned.iter_mut().filter(|it| is_found(it));
+        for (it, outcome) in std::iter::zip(found, outcomes) {
+            if let OutcomeKind::Left { why } = outcome.kind {
+                it.state = TargetState::Left { why };
+            }
+        }
+        Ok(())
     }
 
     /// Prepares a merge or a forced restore, where there is something to merge or to force, to see what would come of it. An
@@ -249,8 +268,7 @@ impl Engine {
         }
         // What is in a directory that was moved, or goes as one, goes with it.
         let mut changes = self.files.changes(&work.effect)?.into_iter();
-        let is_tree = |target: &Target| target.reach() == Reach::Tree;
-        if changes.all(|change| change.from.is_none()) && !work.step.targets.iter().any(is_tree) {
+        if changes.all(|change| change.from.is_none() && !change.is_as_now) {
             between.extend(filled(&left, self.brought_by(newer)?));
         }
         let is_shared = |path: &TargetPath| {
@@ -336,6 +354,12 @@ impl Engine {
         let found = found.map(|id| self.store.operation(id)).transpose()?;
         Ok(found.flatten().unwrap_or_else(|| operation.clone()))
     }
+}
+
+/// Tells whether there is nothing to do in a plan, because all is so already and not by us.
+pub(super) fn is_idle(steps: &[PlannedStep]) -> bool {
+    let mut targets = steps.iter().flat_map(|step| &step.targets);
+    !steps.is_empty() && targets.all(|it| matches!(it.state, TargetState::Left { .. }))
 }
 
 /// Finds the directories that a step made and that will not be empty when its turn comes.
@@ -465,6 +489,21 @@ fn refused(view: &PlanView) -> Vec<RefusedTarget> {
         }
     }
     refused
+}
+
+/// Names what was asked for: as it was named, or else by the steps that it means.
+fn names_of(planned: &Planned) -> Vec<OperationId> {
+    if !planned.named.is_empty() {
+        return planned.named.clone();
+    }
+    let steps = &planned.plan.steps;
+    let is_named = |step: &&UndoStep| step.chosen == Chosen::Named;
+    let mut named: Vec<_> = steps.iter().filter(is_named).map(|step| step.id).collect();
+    if named.is_empty() {
+        named = commands_behind(steps);
+    }
+    named.dedup();
+    named
 }
 
 /// Names the commands that were asked for and did nothing themselves: only what was done within them goes.

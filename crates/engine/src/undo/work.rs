@@ -200,10 +200,11 @@ fn part_of(
     let mut trees = HashSet::new();
     for target in meant {
         // What it was is in the tree that went, and not in the change of its own.
-        let above = target.key().ancestors();
-        if let Some(tree) = above.into_iter().find(|above| gone.contains(above))
-            && !is_meant.contains(&tree)
-        {
+        let is_left = |above: &Key| {
+            let mut others = operation.in_effect().map(|standing| standing.target.key());
+            gone.contains(above) && !is_meant.contains(above) && others.any(|it| it == above)
+        };
+        if let Some(tree) = target.key().ancestors().into_iter().find(is_left) {
             return Err(tree);
         }
         if let Some(holder) = holders.of(target) {
@@ -241,13 +242,13 @@ fn part_of(
 }
 
 /// What is said of targets, found by a target that is the same or lies below.
-pub(super) struct Told<'t, T> {
+pub(crate) struct Told<'t, T> {
     exact: HashMap<&'t Key, &'t T>,
     trees: HashMap<&'t Key, &'t T>,
 }
 
 impl<'t, T> Told<'t, T> {
-    pub(super) fn new(said: impl Iterator<Item = (&'t Target, &'t T)>) -> Self {
+    pub(crate) fn new(said: impl Iterator<Item = (&'t Target, &'t T)>) -> Self {
         let (mut exact, mut trees) = (HashMap::new(), HashMap::new());
         for (target, it) in said {
             exact.insert(target.key(), it);
@@ -258,11 +259,11 @@ impl<'t, T> Told<'t, T> {
         Self { exact, trees }
     }
 
-    pub(super) fn exactly(&self, target: &Target) -> Option<&'t T> {
+    pub(crate) fn exactly(&self, target: &Target) -> Option<&'t T> {
         self.exact.get(target.key()).copied()
     }
 
-    pub(super) fn of(&self, target: &Target) -> Option<&'t T> {
+    pub(crate) fn of(&self, target: &Target) -> Option<&'t T> {
         let key = target.key();
         let holder = |above: &Key| match key.below(above) {
             Some(Below::Part) => self.exact.get(above),

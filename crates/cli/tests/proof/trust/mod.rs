@@ -6,6 +6,7 @@ mod inverse;
 mod parts;
 mod recovery;
 mod seeing;
+mod standing;
 mod stopping;
 mod telling;
 

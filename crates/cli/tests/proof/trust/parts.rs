@@ -162,6 +162,52 @@ fn what_is_left_out_of_a_trial_stays_in_it() {
 }
 
 #[test]
+fn the_rest_of_a_trial_brings_the_new_directory_that_was_undone_with_the_part() {
+    let world = World::new();
+    world.file("a", "1\n");
+    let before = world.tree().without_times();
+    let line = "mkdir -p n/m; echo x > n/m/x; echo y > n/m/y; chmod 700 n; echo 2 > a";
+    world.ok(&["try", "--apply", "--only", "n/m/x", "--", "sh", "-c", line]);
+    world.ok(&["undo"]);
+    assert!(!world.path("n").exists());
+    world.ok(&["try", "--apply", "--only", "n/m/y"]);
+    let names = world.tree().names();
+    assert_eq!(names, ["", "a", "n", "n/m", "n/m/y"]);
+    assert_eq!(world.tree().mode_of("n"), Some(0o700));
+    world.ok(&["try", "--apply"]);
+    assert_eq!(world.read("a"), "2\n");
+    world.ok(&["undo"]);
+    world.ok(&["undo"]);
+    let now = world.tree().without_times();
+    assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}
+
+#[test]
+fn a_user_tries_to_remove_a_file_that_he_may_not_read() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let world = World::new().of_user(1000);
+    for (name, owner) in [("s", 0), ("m", 1000)] {
+        world.file(name, "secret\n");
+        chown(world.path(name), Some(owner), Some(owner)).unwrap();
+        set_permissions(world.path(name), Permissions::from_mode(0o200)).unwrap();
+    }
+    let before = world.tree();
+    for name in ["s", "m"] {
+        let tried = said(&world.run(&["try", "--", "rm", "-f", name]));
+        assert!(tried.contains("1 deleted"), "{tried}");
+        assert!(world.tree() == before);
+        world.ok(&["try", "--apply"]);
+        assert!(!world.path(name).exists());
+        world.ok(&["undo"]);
+        let now = world.tree();
+        assert!(now == before, "{}", now.difference(&before));
+    }
+    world.check_store();
+}
+
+#[test]
 fn a_lone_write_needs_no_word_for_its_dependents_and_a_committed_task_does() {
     let world = World::new();
     world.ok(&["write", "a", "--text", "1"]);

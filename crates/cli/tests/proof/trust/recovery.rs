@@ -1,5 +1,7 @@
 //! Recovery is an operation: guarded, journalled, said, and undoable. A dead run keeps its work.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -130,6 +132,33 @@ fn a_rollback_by_hand_that_cannot_be_says_so_and_names_the_way() {
     assert_eq!(world.read("f"), "before\n");
     world.ok(&["redo", &run]);
     assert_eq!(world.read("f"), "person\n");
+}
+
+#[test]
+fn a_trial_whose_application_died_is_put_back_and_applied_again() {
+    let world = World::new();
+    world.file("a", "a0\n");
+    world.file("d/x", "x0\n");
+    std::os::unix::fs::symlink("a", world.path("l")).unwrap();
+    let before = world.tree().without_directory_times();
+    let line = "echo a1 > a; rm -r d; ln -sf d l; echo new > n";
+    world.ok(&["try", "--", "sh", "-c", line]);
+    for point in ["file.swapped#2", "file.swapped#4"] {
+        cut_off(&world, point, &["try", "--apply"]);
+        world.ok(&["recover"]);
+        let now = world.tree().without_directory_times();
+        assert!(now == before, "{point}: {}", now.difference(&before));
+    }
+    world.ok(&["try", "--apply"]);
+    assert_eq!(world.read("a"), "a1\n");
+    assert!(!world.path("d").exists());
+    // A change that others made in between is one, also if it left content and size alone.
+    world.ok(&["undo"]);
+    world.ok(&["try", "--", "chmod", "600", "a"]);
+    std::fs::set_permissions(world.path("a"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    let told = world.fails(1, &["try", "--apply"]);
+    assert!(told.contains("changed since the command began"), "{told}");
+    world.check_store();
 }
 
 /// Cuts a command off at a named point.

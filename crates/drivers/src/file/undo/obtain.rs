@@ -134,8 +134,8 @@ fn obtain_kept(
     let mut doubt = None;
     if let (Some(place), Some(node)) = (&place, node) {
         let found = as_it_was_kept(place, &node, image, is_rewritten)?;
-        let is_same = found.is_ok();
-        if is_same || (anyway && copy.is_none()) {
+        let is_same = matches!(found, Ok(Found::Itself | Found::Copied));
+        if found.is_ok() || (anyway && copy.is_none()) {
             let now = meta_of(place, &node)?;
             // By another of its names somebody may have given it another mode or owner, and that stands.
             let is_dressed_anew =
@@ -210,6 +210,8 @@ enum Found {
     /// Another one that has all that is known of it: a state directory that is moved to another file system, or comes out
     /// of a backup, is made anew.
     Copied,
+    /// A name of a file that is in the world by another one, and was written there.
+    Name,
 }
 
 /// Tells whether what is in a slot is what was put there. The inner error says why it may not be.
@@ -240,6 +242,9 @@ fn as_it_was_kept(
     };
     if is_same {
         return Ok(Ok(Found::Itself));
+    }
+    if copy.is_none() && node.is_kept_name(*kind, identity) {
+        return Ok(Ok(Found::Name));
     }
     if has_number || is_rewritten {
         return Ok(Err(WRITTEN_SINCE));
@@ -280,6 +285,9 @@ fn said_of(path: &TargetPath, found: Option<Found>, is_dressed_anew: bool) -> Op
         )),
         (Some(Found::Copied), _) => Some(format!(
             "`{path}` comes back as a copy: the state directory was copied or moved to another file system"
+        )),
+        (Some(Found::Name), _) => Some(format!(
+            "`{path}` is another name of a file that was written since, and holds what that holds"
         )),
         (Some(Found::Itself), true) => Some(format!(
             "`{path}` has the mode and owner that its other names were given since"
