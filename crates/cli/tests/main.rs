@@ -23,12 +23,16 @@ mod help;
 mod history;
 #[path = "suite/json.rs"]
 mod json;
+#[path = "suite/meeting.rs"]
+mod meeting;
 #[path = "suite/messages.rs"]
 mod messages;
 #[path = "suite/messages_asking.rs"]
 mod messages_asking;
 #[path = "suite/messages_file.rs"]
 mod messages_file;
+#[path = "suite/messages_keeping.rs"]
+mod messages_keeping;
 #[path = "suite/messages_recover.rs"]
 mod messages_recover;
 #[path = "suite/messages_run.rs"]
@@ -45,6 +49,8 @@ mod messages_undo;
 mod messages_upkeep;
 #[path = "suite/output.rs"]
 mod output;
+#[path = "suite/recover.rs"]
+mod recover;
 #[path = "suite/replies.rs"]
 mod replies;
 #[path = "suite/run.rs"]

@@ -11,7 +11,7 @@ use backout_model::{
 };
 use backout_storage::{RefError, StorageError};
 
-use crate::{Forcing, PlanView, RefusedTarget, TrialError, UndoReport};
+use crate::{Forcing, PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
@@ -137,6 +137,8 @@ pub enum EngineError {
         below: TargetPath,
         /// The newest operation anywhere, and its line for people.
         elsewhere: Option<(OperationId, String)>,
+        /// A command that is still at work, and may have changed something there.
+        at_work: Option<OperationId>,
     },
     /// Nothing that is in effect was done to a path.
     #[error("there is nothing to undo at `{path}`")]
@@ -147,12 +149,20 @@ pub enum EngineError {
         since: Option<Timestamp>,
         /// An operation that wrote a tree as one in which the path lies.
         inside: Option<OperationId>,
+        /// A command that is still at work, and may have changed it.
+        at_work: Option<OperationId>,
     },
-    /// Nothing was undone that could be brought back.
-    #[error("there is nothing to redo")]
+    /// What was named is not undone.
+    #[error("operation {id} is not undone")]
     NothingToRedo {
         /// The operation that was named.
-        id: Option<OperationId>,
+        id: OperationId,
+    },
+    /// Nobody named anything, and there is no undo that could be taken back.
+    #[error("there is nothing to redo")]
+    NoUndo {
+        /// What a recovery took back last, with its line for people: that comes back by name.
+        recovered: Option<(OperationId, String)>,
     },
     /// An undo or a redo that died was put back: there is no half of it to bring back.
     #[error("operation {id} died and was put back")]
@@ -167,8 +177,10 @@ pub enum EngineError {
     /// What is meant is a part of a tree that can only be taken back as one.
     #[error("a part of operation {id} cannot be taken back by itself")]
     Inseparable {
-        /// The operation.
+        /// The operation: an undo, if it is to be redone.
         id: OperationId,
+        /// Which way it was to go.
+        way: TakeBack,
         /// The tree, or the whole of which it is a part.
         tree: Option<Key>,
     },

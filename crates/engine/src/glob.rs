@@ -2,8 +2,8 @@
 //!
 //! A pattern that matches a directory matches all that is in it.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
 /// A pattern, made absolute.
@@ -36,6 +36,11 @@ impl Glob {
         Self { pattern: whole }
     }
 
+    /// Gives the pattern that matches one path and what is in it, whatever letters its names have.
+    pub fn exactly(path: &Path) -> OsString {
+        OsString::from_vec(escaped(path.as_os_str().as_bytes()))
+    }
+
     /// Tells whether it matches a path or a directory above it.
     pub fn matches(&self, path: &Path) -> bool {
         path.ancestors()
@@ -43,7 +48,7 @@ impl Glob {
     }
 }
 
-/// Keeps the characters of a directory's name from meaning something.
+/// Keeps the characters of a name from meaning something.
 fn escaped(name: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::new();
     for byte in name {
@@ -207,6 +212,20 @@ mod tests {
         assert!(Glob::new(name, Path::new("/w")).matches(&Path::new("/w").join(name)));
         assert!(Glob::new("caf?", Path::new("/w")).matches(&Path::new("/w").join(name)));
         assert!(!Glob::new(name, Path::new("/w")).matches(Path::new("/w/cafe")));
+    }
+
+    #[test]
+    fn a_path_can_be_meant_exactly() {
+        for name in ["[x]", "a*b", "a?b", "a\\b", "**", "[!a]", "\\"] {
+            let glob = Glob::new(Glob::exactly(Path::new(name)), Path::new("/w"));
+            assert!(glob.matches(&Path::new("/w").join(name)), "{name}");
+            for other in ["x", "aXb", "ab", "b", "any"] {
+                assert!(
+                    !glob.matches(&Path::new("/w").join(other)),
+                    "{name} {other}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -188,7 +188,10 @@ impl Engine {
             Ok(Reversed::Nothing(outcomes)) | Err(EngineError::HalfDone { outcomes, .. }) => {
                 outcomes
             }
-            Err(error @ (EngineError::File(_) | EngineError::TakenBack { .. })) => {
+            // Whoever stops a recovery has not found out that it is impossible.
+            Err(error @ (EngineError::File(_) | EngineError::TakenBack { .. }))
+                if !error.is_stop() =>
+            {
                 let why = with_causes(&error);
                 let failed = OutcomeKind::Failed { why };
                 let targets = work.step.targets.iter().cloned();
@@ -227,7 +230,7 @@ impl Engine {
                     OutcomeKind::Conflict { why }
                 }
                 None => OutcomeKind::Skipped {
-                    why: "another target of the operation is in the way".to_owned(),
+                    why: "another target cannot be taken back, so nothing was".to_owned(),
                 },
             };
             TargetOutcome::new(target.clone(), kind)
@@ -284,7 +287,15 @@ impl Engine {
     fn keep(&self, operation: &Operation) -> Result<Recovered, EngineError> {
         let id = operation.id;
         let work = self.whole_work(operation)?;
-        let mut outcomes = Vec::new();
+        let about = match operation.undoes {
+            Some(about) => self.store.operation(about)?,
+            None => None,
+        };
+        let outcomes = about.as_ref().map(|_| self.outcomes_by_look(&work));
+        let is_settled = |outcome: &TargetOutcome| outcome.kind.is_settled();
+        if let Some(outcomes) = outcomes.as_ref().filter(|all| !all.iter().any(is_settled)) {
+            return self.keep_undone(operation, outcomes.clone());
+        }
         let mut events = Vec::new();
         match operation.status {
             Status::Interrupted => {}
@@ -294,11 +305,12 @@ impl Engine {
             }),
         }
         let is_open = match &operation.task {
-            Some(task) if operation.undoes.is_none() => {
+            Some(task) => {
                 let task = self.store.task(task)?;
                 task.is_some_and(|task| task.status == TaskStatus::Open)
             }
-            _ => false,
+            // An undo or a redo is never part of a task.
+            None => false,
         };
         match (operation.status, is_open) {
             (Status::Interrupted, true) => {
@@ -308,14 +320,30 @@ impl Engine {
             (_, true) => {}
             (_, false) => events.push(Event::Commit { id }),
         }
-        if let Some(about) = operation.undoes
-            && let Some(about) = self.store.operation(about)?
-        {
-            outcomes = self.outcomes_by_look(&work);
+        if let Some((about, outcomes)) = about.zip(outcomes.as_deref()) {
             let first = self.whole_work(&about)?;
-            events.extend(self.what_follows(&first, id, &first.spread(&outcomes))?);
+            events.extend(self.what_follows(&first, id, &first.spread(outcomes))?);
+            events.extend(never_done(id, outcomes));
         }
         self.store.append(&Entry::of(events), Durability::Power)?;
+        self.recovered(id, RecoveredAs::Kept, None, outcomes.unwrap_or_default())
+    }
+
+    /// Accepts what is there where that is nothing of what an undo or a redo was to make: it counts as not done. What it may
+    /// have replaced stays kept under its name.
+    fn keep_undone(
+        &self,
+        operation: &Operation,
+        outcomes: Vec<TargetOutcome>,
+    ) -> Result<Recovered, EngineError> {
+        let id = operation.id;
+        let event = Event::Abort {
+            id,
+            why: "its process died, and nothing is as it was to make it".to_owned(),
+            outcomes: Vec::new(),
+        };
+        self.store
+            .append(&Entry::of(vec![event]), Durability::Power)?;
         self.recovered(id, RecoveredAs::Kept, None, outcomes)
     }
 
@@ -472,10 +500,10 @@ impl Engine {
                 let parts = self.roll_back(id, on_conflict)?;
                 match parts.became {
                     RecoveredAs::Interrupted if !parts.outcomes.is_empty() => Ok(parts),
-                    RecoveredAs::TakenBack => {
-                        self.keep(operation)?;
-                        Ok(parts)
-                    }
+                    RecoveredAs::TakenBack => Ok(Recovered {
+                        status: self.keep(operation)?.status,
+                        ..parts
+                    }),
                     _ => Ok(Recovered {
                         became: RecoveredAs::NothingHappened,
                         ..self.keep(operation)?
@@ -509,6 +537,20 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Says of an undo or a redo that is kept half done which of its targets it has nothing to do with: taking it back does not
+/// touch them.
+fn never_done(id: OperationId, outcomes: &[TargetOutcome]) -> Option<Event> {
+    let never = outcomes.iter().filter(|it| !it.kind.is_settled());
+    let never = never.map(|it| TargetOutcome::new(it.target.clone(), OutcomeKind::AlreadyGone));
+    let never: Vec<TargetOutcome> = never.collect();
+    (!never.is_empty()).then_some(Event::Undone {
+        id,
+        by: id,
+        outcomes: never,
+        is_partial: true,
+    })
 }
 
 /// Tells whether an operation was left half-way.

@@ -1,7 +1,7 @@
 //! Making paths what they were before or after an operation, as a write of its own.
 
 use backout_drivers::file::{FileRequest, Past};
-use backout_model::{Operation, PlanError, TargetPath};
+use backout_model::{Operation, OperationId, TargetPath};
 use backout_storage::OperationRef;
 
 use crate::{Engine, EngineError, Finished};
@@ -15,13 +15,8 @@ impl Engine {
         from: &OperationRef,
         is_after: bool,
     ) -> Result<Finished, EngineError> {
-        let id = self.store.resolve(from)?;
-        let unknown = PlanError::Unknown { id };
-        let operation = self.store.operation(id)?.ok_or(unknown)?;
-        if !operation.retained {
-            let for_sake_of = None;
-            return Err(PlanError::Expired { id, for_sake_of }.into());
-        }
+        let operation = self.told_by(from)?;
+        let id = operation.id;
         let names = self.past(&operation, paths, is_after)?;
         let (side, short) = (if is_after { "after" } else { "before" }, id.short());
         let what = match paths {
@@ -40,7 +35,6 @@ impl Engine {
         is_after: bool,
     ) -> Result<Vec<Past>, EngineError> {
         let sides = self.files.sides(&self.store.effect(operation.id)?)?;
-        let is_at = |name: &TargetPath, path: &TargetPath| name == path || name.is_below(path);
         for path in paths {
             if !sides.iter().any(|side| is_at(&side.path, path)) {
                 let (path, id) = (path.clone(), operation.id);
@@ -68,4 +62,18 @@ impl Engine {
         }
         Ok(names)
     }
+
+    /// Tells whether an operation touched a path or something below it, also within a tree that went or came as one.
+    pub(crate) fn has_touched(
+        &self,
+        id: OperationId,
+        path: &TargetPath,
+    ) -> Result<bool, EngineError> {
+        let sides = self.files.sides(&self.store.effect(id)?)?;
+        Ok(sides.iter().any(|side| is_at(&side.path, path)))
+    }
+}
+
+fn is_at(name: &TargetPath, path: &TargetPath) -> bool {
+    name == path || name.is_below(path)
 }

@@ -3,25 +3,21 @@
 use backout_model::{Lsn, Slot, Standing, Target, TargetPath};
 use backout_storage::{GcRequest, VerifyReport, slot_is_gone};
 
+use crate::undo::Told;
 use crate::{Engine, EngineError, ExportTarget, GcOutcome, Reply};
 
 impl Engine {
     /// Checks the whole store.
     pub fn verify(&self) -> Result<VerifyReport, EngineError> {
         let check = |id, slots: &[Slot]| {
-            // What was taken back has its inodes elsewhere, and what a redo holds is the redo's.
-            let holds =
-                |standing: &&Standing| standing.is_in_effect() && standing.held_by.is_none();
+            // What was taken back has its inodes elsewhere, and what a redo holds is the redo's. Of a tree that goes in parts
+            // each name stands for itself.
+            let holds = |standing: &Standing| standing.is_in_effect() && standing.held_by.is_none();
             let operation = self.store.operation(id).ok().flatten();
             let targets = operation.map_or_else(Vec::new, |operation| operation.targets);
-            let held: Vec<Target> = targets
-                .iter()
-                .filter(holds)
-                .map(|s| s.target.clone())
-                .collect();
+            let told = Told::new(targets.iter().map(|standing| (&standing.target, standing)));
             let is_needed = |path: &TargetPath| {
-                let at = Target::node(path.clone());
-                targets.is_empty() || held.iter().any(|target| at.overlap(target).is_some())
+                targets.is_empty() || told.of(&Target::node(path.clone())).is_some_and(holds)
             };
             let unseen = |error| Some(format!("cannot be looked at: {error}"));
             let each = |look: &dyn Fn(&Slot) -> Option<String>| {

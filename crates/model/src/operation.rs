@@ -117,7 +117,7 @@ pub struct Standing {
     /// The target.
     #[serde(flatten)]
     pub target: Target,
-    /// The undo that took it back, while that holds.
+    /// The undo that took it back, while that holds. An undo that died and was kept names itself where it had done nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_by: Option<OperationId>,
     /// The redo that brought it back, whose recipe now takes it back; none means the operation's own.
@@ -207,9 +207,10 @@ impl Operation {
         self.status.is_in_effect() && self.targets.iter().any(is_undone)
     }
 
-    /// Names the undos that hold one of its targets, each once.
+    /// Names the undos that hold one of its targets, each once. What an undo that died had not come to is undone by itself.
     pub fn undos(&self) -> Vec<OperationId> {
-        let mut undos: Vec<_> = self.targets.iter().filter_map(|s| s.undone_by).collect();
+        let undos = self.targets.iter().filter_map(|s| s.undone_by);
+        let mut undos: Vec<_> = undos.filter(|undo| *undo != self.id).collect();
         undos.sort_unstable();
         undos.dedup();
         undos

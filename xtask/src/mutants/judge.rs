@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::list::Mutant;
 use super::place::Place;
-use super::tests::{Came, Test, run};
+use super::tests::{Came, MODEL_SOURCES, PATIENCE, PROGRAM_SOURCE, Test, run};
 use super::tree::Tree;
 
 /// How many seconds of tests one change is given.
@@ -16,14 +16,8 @@ const BUDGET: Duration = Duration::from_mins(1);
 /// fails, none is needed.
 const AT_FIRST: Duration = Duration::from_millis(500);
 
-/// The tests of the model neither wait for others nor share anything: what fails once there fails for a reason.
-const MODEL_SOURCES: usize = 2;
-
-/// From here on tests start the program. The model has to do without them.
-const PROGRAM_SOURCE: usize = 4;
-
-/// Where the random stories come from.
-const STORIES_SOURCE: usize = 6;
+/// A test that takes longer is asked when the others have found nothing.
+const QUICK_MAX: Duration = Duration::from_secs(2);
 
 /// What became of a change.
 #[derive(Clone, Debug)]
@@ -50,13 +44,16 @@ pub(crate) fn judge(
     if mutant.file.starts_with("crates/model") {
         near.retain(|test| test.source < PROGRAM_SOURCE);
     }
-    // Who comes by much of the same file knows it best; of those, the quick ones first.
+    // Who comes by much of the same file knows it best. What takes seconds waits: stories come by everything.
     let depth = |test: &Test| test.seen.intersection(neighbours).count();
     near.sort_by_key(|test| {
-        let is_model = test.source < MODEL_SOURCES;
-        // Stories come by everything, and take as long as all the rest.
-        let is_story = test.source == STORIES_SOURCE;
-        (!is_model, is_story, Reverse(depth(test)), test.takes)
+        (
+            test.source >= MODEL_SOURCES,
+            test.takes > QUICK_MAX,
+            test.source >= PROGRAM_SOURCE,
+            Reverse(depth(test)),
+            test.takes,
+        )
     });
     place.switch(mutant.id)?;
     let mut spent = Duration::ZERO;
@@ -74,7 +71,12 @@ pub(crate) fn judge(
             })
             .copied()
             .collect();
-        match run(tree, place, &batch)? {
+        let came = match run(tree, place, &batch, PATIENCE)? {
+            // What was only slow ends if it is given more time.
+            Came::Endless => run(tree, place, &batch, PATIENCE * 6)?,
+            came => came,
+        };
+        match came {
             Came::Passed => {}
             Came::Endless => return Ok(Verdict::Endless),
             Came::Failed(names) => {
@@ -82,7 +84,7 @@ pub(crate) fn judge(
                 let again: Vec<&Test> = again.copied().take(1).collect();
                 // What fails once in a while proves nothing. A process that died named nobody.
                 let is_sure = again.is_empty() || first.source < MODEL_SOURCES;
-                if is_sure || run(tree, place, &again)? != Came::Passed {
+                if is_sure || run(tree, place, &again, PATIENCE)? != Came::Passed {
                     let name = again.first().map_or(&first.name, |test| &test.name);
                     return Ok(Verdict::Caught(name.clone()));
                 }

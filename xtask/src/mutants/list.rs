@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use serde_json::Value;
@@ -26,6 +27,8 @@ pub(crate) struct Mutant {
     pub(crate) id: usize,
     /// Where it is and what it does, in the words of the tool.
     pub(crate) name: String,
+    /// The same as long as its function is, wherever that stands.
+    pub(crate) key: String,
     pub(crate) file: String,
     pub(crate) genre: Genre,
     /// The bytes of the file that are replaced, and by what.
@@ -75,11 +78,18 @@ fn read(id: usize, value: &Value) -> Option<Mutant> {
     let source = fs::read_to_string(root().join(&file)).ok()?;
     let at = |end: &str| {
         let number = |name: &str| {
-            let found = value.pointer(&format!("/span/{end}/{name}"))?.as_u64()?;
+            let found = value.pointer(&format!("{end}/{name}"))?.as_u64()?;
             usize::try_from(found).ok()
         };
         offset(&source, number("line")?, number("column")?.checked_sub(1)?)
     };
+    let span = at("/span/start")?..at("/span/end")?;
+    let replacement = text("replacement")?;
+    let around = at("/function/span/start").zip(at("/function/span/end"));
+    let (start, end) = around.unwrap_or((0, source.len()));
+    let mut hasher = DefaultHasher::new();
+    (&file, source.get(start..end)?, &replacement).hash(&mut hasher);
+    (span.start.checked_sub(start), span.len()).hash(&mut hasher);
     let genre = match text("genre")?.as_str() {
         "FnValue" => Genre::Body,
         "BinaryOperator" | "UnaryOperator" | "StructField" => Genre::Expression,
@@ -93,9 +103,10 @@ fn read(id: usize, value: &Value) -> Option<Mutant> {
     Some(Mutant {
         id,
         name: text("name")?,
+        key: format!("{:016x}", hasher.finish()),
         genre,
-        span: at("start")?..at("end")?,
-        replacement: text("replacement")?,
+        span,
+        replacement,
         is_constant: function.is_none_or(|name| {
             let name = name.rsplit("::").next();
             name.is_some_and(|name| COMPILE_TIME.contains(&name))

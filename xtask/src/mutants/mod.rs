@@ -4,90 +4,124 @@
 //! what to change. To compile the project once for each change would take days, so one copy holds all of them, each
 //! behind a switch (`splice.rs`), and is compiled once (`tree.rs`). Each test runs once to see which changes it comes by
 //! (`tests.rs`). Then each change is switched on, and the tests that come by it run, those of the model first, then the
-//! engine's, then those of the program, until one fails (`judge.rs`).
+//! engine's, then those of the program, until one fails (`judge.rs`). What became of it is written down at once
+//! (`ledger.rs`), and so is which test comes by what: a round can be cut, and goes on where it was.
 //!
 //! The values of constants have no switch; `cargo-mutants` itself changes them, with the tests of the model.
 
 mod judge;
+mod ledger;
 mod list;
+mod notes;
 mod place;
 mod splice;
 mod tests;
 mod tree;
 
-use std::fs::File;
-use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::Instant;
 
 use judge::Verdict;
+use ledger::Ledger;
 use list::Mutant;
 use tree::Tree;
 
 use crate::run::{Step, cargo, root, run_all, say};
 
-const USAGE: &str = "usage: cargo xtask mutants [PART/OF] [WORD]
+/// Where changes are made.
+const SWITCHED: [&str; 2] = ["crates/model", "crates/engine"];
 
+const USAGE: &str = "usage: cargo xtask mutants [--again] [PART/OF] [WORD]
+
+  --again  also changes that were missed the last time
   PART/OF  every OF-th change, from the PART-th on
   WORD     only changes whose name holds this, like `plan.rs`; not the constants";
 
+/// What somebody asks for.
+struct Asked<'a> {
+    is_again: bool,
+    part: usize,
+    of: usize,
+    word: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    fn read(arguments: &'a [String]) -> Option<Self> {
+        let mut asked = Self {
+            is_again: false,
+            part: 0,
+            of: 1,
+            word: None,
+        };
+        for argument in arguments {
+            let numbers = argument.split_once('/');
+            let numbers = numbers.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+            match numbers {
+                Some((first, step)) if first < step => (asked.part, asked.of) = (first, step),
+                None if argument == "--again" => asked.is_again = true,
+                None if asked.word.is_none() => asked.word = Some(argument),
+                _ => return None,
+            }
+        }
+        Some(asked)
+    }
+
+    fn is_meant(&self, mutant: &Mutant) -> bool {
+        mutant.id % self.of == self.part && self.word.is_none_or(|w| mutant.name.contains(w))
+    }
+}
+
 /// Makes the changes, or some of them. What became of each stands in `target/mutants/outcomes`.
 pub(crate) fn mutants(arguments: &[String]) -> Result<(), String> {
-    let (mut part, mut of, mut word) = (0, 1, None);
-    for argument in arguments {
-        let numbers = argument.split_once('/');
-        let numbers = numbers.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-        match numbers {
-            Some((first, step)) if first < step => (part, of) = (first, step),
-            None if word.is_none() => word = Some(argument.as_str()),
-            _ => return Err(USAGE.to_owned()),
-        }
-    }
+    let asked = Asked::read(arguments).ok_or(USAGE)?;
     install()?;
     let tree = Tree::grow(list::list()?)?;
-    let is_asked = |it: &&Mutant| it.id % of == part && word.is_none_or(|w| it.name.contains(w));
-    let mut asked: Vec<&Mutant> = tree.ready.iter().filter(is_asked).collect();
+    let ledger = Ledger::open(tree.folder.join("outcomes"), &tree.ready);
+    let is_new = |it: &&Mutant| asked.is_meant(it) && !ledger.is_known(it, asked.is_again);
+    let mut chosen: Vec<&Mutant> = tree.ready.iter().filter(is_new).collect();
     // The model's are the cheap ones.
-    asked.sort_by_key(|it| !it.file.starts_with("crates/model"));
+    chosen.sort_by_key(|it| !it.file.starts_with("crates/model"));
     say(&format!(
         "{} changes with a switch, {} constants, {} that do not compile; {} are made now",
         tree.ready.len(),
         tree.alone.len(),
         tree.unviable.len(),
-        asked.len()
+        chosen.len()
     ));
-    let tests = tests::survey(&tree)?;
-    let outcomes = tree.folder.join("outcomes");
-    let outcomes = File::create(outcomes).map_err(|error| error.to_string())?;
-    let counted = Mutex::new((0, 0, outcomes));
-    let begun = Instant::now();
-    place::each(&tree.folder, &asked, |place, _, mutant| {
-        let same_file = tree.ready.iter().filter(|it| it.file == mutant.file);
-        let neighbours = same_file.map(|it| it.id).collect();
-        let verdict = judge::judge(&tree, place, &tests, (mutant, &neighbours))?;
-        let line = match &verdict {
-            Verdict::Caught(test) => format!("caught  {}  by {test}", mutant.name),
-            Verdict::Endless => format!("endless  {}", mutant.name),
-            Verdict::Missed(count) => format!("MISSED  {}  by {count} tests", mutant.name),
-        };
-        let mut counted = counted.lock().map_err(|error| error.to_string())?;
-        writeln!(counted.2, "{line}").map_err(|error| error.to_string())?;
-        match verdict {
-            Verdict::Caught(_) | Verdict::Endless => counted.0 += 1,
-            Verdict::Missed(_) => {
-                counted.1 += 1;
-                say(&line);
-            }
+    let ledger = make(&tree, &chosen, ledger)?;
+    for folder in SWITCHED {
+        let (caught, missed) = ledger.count(folder);
+        say(&format!(
+            "{folder}: {caught} caught, {} missed",
+            missed.len()
+        ));
+        for name in missed {
+            say(&format!("  {name}"));
         }
-        Ok(())
-    })?;
-    let (caught, missed, _) = counted.into_inner().map_err(|error| error.to_string())?;
-    let seconds = begun.elapsed().as_secs();
-    say(&format!("{caught} caught, {missed} missed, in {seconds} s"));
-    if word.is_none() && part == 0 {
+    }
+    if asked.word.is_none() && asked.part == 0 {
         change_constants(&tree);
     }
     Ok(())
+}
+
+/// Makes changes and notes what becomes of each.
+fn make(tree: &Tree, chosen: &[&Mutant], ledger: Ledger) -> Result<Ledger, String> {
+    let tests = tests::survey(tree)?;
+    let ledger = Mutex::new(ledger);
+    let begun = Instant::now();
+    place::each(&tree.folder, chosen, |place, _, mutant| {
+        let same_file = tree.ready.iter().filter(|it| it.file == mutant.file);
+        let neighbours = same_file.map(|it| it.id).collect();
+        let verdict = judge::judge(tree, place, &tests, (mutant, &neighbours))?;
+        if let Verdict::Missed(count) = &verdict {
+            say(&format!("missed by {count} tests: {}", mutant.name));
+        }
+        let mut ledger = ledger.lock().map_err(|error| error.to_string())?;
+        ledger.note(mutant, &verdict)
+    })?;
+    say(&format!("made in {} s", begun.elapsed().as_secs()));
+    ledger.into_inner().map_err(|error| error.to_string())
 }
 
 fn install() -> Result<(), String> {

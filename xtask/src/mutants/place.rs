@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many tests run at once. They wait for disks and processes more than they compute.
-const PLACES: usize = 6;
+const PLACES: usize = 4;
 
 /// What a place does before it becomes the test.
 const ENTER: &str =

@@ -1,6 +1,8 @@
 //! The tests that judge, and which changes each of them comes by.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -10,21 +12,32 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::notes::Notes;
 use super::place::{self, Place};
 use super::tree::Tree;
 use crate::run::say;
 
 /// Where tests come from: the binary, which of its tests, and what they are told. The cheap ones come first.
-const SOURCES: [Source; 7] = [
+const SOURCES: [Source; 13] = [
     Source::all("backout-model", "backout_model"),
     Source::all("backout-model", "words"),
     Source::all("backout-engine", "backout_engine"),
     Source::all("backout-engine", "engine"),
-    Source::all("backout-cli", "main"),
     Source {
-        part: "trust::",
-        ..Source::all("backout-cli", "proof")
+        part: "every_story",
+        told: &[
+            ("BACKOUT_MODEL_STORIES", "40"),
+            ("BACKOUT_MODEL_TELLINGS", "0"),
+        ],
+        ..Source::all("backout-engine", "model")
     },
+    Source::all("backout-cli", "main"),
+    Source::proof("trust::"),
+    Source::proof("reach::"),
+    Source::proof("bad_days::"),
+    Source::proof("processes::"),
+    Source::proof("crash::an_acknowledged"),
+    Source::proof("errno::told"),
     Source {
         part: "both_laws",
         told: &[("BACKOUT_LAWS_STORIES", "20")],
@@ -32,8 +45,14 @@ const SOURCES: [Source; 7] = [
     },
 ];
 
+/// The tests of the model neither wait for others nor share anything: what fails once there fails for a reason.
+pub(crate) const MODEL_SOURCES: usize = 2;
+
+/// From here on tests start the program. The model has to do without them.
+pub(crate) const PROGRAM_SOURCE: usize = 5;
+
 /// A test that has not ended after so long, and three times as long as without a change, has been changed into a loop.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Source {
     package: &'static str,
@@ -44,6 +63,13 @@ struct Source {
 }
 
 impl Source {
+    const fn proof(part: &'static str) -> Self {
+        Self {
+            part,
+            ..Self::all("backout-cli", "proof")
+        }
+    }
+
     const fn all(package: &'static str, binary: &'static str) -> Self {
         let (part, told) = ("", [].as_slice());
         Self {
@@ -76,9 +102,55 @@ pub(crate) enum Came {
     Endless,
 }
 
-/// Compiles the tests, runs each once without a change and notes which changes it comes by.
+/// Compiles the tests, runs each once without a change and notes which changes it comes by. Those of a binary that is the
+/// same as the last time are not run again.
 pub(crate) fn survey(tree: &Tree) -> Result<Vec<Test>, String> {
-    let binaries = compile(tree)?;
+    let tests = listed(&compile(tree)?)?;
+    say(&format!("{} tests", tests.len()));
+    let mut stamps = Vec::new();
+    for test in &tests {
+        stamps.push(stamp(tree, test)?);
+    }
+    let notes = Notes::open(&tree.folder.join("survey"))?;
+    let (mut surveyed, mut rest) = (Vec::new(), Vec::new());
+    for (test, stamp) in tests.into_iter().zip(stamps) {
+        match notes.of(stamp, &test.name) {
+            Some((takes, seen)) => surveyed.push(Test {
+                takes,
+                seen,
+                ..test
+            }),
+            None => rest.push((test, stamp)),
+        }
+    }
+    let so_far = Mutex::new((surveyed, notes));
+    place::each(&tree.folder, &rest, |place, _, (test, stamp)| {
+        place.switch(tree.recording())?;
+        place.take_seen()?;
+        let begun = Instant::now();
+        match run(tree, place, &[test], PATIENCE)? {
+            Came::Passed => {
+                let takes = begun.elapsed();
+                let seen = place.take_seen()?;
+                let test = Test {
+                    takes,
+                    seen,
+                    ..test.clone()
+                };
+                let mut so_far = so_far.lock().map_err(|error| error.to_string())?;
+                so_far.1.add(*stamp, &test)?;
+                so_far.0.push(test);
+            }
+            came => say(&format!("{} does not judge: {came:?}", test.name)),
+        }
+        Ok(())
+    })?;
+    let so_far = so_far.into_inner().map_err(|error| error.to_string())?;
+    Ok(so_far.0)
+}
+
+/// Lists the tests of all sources.
+fn listed(binaries: &[(String, String, PathBuf)]) -> Result<Vec<Test>, String> {
     let mut tests = Vec::new();
     for (number, source) in SOURCES.iter().enumerate() {
         let wanted = (source.package, source.binary);
@@ -104,33 +176,31 @@ pub(crate) fn survey(tree: &Tree) -> Result<Vec<Test>, String> {
                 }),
         );
     }
-    say(&format!("{} tests", tests.len()));
-    let surveyed = Mutex::new(Vec::new());
-    place::each(&tree.folder, &tests, |place, _, test| {
-        place.switch(tree.recording())?;
-        place.take_seen()?;
-        let begun = Instant::now();
-        match run(tree, place, &[test])? {
-            Came::Passed => {
-                let takes = begun.elapsed();
-                let seen = place.take_seen()?;
-                let test = test.clone();
-                let mut surveyed = surveyed.lock().map_err(|error| error.to_string())?;
-                surveyed.push(Test {
-                    takes,
-                    seen,
-                    ..test
-                });
-            }
-            came => say(&format!("{} does not judge: {came:?}", test.name)),
-        }
-        Ok(())
-    })?;
-    surveyed.into_inner().map_err(|error| error.to_string())
+    Ok(tests)
 }
 
-/// Runs tests of one binary.
-pub(crate) fn run(tree: &Tree, place: &Place, tests: &[&Test]) -> Result<Came, String> {
+/// A number that is another one when the binary of a test is, or the program that the test starts.
+fn stamp(tree: &Tree, test: &Test) -> Result<u64, String> {
+    let program = tree.folder.join("build/debug/backout");
+    let mut hasher = DefaultHasher::new();
+    for path in [&test.binary, &program].into_iter().take(
+        // Only the program's own tests start it.
+        if test.source < PROGRAM_SOURCE { 1 } else { 2 },
+    ) {
+        let made = fs::metadata(path).and_then(|it| it.modified());
+        let made = made.map_err(|error| format!("{}: {error}", path.display()))?;
+        (path, made).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
+/// Runs tests of one binary, with so much patience beyond what they took without a change.
+pub(crate) fn run(
+    tree: &Tree,
+    place: &Place,
+    tests: &[&Test],
+    patience: Duration,
+) -> Result<Came, String> {
     let Some(first) = tests.first() else {
         return Ok(Came::Passed);
     };
@@ -152,7 +222,7 @@ pub(crate) fn run(tree: &Tree, place: &Place, tests: &[&Test]) -> Result<Came, S
         .stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let takes: Duration = tests.iter().map(|test| test.takes).sum();
-    let said = wait(&mut child, PATIENCE + takes * 3)?;
+    let said = wait(&mut child, patience + takes * 3)?;
     let Some((said, is_success)) = said else {
         return Ok(Came::Endless);
     };

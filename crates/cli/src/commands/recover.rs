@@ -10,10 +10,10 @@ use crate::session::{Session, references};
 
 /// Settle what dead processes left behind, or decide about it by hand.
 ///
-/// A write, an undo or a redo whose process died half-way is taken back, guarded like an undo; `backout redo` brings
-/// it back. If the process that watched a `run` died, what the command did stays and is called interrupted, until you
-/// keep it or roll it back. Every command that writes recovers first and says so. Use this one to see what was left,
-/// and to decide.
+/// A write, an undo or a redo whose process died half-way is taken back, guarded like an undo. `backout redo ID` brings
+/// a write back; an undo or a redo is done again. If the process that watched a `run` died, what the command did stays
+/// and is called interrupted, until you keep it or roll it back. Every command that writes recovers first and says so.
+/// Use this one to see what was left, and to decide.
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArgs {
     /// Look only at operations after this record of the journal.

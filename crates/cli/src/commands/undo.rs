@@ -1,6 +1,7 @@
 //! `backout undo`, and how to take things back, which `redo` and `rollback` share.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use backout_engine::{
@@ -77,19 +78,20 @@ impl PartArgs {
 
     /// Says it as it was typed.
     pub(crate) fn typed(&self) -> String {
-        only(&self.only) + &each_typed("--exclude", &self.exclude)
+        each_typed("--only", &self.only) + &each_typed("--exclude", &self.exclude)
     }
-}
-
-/// Says which names alone are meant, as it would be typed.
-fn only(names: &[OsString]) -> String {
-    each_typed("--only", names)
 }
 
 fn each_typed(flag: &str, words: &[OsString]) -> String {
     let mut typed = String::new();
     for word in words {
-        typed.extend([" ", flag, " ", &literal(word)]);
+        // A word that begins with a dash would be taken for a flag.
+        let between = if word.as_bytes().starts_with(b"-") {
+            "="
+        } else {
+            " "
+        };
+        typed.extend([" ", flag, between, &literal(word)]);
     }
     typed
 }
@@ -182,10 +184,13 @@ impl HowArgs {
 pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Failure> {
     let engine = session.engine()?;
     let what = what(&engine, args)?;
-    let mut flags = args.part.typed();
-    if let UndoWhat::Paths { .. } = &what {
-        flags = only(&args.names);
-    }
+    let (name, mut flags) = match &what {
+        UndoWhat::Paths { paths, .. } => of_paths(args, paths)?,
+        UndoWhat::Newest { .. }
+        | UndoWhat::Operations(_)
+        | UndoWhat::Task(_)
+        | UndoWhat::ToCheckpoint(_) => (None, args.part.typed()),
+    };
     if args.with_dependencies {
         flags.push_str(" --with-dependencies");
     }
@@ -193,7 +198,7 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
         words: Words::Undo,
         chosen: chosen(session, &what),
         flags: flags + &args.how.typed(),
-        name: None,
+        name,
     };
     let command = Command::Undo {
         what,
@@ -204,6 +209,31 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
         is_dry_run: args.how.dry_run,
     };
     session.take_back(&engine, command, &asked)
+}
+
+/// Says an undo of paths as one of operations, each restricted to those paths. A part of a part is only said by the
+/// paths themselves.
+fn of_paths(args: &UndoArgs, paths: &[TargetPath]) -> Result<(Option<String>, String), Failure> {
+    if !args.part.only.is_empty() {
+        let mut names: Vec<String> = args.names.iter().map(|name| literal(name)).collect();
+        names.extend(
+            args.at
+                .iter()
+                .map(|at| format!("--at {}", literal(at.as_ref()))),
+        );
+        return Ok((Some(names.join(" ")), args.part.typed()));
+    }
+    let here = absolute(Path::new("."))?;
+    let exactly = |path: &TargetPath| match path.as_path().strip_prefix(&here) {
+        Ok(below) if below.as_os_str().is_empty() => OsString::from("."),
+        Ok(below) => Glob::exactly(below),
+        Err(_) => Glob::exactly(path.as_path()),
+    };
+    let part = PartArgs {
+        only: paths.iter().map(exactly).collect(),
+        exclude: args.part.exclude.clone(),
+    };
+    Ok((None, part.typed()))
 }
 
 /// Says how the operation was chosen, where nobody named it.

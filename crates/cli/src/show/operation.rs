@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use backout_engine::{PlannedTarget, Shown, TargetState};
-use backout_model::{CaptureLevel, CommandEnd, Event, Key, Operation, OperationId, Timestamp};
+use backout_model::{
+    CaptureLevel, CommandEnd, Event, Key, Operation, OperationId, Status, Timestamp,
+};
 
 use super::list::hidden_text;
 use super::log::status_style;
@@ -60,10 +62,11 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
     if operation.is_partly_undone() {
         let gone = operation.targets.len() - operation.in_effect().count();
         let of = operation.targets.len();
-        status = status.and(
-            PLAIN,
-            format!(", {gone} of {of} targets taken back by {}", names(undos)),
-        );
+        let how = match undos.is_empty() {
+            true => "not done when its process died".to_owned(),
+            false => format!("taken back by {}", names(undos)),
+        };
+        status = status.and(PLAIN, format!(", {gone} of {of} targets {how}"));
     } else if !undos.is_empty() {
         status = status.and(PLAIN, format!(" by {}", names(undos)));
     }
@@ -163,12 +166,17 @@ fn targets(shown: &Shown, here: &Here, most: usize) -> Vec<Vec<Cell>> {
     let targets = all.iter().take(most).map(|standing| {
         let cell = Cell::plain(here.target(&standing.target));
         let said = match (standing.undone_by, planned.get(standing.target.key())) {
+            (Some(by), _) if by == shown.operation.id => {
+                Some((DIM, "  not done when its process died".to_owned()))
+            }
             (Some(by), _) => Some((DIM, format!("  taken back by {}", by.short()))),
             (None, Some(planned)) => Some(match &planned.state {
                 TargetState::ComesBack | TargetState::AfterNewerStep => {
                     (GOOD, "  as this operation left it".to_owned())
                 }
-                TargetState::AlreadyBefore => (DIM, "  as before this operation".to_owned()),
+                TargetState::AlreadyBefore | TargetState::Left { .. } => {
+                    (DIM, "  as before this operation".to_owned())
+                }
                 TargetState::Merges => (DIM, "  changed since".to_owned()),
                 TargetState::Conflict { why }
                 | TargetState::Overwritten { why }
@@ -215,7 +223,8 @@ fn decision(operation: &Operation) -> Cell {
 
 fn hints(session: &mut Session, operation: &Operation) {
     let short = operation.id.short();
-    if operation.status.is_in_effect() && operation.retained {
+    let is_over = operation.status != Status::Armed;
+    if operation.status.is_in_effect() && is_over && operation.retained {
         let diff = typed(&format!("diff {short}"));
         let undo = typed(&format!("undo {short} --dry-run"));
         session.ui.hint(&format!("see what it changed with {diff}"));

@@ -15,11 +15,12 @@ use crate::ui::{BAD, BOLD, Cell, DIM, GOOD, WARN, paint, printable, table};
 
 /// Shows what would happen, and what to type next.
 pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, asked: &Asked) {
-    let number = counted_of(&plan.steps, "operation");
+    let steps = by_operation(&plan.steps);
+    let number = counted_of(&steps, "operation");
     let is_undo = |step: &PlannedStep| step.way == TakeBack::Undo;
-    let order = match plan.steps.len() {
+    let order = match steps.len() {
         0 | 1 => "",
-        _ if plan.steps.iter().all(is_undo) => ", newest first",
+        _ if steps.iter().all(is_undo) => ", newest first",
         _ => ", in this order",
     };
     let chosen = asked.chosen.as_ref();
@@ -29,10 +30,10 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
         asked.words.would(plan.is_executable),
         chosen.unwrap_or_default()
     );
-    let first = plan.steps.first().map(|step| step.way);
-    let is_mixed = plan.steps.iter().any(|step| Some(step.way) != first);
+    let first = steps.first().map(|step| step.way);
+    let is_mixed = steps.iter().any(|step| Some(step.way) != first);
     let fine_max = session.listed(FINE_MAX);
-    for step in &plan.steps {
+    for step in &steps {
         text.push_str(&planned(step, plan, is_mixed, &session.here, fine_max));
     }
     text.push_str(&left_alone(
@@ -58,6 +59,23 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
     for hint in next(plan, asked) {
         session.ui.hint(&hint);
     }
+}
+
+/// Puts the steps of one operation together: it may have been brought back in several parts.
+fn by_operation(planned: &[PlannedStep]) -> Vec<PlannedStep> {
+    let mut steps: Vec<PlannedStep> = Vec::with_capacity(planned.len());
+    for step in planned {
+        let is_same = |other: &&mut PlannedStep| (other.id, other.way) == (step.id, step.way);
+        match steps.last_mut().filter(is_same) {
+            Some(last) => last.targets.extend(step.targets.iter().cloned()),
+            None => steps.push(step.clone()),
+        }
+    }
+    for step in &mut steps {
+        step.targets
+            .sort_by(|one, other| one.target.cmp(&other.target));
+    }
+    steps
 }
 
 fn planned(
@@ -117,6 +135,9 @@ fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usiz
                 (DIM, "is so already".to_owned())
             }
             TargetState::AlreadyBefore => (DIM, "is as before already".to_owned()),
+            TargetState::Left { why } => {
+                (WARN, format!("will be left as it is: {}", shown_why(why)))
+            }
             TargetState::AfterNewerStep if way == TakeBack::Redo => {
                 (GOOD, "will be changed again, after a step above".to_owned())
             }

@@ -67,6 +67,10 @@ fn became(recovered: &Recovered) -> String {
         RecoveredAs::NothingHappened => {
             "its process died before anything happened; nothing changed".to_owned()
         }
+        RecoveredAs::Kept if recovered.status == Status::Aborted => format!(
+            "what is there is kept; nothing is as this {} was to make it, so it counts as not done",
+            recovered.verb
+        ),
         RecoveredAs::Kept => format!("what is there is kept; undo with {undo}"),
         RecoveredAs::TakenBack => taken_back(recovered),
         // Force does not help, or was tried.
@@ -112,7 +116,12 @@ fn taken_back(recovered: &Recovered) -> String {
         Verb::Run => "its watcher died",
         _ => "its process died half-way",
     };
-    let back = typed(&format!("redo {}", recovered.id.short()));
+    // A command that did nothing itself is not undone: what was done within it is, by that act.
+    let undo = match recovered.status {
+        Status::Undone => None,
+        _ => recovered.by,
+    };
+    let back = typed(&format!("redo {}", undo.unwrap_or(recovered.id).short()));
     format!("{who}, and what it had done was taken back; bring it back with {back}")
 }
 

@@ -132,10 +132,7 @@ pub(crate) fn how_to_go_on(session: &mut Session, view: &TrialView) {
 /// Says that a trial became real.
 pub(crate) fn applied(session: &mut Session, finished: &Finished) {
     let Some(operation) = finished.id else {
-        session
-            .ui
-            .tell("nothing to apply: everything is already so\n");
-        return;
+        return super::write::finished(session, finished, "applied");
     };
     let undo = typed(&format!("undo {}", operation.short()));
     let how = format!("({}, undo with {undo})", id(operation));

@@ -154,6 +154,8 @@ fn a_dead_command_whose_file_system_is_gone_holds_up_nobody_and_can_be_ended() {
         let told = refused(&world, &["recover"]);
         assert!(told.contains("not mounted: mount it"), "{told}");
         assert!(!told.contains("--parents"), "{told}");
+        // It is said of the command, and the recovery goes on.
+        assert!(told.contains("run bash -c"), "{told}");
         let id = newest_run(&world);
         let arguments = [&["recover"], decision, &[&id]].concat();
         let told = said(&world.run(&arguments));

@@ -2,7 +2,7 @@
 //!
 //! Without a test: "become two processes", "wait for the command" and the other short names of calls (they fail only with
 //! the system), "record what it did with `backout recover`" (a store that breaks between a watcher's death and the look at
-//! it), "the command was not started: it cannot be watched here" (a kernel without seccomp notification).
+//! it). A kernel that lets nobody watch is in `proof/errno`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -49,16 +49,17 @@ fn what_is_as_before_already() {
     ");
     assert_eq!(world.text("a"), "0");
     insta::assert_snapshot!(world.unmoved(["redo", "3c6e", "--dry-run"]), @"
-    would redo 1 operation:
+    would not redo 1 operation:
       9e3779b9  write a
-                a  is so already
-    hint: do it with `backout redo 3c6ef372`
+                a  will be left as it is: it was as before already when it was undone, so nothing was kept
+    [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["redo", "3c6e"]), @"
     did not redo 9e3779b9  write a
       a  left as it is: it was as before already when it was undone, so nothing was kept
     error: nothing was brought back
       why: 9e3779b9 `a`: left as it is: it was as before already when it was undone, so nothing was kept
+      next: see how it stands with `backout show 9e3779b9`
     [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["redo"]), @"
@@ -275,7 +276,7 @@ fn a_redo_of_what_somebody_did_again() {
                 a  will be as before
       9e3779b9  redo  write a
                 a  will be changed again, after a step above
-    hint: do it with `backout redo 3c6ef372`
+    hint: do it with `backout redo 9e3779b9`
     ");
     insta::assert_snapshot!(world.cli(["redo", "9e37"]), @"
     undid daa66d2c  write a
@@ -309,6 +310,7 @@ fn a_redo_of_what_was_built_on_something_undone() {
       a  left as it is: 9e3779b9, which it was built on, is undone
     error: nothing was brought back
       why: 3c6ef372 `a`: left as it is: 9e3779b9, which it was built on, is undone
+      next: see how it stands with `backout show 3c6ef372`
     [exit code 1]
     ");
 }

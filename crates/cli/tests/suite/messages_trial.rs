@@ -1,8 +1,7 @@
 //! What is said of trials that cannot be applied, shown or made. Nothing real was changed then.
 //!
-//! Without a test: "`...` could only be read inside" and "put the state directory on a disk or a tmpfs" (both need file
-//! systems that no layer can be made over), "look at what the command changed" and "remove the layers of the trial" (failing
-//! system calls).
+//! Without a test: "`...` could only be read inside" (it needs a file system that no layer can be made over), "look at what
+//! the command changed" and "remove the layers of the trial" (failing system calls).
 
 use std::fs;
 
@@ -201,6 +200,38 @@ fn where_layers_cannot_be_made() {
       why: No space left on device (os error 28)
       next: run it for real, with every change recorded before it happens: `backout run -- COMMAND`
       next: allow user namespaces (sysctl user.max_user_namespaces), or try it as root
+    [exit code 1]
+    ");
+}
+
+/// Lays an overlay over every place where layers could be, and looks at a file when the command has ended.
+const OVERLAID: &str = "mount -t tmpfs none /mnt
+for place in tmp var/tmp dev/shm
+do mkdir -p /mnt/$place/upper /mnt/$place/work
+   mount -t overlay -o lowerdir=/$place,upperdir=/mnt/$place/upper,workdir=/mnt/$place/work none /$place
+done
+cd \"$PWD\"; \"$@\"; code=$?; cat a; exit $code";
+
+#[test]
+fn where_no_layer_can_be_put() {
+    if !is_root() {
+        return;
+    }
+    let world = World::new().file("a", "0\n");
+    let words = ["--mount", "/bin/sh", "-c", OVERLAID, "sh"];
+    let mut command = world.program("/usr/bin/unshare".as_ref(), &words);
+    command.arg(env!("CARGO_BIN_EXE_backout"));
+    let ran = world.still(|| world.run(command.args(["try", "--", "sh", "-c", "echo 1 > a"])));
+    insta::assert_snapshot!(ran, @"
+    0
+    error: the command was not run
+      why: no file system here can hold the layers
+      why: $WORLD/state/trials/9e3779b97f4a7c15/layers: it is an overlay itself
+      why: /dev/shm/.backout-trial-9e3779b97f4a7c15: it is an overlay itself
+      why: /var/tmp/.backout-trial-9e3779b97f4a7c15: it is an overlay itself
+      why: /tmp/.backout-trial-9e3779b97f4a7c15: it is an overlay itself
+      next: put the state directory on a disk or a tmpfs with `--state-dir`
+      next: run it for real, with every change recorded before it happens: `backout run -- COMMAND`
     [exit code 1]
     ");
 }

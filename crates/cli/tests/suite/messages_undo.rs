@@ -1,8 +1,7 @@
 //! What is said of undos, redos and rollbacks that cannot be, or only in part, and what previews say of them.
 //!
-//! Without a test: "operation ... is irreversible" (no driver makes one yet), "there is no operation" by its whole id (a
-//! name is looked up first), "another process changed its status at the same moment" (a race of two undos that the
-//! leases win), "... was not undone" as the engine says it (the command line says it in the words of what was asked).
+//! Without a test: "there is no operation" by its whole id (a name is looked up first). What no driver does yet, something
+//! irreversible, is in `engine/tests`; undos that meet others are in `meeting.rs`.
 
 use crate::world::World;
 
@@ -234,4 +233,62 @@ fn a_long_list_names_the_flag_that_shows_all() {
     let said = world.unmoved(["undo", "--dry-run"]).to_string();
     let more = said.lines().rev().nth(1).unwrap();
     insta::assert_snapshot!(more.trim(), @"and 2 more (see all with `--verbose`)");
+}
+
+#[test]
+fn what_a_later_operation_was_built_on_cannot_go_when_its_images_went() {
+    let world = World::new().file("a", "0");
+    world.did(["task", "begin", "t"]);
+    world.did(["--task", "t", "write", "a", "--text", "1"]);
+    world.did(["write", "a", "--text", "2"]);
+    // The images of an open task stay.
+    world.minutes(5);
+    world.did(["gc", "--keep", "1m", "--keep-at-least", "0s"]);
+    insta::assert_snapshot!(world.unmoved(["undo", "@-1"]), @"
+    error: operation 9e3779b9 cannot be undone
+      why: operation 3c6ef372 was built on it
+      why: the images of 3c6ef372 are no longer kept
+      next: see what the journal still knows with `backout show 3c6ef372`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["rollback", "t"]), @"
+    error: operation 9e3779b9 cannot be undone
+      why: operation 3c6ef372 was built on it
+      why: the images of 3c6ef372 are no longer kept
+      next: see what the journal still knows with `backout show 3c6ef372`
+    [exit code 1]
+    ");
+    assert_eq!(world.text("a"), "2");
+}
+
+#[test]
+fn a_part_of_a_directory_that_an_undo_took_away_as_one() {
+    let world = World::new();
+    world.did([
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "mkdir d; echo 1 > d/x; echo 2 > d/y",
+    ]);
+    world.did(["undo"]);
+    insta::assert_snapshot!(world.unmoved(["redo", "--only", "d/x"]), @"
+    error: operation 3c6ef372 was not redone
+      why: `d` is a tree that is only brought back as one
+      next: all of it is brought back with `backout redo 3c6ef372`
+      next: or bring back one path with `backout restore PATH --from 3c6ef372`
+    [exit code 1]
+    ");
+    let undo = world.newest_id();
+    world.did(["restore", "d/x", "--from", &undo]);
+    assert_eq!(
+        (world.text("d/x").as_str(), world.has("d/y")),
+        ("1\n", false)
+    );
+    world.did(["undo"]);
+    world.did(["redo", &undo]);
+    assert_eq!(
+        (world.text("d/x"), world.text("d/y")),
+        ("1\n".into(), "2\n".into())
+    );
 }

@@ -1,9 +1,8 @@
 //! What is said of checks, repairs, letting go, and of differences.
 //!
 //! Without a test: "openat2 does not work", "copies share their blocks", "check the disk", "check that the state directory
-//! is there" (they tell of other machines, or of failing calls), "somebody reads or writes packs without end" and "could not
-//! be removed" (failing calls), "found again ... lost" of chunks and "with an outcome taken from a table" (`proof/damage`
-//! hurts a store in every such way).
+//! is there" (they tell of other machines, or of failing calls), "could not be removed" (failing calls), "found again ...
+//! lost" of chunks (`proof/damage` hurts a store in every such way).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

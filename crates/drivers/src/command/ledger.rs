@@ -61,6 +61,8 @@ pub(crate) struct Ledger {
     pub(crate) foreign: BTreeSet<TargetPath>,
     /// What somebody else made in directories of the command, by the names of now.
     pub(crate) strangers: BTreeSet<TargetPath>,
+    /// What the command left in files that are written on by what it left running: there the next operation begins.
+    pub(crate) left: HashMap<TargetPath, Image>,
     /// What was known of names that are told by operations of their own.
     pub(crate) cuts: BTreeMap<OperationId, Cut>,
     pub(crate) reads: BTreeSet<TargetPath>,
@@ -221,6 +223,9 @@ impl Ledger {
     fn cut(&mut self, by: OperationId, paths: &[TargetPath]) {
         let parents = self.times_around(paths);
         self.parents.retain(|path, _| !parents.contains_key(path));
+        // What others put there is there before what comes now.
+        let is_inside = |path: &TargetPath| paths.iter().any(|cut| path.is_below(cut));
+        self.strangers.retain(|path| !is_inside(path));
         let cut = self.cuts.entry(by).or_default();
         cut.parents = parents;
         for path in paths {

@@ -287,7 +287,11 @@ impl Settling<'_> {
         let meta = meta_of(&place, &node)?;
         Ok(match node.kind {
             Kind::File => {
-                let (digest, size) = digest_of(&place)?;
+                let (digest, size) = match self.ledger.left.get(path) {
+                    Some(Image::File { digest, size, .. }) => (*digest, *size),
+                    Some(Image::Kept { slot, .. }) => digest_of(&Dir::of(&slot.path())?)?,
+                    _ => digest_of(&place)?,
+                };
                 Image::File {
                     digest,
                     size,

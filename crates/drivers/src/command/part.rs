@@ -1,20 +1,59 @@
-//! A part of what a command did, told by itself: another operation is about to write what the command has touched.
+//! A part of what a command did, told by itself: another operation is about to write what the command has touched, or
+//! somebody wrote it, and the command is about to write over that.
 //!
-//! So the journal has the true order: the command's part, the other operation, and what the command does after that. Only
-//! plain names can be cut. Where names were moved or share an inode, the parts hang together; then the other write is seen
-//! as somebody else's, and an undo of the command asks before it touches that.
+//! So the journal has the true order: the command's part, what others did, and what the command does after that, with what
+//! the others left as its before. Only plain names can be cut. Where names were moved or share an inode, the parts hang
+//! together; then the other write is seen as somebody else's, and an undo of the command asks before it touches that.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 
+use backout_capture::live::{Act, Touch};
 use backout_model::{Digest, OperationId, Target, TargetPath};
 
 use super::ledger::{Known, Ledger};
 use super::log::Note;
-use super::recorder::Recorder;
-use crate::file::recipe::Image;
+use super::recorder::{Recorder, node_of};
+use crate::file::recipe::{Image, Kind};
+
+/// So many parts of one command are told by themselves because others wrote. Two that write by turns would fill the
+/// journal.
+const PARTS_MAX: usize = 64;
 
 impl Recorder {
+    /// Names what a call is about to take from others: what they made of something that the command had touched, or put into
+    /// a directory of its own.
+    pub fn taken_from_others(&mut self, touch: &Touch) -> Option<Target> {
+        let place = match touch.act {
+            Act::Open { writes: true, .. } | Act::Truncate | Act::Unlink | Act::Attributes => {
+                touch.first.as_ref()?
+            }
+            Act::Rename { .. } => touch.second.as_ref()?,
+            _ => return None,
+        };
+        // Nothing is in a device or a pipe that could be brought back.
+        node_of(place).filter(|node| matches!(node.kind, Kind::File | Kind::Symlink))?;
+        // What cannot be noted stops the call itself.
+        let _told = self.look_around();
+        let path = TargetPath::new(place.path()).ok()?;
+        let is_theirs = self.ledger.foreign.contains(&path) || self.is_strangers(&path);
+        if !is_theirs || self.parts == PARTS_MAX {
+            return None;
+        }
+        self.parts += 1;
+        Some(Target::node(path))
+    }
+
+    /// Tells whether something in a directory of the command was put there by somebody else: the command makes nothing
+    /// unnoted.
+    fn is_strangers(&self, path: &TargetPath) -> bool {
+        let ledger = &self.ledger;
+        ledger.is_in_new_directory(path)
+            && !ledger.known.contains_key(path)
+            && !ledger.aliases.contains_key(path)
+            && ledger.origin(path).as_ref() == Some(path)
+    }
+
     /// Names what the command has touched of some targets, with the directories that it made for them. None if that is
     /// nothing, or hangs together with the rest.
     pub fn part(&self, targets: &[Target]) -> Option<Vec<TargetPath>> {
@@ -24,7 +63,10 @@ impl Recorder {
         };
         let known = &self.ledger.known;
         let mut part: BTreeSet<&TargetPath> = known.keys().filter(|path| touches(path)).collect();
-        let above: HashSet<TargetPath> = part.iter().flat_map(|path| path.ancestors()).collect();
+        let mut above: HashSet<TargetPath> =
+            part.iter().flat_map(|path| path.ancestors()).collect();
+        let names = targets.iter().filter_map(Target::file);
+        above.extend(names.flat_map(TargetPath::ancestors));
         let made = known
             .iter()
             .filter(|(path, known)| **known == Known::Absent && above.contains(path));
@@ -54,7 +96,6 @@ impl Recorder {
             || ledger.written.contains_key(path)
             || ledger.shelved.contains_key(path)
             || ledger.unkept.contains_key(path)
-            || ledger.foreign.contains(path)
             || ledger.scanned.contains_key(path)
     }
 
@@ -64,6 +105,11 @@ impl Recorder {
             parents: self.ledger.times_around(&paths),
             ..Ledger::default()
         };
+        let is_cut = |path: &&TargetPath| paths.contains(path);
+        part.foreign = self.ledger.foreign.iter().filter(is_cut).cloned().collect();
+        let is_inside = |path: &&TargetPath| paths.iter().any(|cut| path.is_below(cut));
+        let strangers = self.ledger.strangers.iter().filter(is_inside);
+        part.strangers = strangers.cloned().collect();
         let mut digests: HashSet<Digest> = HashSet::new();
         for path in &paths {
             self.others.forget(path);

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::guard::served_now;
 use super::keep::{KeepError, Shelf};
-use super::ledger::Ledger;
+use super::ledger::{Known, Ledger};
 use super::log::{LogWriter, Note};
 use super::others::{Others, Seen, What};
 use super::renames::Linking;
@@ -24,6 +24,9 @@ use crate::file::sys::Node;
 
 /// More things worth knowing than this are only counted.
 const NOTES_MAX: usize = 20;
+
+/// How often a file is read that somebody writes on meanwhile, before it is given up.
+const WHILE_IT_CHANGES_MAX: usize = 100;
 
 /// What to do with a file that would have to be copied and is above the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,6 +101,8 @@ pub struct Recorder {
     pub(super) notes_left_out: usize,
     /// What is so already and could not be noted yet: until the log has it, nothing goes on that needs another note.
     pub(super) owed: VecDeque<Note>,
+    /// How many parts were told by themselves because others wrote.
+    pub(super) parts: usize,
     /// Whether a file is written in place of which the disk may not have yet what was in it.
     pub(super) is_ahead: bool,
 }
@@ -162,6 +167,7 @@ impl Recorder {
             notes: Vec::new(),
             notes_left_out: 0,
             owed: VecDeque::new(),
+            parts: 0,
             is_ahead: false,
         })
     }
@@ -223,9 +229,24 @@ impl Recorder {
             return;
         }
         self.expect_closing(&place);
-        if let Err(stop) = self.written(&place) {
-            self.not_kept(&place, stop.why());
+        for _ in 0..WHILE_IT_CHANGES_MAX {
+            match self.written(&place) {
+                Err(Stop::Keep(KeepError::Changing)) if place.look().is_ok() => {}
+                Err(stop) => return self.not_kept(&place, stop.why()),
+                Ok(()) => return,
+            }
         }
+        self.not_kept(&place, KeepError::Changing.to_string());
+    }
+
+    /// The command ends, and processes of it go on, recorded by `next`: what that one found in a file is what this one left.
+    pub fn ends_where_begins(&mut self, next: &Self) {
+        let known = next.ledger.known.iter();
+        let files = known.filter_map(|(path, known)| match known {
+            Known::Whole(image) => Some((path.clone(), image.clone())),
+            Known::Absent | Known::Dressed { .. } => None,
+        });
+        self.ledger.left = files.collect();
     }
 
     /// Says of something that can be written all the same that it is not kept.

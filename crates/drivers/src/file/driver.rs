@@ -7,14 +7,16 @@ use std::sync::Arc;
 use backout_model::ports::{
     Applied, Depots, Driver, How, Prepared, PreparedUndo, ReadContents, WriteContents,
 };
-use backout_model::{Armed, Effect, Key, OperationId, Slot, Target, TargetPath, Traits, Verb};
+use backout_model::{
+    Armed, Digest, Effect, Key, OperationId, Slot, Target, TargetPath, Traits, Verb,
+};
 
 use super::error::FileError;
 use super::execute::run;
 use super::judge::{State, judge_all};
 use super::past::{self, FileChange, Past, Shown, Was};
 use super::plan;
-use super::recipe::{FileCompletion, FileRecipe};
+use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind};
 use super::request::FileRequest;
 use super::stage::Staged;
 use super::tools::{Progress, Tools};
@@ -77,6 +79,42 @@ impl FileDriver {
         Ok(all.into_iter().cloned().map(Key::from).collect())
     }
 
+    /// Names the directories that an effect took away with all that was in them, kept as one.
+    pub fn gone_trees(&self, effect: &Effect) -> Result<BTreeSet<Key>, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        let gone = recipe.changes.iter().filter_map(|change| match change {
+            Change::Set {
+                path,
+                before:
+                    Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    },
+                ..
+            } => Some(Key::from(path.clone())),
+            _ => None,
+        });
+        Ok(gone.collect())
+    }
+
+    /// Names the directories that an effect brought back as one, with all that is in them.
+    pub fn come_trees(&self, effect: &Effect) -> Result<BTreeSet<TargetPath>, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        let come = recipe.changes.iter().filter_map(|change| match change {
+            Change::Set {
+                path,
+                after:
+                    Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    },
+                ..
+            } => Some(path.clone()),
+            _ => None,
+        });
+        Ok(come.collect())
+    }
+
     /// Names the directories that an effect moved to where nothing was.
     pub fn brought(&self, effect: &Effect) -> Result<BTreeSet<TargetPath>, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
@@ -109,6 +147,11 @@ impl FileDriver {
             was.source(&self.tools)?,
             past::Source::Nowhere(_)
         ))
+    }
+
+    /// Names the bytes that a file had, if they can be had.
+    pub fn digest(&self, was: &Was) -> Result<Option<Digest>, FileError> {
+        past::digest(&self.tools, was)
     }
 
     /// Reads the bytes that a file had, if they are not more than `bytes_max`.

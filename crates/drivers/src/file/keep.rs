@@ -337,9 +337,14 @@ impl<'t> Keeper<'t> {
         }
         self.tools.reach("file.stash")?;
         let stashed = self.tools.stash.stash(self.id, &mut file);
-        let (digest, _) = stashed.map_err(|error| FileError::NoWayToKeep {
-            path: path.to_string(),
-            why: format!("it cannot move into a depot, and {error}"),
+        let (digest, _) = stashed.map_err(|error| {
+            let first: &dyn std::error::Error = &error;
+            let causes = std::iter::successors(Some(first), |error| error.source());
+            let causes: Vec<String> = causes.map(ToString::to_string).collect();
+            FileError::NoWayToKeep {
+                path: path.to_string(),
+                why: format!("it cannot move into a depot, and {}", causes.join(": ")),
+            }
         })?;
         Ok(digest)
     }

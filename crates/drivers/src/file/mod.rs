@@ -48,4 +48,5 @@ pub use past::{FileChange, Past, Shown, Was};
 pub use request::{Expect, FileRequest, LayerEntry, LayerState, Source};
 pub use stage::{Staged, StagedFile};
 pub use tools::Progress;
+pub use undo::names_shown;
 pub use view::Examined;

@@ -27,6 +27,8 @@ pub struct Examined {
     pub change: usize,
     /// Why what it was cannot be brought back, if it cannot.
     pub lost: Option<String>,
+    /// Why what the operation left there is not its alone, if it is not.
+    pub shared: Option<String>,
     /// The directory that does not let us take it back, if it is only that.
     pub barred: Option<TargetPath>,
 }
@@ -66,11 +68,13 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
             State::Before => None,
             State::After | State::Other { .. } => lost(tools, &recipe.changes, change)?,
         };
+        let shared = recipe.shared.get(&number);
         let barred = match state {
             State::After => locks.barred(change),
             State::Before | State::Other { .. } => None,
         };
         let of = |target| Examined {
+            shared: shared.cloned(),
             target,
             state: state.clone(),
             change: number,
@@ -103,8 +107,11 @@ fn written_since(
     else {
         return Ok(None);
     };
-    let is_other =
-        |node: &Node| !rewritten.contains(&identity.ino) && !node.is_kept(*kind, identity);
+    let is_other = |node: &Node| {
+        !rewritten.contains(&identity.ino)
+            && !node.is_kept(*kind, identity)
+            && !node.is_kept_name(*kind, identity)
+    };
     let node = look_into(tools, slot)?.node;
     Ok(node.filter(is_other).map(|_| WRITTEN_SINCE.to_owned()))
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use backout_drivers::file::{FileChange, Shown, Was};
 use backout_model::text::{Merge, merge3};
-use backout_model::{Digest, Operation, PlanError, Target, TargetPath};
-use backout_storage::{Filter, OperationRef};
+use backout_model::{Digest, Operation, PlanError, Status, Target, TargetPath, Verb};
+use backout_storage::{Filter, OperationRef, is_alive};
 
 use crate::undo::Work;
 use crate::{
@@ -27,13 +27,8 @@ impl Engine {
         selection: &Selection,
         is_brief: bool,
     ) -> Result<Diff, EngineError> {
-        let id = self.store.resolve(reference)?;
-        let unknown = PlanError::Unknown { id };
-        let operation = self.store.operation(id)?.ok_or(unknown)?;
-        if !operation.retained {
-            let for_sake_of = None;
-            return Err(PlanError::Expired { id, for_sake_of }.into());
-        }
+        let operation = self.told_by(reference)?;
+        let id = operation.id;
         let mut changes = self.files.changes(&self.store.effect(id)?)?;
         changes.retain(|change| {
             let names = [Some(&change.path), change.from.as_ref()];
@@ -42,6 +37,21 @@ impl Engine {
         changes.sort_by(|one, other| one.path.cmp(&other.path));
         let files = self.compare(&changes, Some(&operation), is_brief)?;
         Ok(Diff { id, files })
+    }
+
+    /// Finds an operation whose recipe tells what it changed. That of a command does not before the command has ended.
+    pub(crate) fn told_by(&self, reference: &OperationRef) -> Result<Operation, EngineError> {
+        let id = self.store.resolve(reference)?;
+        let unknown = PlanError::Unknown { id };
+        let operation = self.store.operation(id)?.ok_or(unknown)?;
+        if !operation.retained {
+            let for_sake_of = None;
+            return Err(PlanError::Expired { id, for_sake_of }.into());
+        }
+        if operation.verb == Verb::Run && operation.status == Status::Armed {
+            return Err(unfinished(&operation));
+        }
+        Ok(operation)
     }
 
     /// Compares both sides of each name. What is not where an operation left it may be kept by a later one.
@@ -153,6 +163,16 @@ impl Engine {
             Merge::Conflicting(_) | Merge::NotText => back,
         })
     }
+}
+
+/// Says that an operation has not ended.
+pub(crate) fn unfinished(operation: &Operation) -> EngineError {
+    let id = operation.id;
+    if is_alive(&operation.owner) {
+        let owner = operation.owner.clone();
+        return EngineError::AtWork { id, owner };
+    }
+    PlanError::Unfinished { id }.into()
 }
 
 /// What a plan does to one name.

@@ -13,6 +13,11 @@ pub enum TargetState {
     ComesBack,
     /// Already as before.
     AlreadyBefore,
+    /// As a redo would make it, but not by us: it stays as it is, and is not taken back later.
+    Left {
+        /// Why not.
+        why: String,
+    },
     /// Changed since.
     Conflict {
         /// What differs.
@@ -46,6 +51,7 @@ impl TargetState {
             Self::Conflict { why } | Self::CannotComeBack { why } => Some(why),
             Self::ComesBack
             | Self::AlreadyBefore
+            | Self::Left { .. }
             | Self::AfterNewerStep
             | Self::Merges
             | Self::Overwritten { .. }
@@ -55,7 +61,7 @@ impl TargetState {
 
     /// Tells whether an undo would do something with it.
     pub const fn is_work(&self) -> bool {
-        self.hindrance().is_none() && !matches!(self, Self::AlreadyBefore)
+        self.hindrance().is_none() && !matches!(self, Self::AlreadyBefore | Self::Left { .. })
     }
 }
 
@@ -109,6 +115,14 @@ pub struct PlannedStep {
     pub targets: Vec<PlannedTarget>,
 }
 
+impl PlannedStep {
+    /// Tells whether there is nothing to do for it, because all is so already and not by us.
+    pub fn is_idle(&self) -> bool {
+        let is_left = |it: &PlannedTarget| matches!(it.state, TargetState::Left { .. });
+        !self.targets.is_empty() && self.targets.iter().all(is_left)
+    }
+}
+
 /// What an undo would do.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlanView {
@@ -145,11 +159,12 @@ impl PlanView {
             | TargetState::Incomplete { .. } => true,
             TargetState::ComesBack
             | TargetState::AlreadyBefore
+            | TargetState::Left { .. }
             | TargetState::AfterNewerStep
             | TargetState::Merges
             | TargetState::Overwritten { .. } => false,
         };
-        self.is_executable && !targets.any(is_left)
+        self.is_executable && !targets.any(is_left) && !self.steps.iter().any(PlannedStep::is_idle)
     }
 }
 

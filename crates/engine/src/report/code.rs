@@ -141,7 +141,8 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Stopped(_) => ErrorCode::Interrupted,
         EngineError::NothingBelow { .. }
         | EngineError::NothingOnPath { .. }
-        | EngineError::NothingToRedo { .. } => ErrorCode::Nothing,
+        | EngineError::NothingToRedo { .. }
+        | EngineError::NoUndo { .. } => ErrorCode::Nothing,
         EngineError::PutBack { .. } => ErrorCode::PutBack,
         EngineError::Inseparable { .. } => ErrorCode::Inseparable,
         EngineError::NotTouched { .. } => ErrorCode::NotTouched,

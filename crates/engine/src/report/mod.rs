@@ -224,13 +224,21 @@ impl Report {
             EngineError::Conflicts { ref targets, .. } => plan::conflicts(&error, targets),
             EngineError::Partial(report) => plan::partial(&report),
             EngineError::Stopped(report) => plan::stopped(&report),
-            EngineError::NothingBelow { below, elsewhere } => {
-                plan::nothing_below(&below, elsewhere.as_ref())
-            }
-            EngineError::NothingOnPath { path, inside, .. } => plan::nothing_on_path(&path, inside),
+            EngineError::NothingBelow {
+                below,
+                elsewhere,
+                at_work,
+            } => plan::nothing_below(&below, elsewhere.as_ref(), at_work),
+            EngineError::NothingOnPath {
+                path,
+                inside,
+                at_work,
+                ..
+            } => plan::nothing_on_path(&path, inside, at_work),
             EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
+            EngineError::NoUndo { recovered } => plan::no_undo(recovered.as_ref()),
             EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
-            EngineError::Inseparable { id, tree } => plan::inseparable(id, tree.as_ref()),
+            EngineError::Inseparable { id, way, tree } => plan::inseparable(id, way, tree.as_ref()),
             EngineError::NotTouched { path, id } => {
                 Self::refused(format!("`{path}` was not restored"))
                     .because(format!("operation {} did not touch it", id.short()))

@@ -108,8 +108,10 @@ pub(super) fn needs_word(view: &PlanView) -> Report {
 pub(super) fn nothing_below(
     below: &TargetPath,
     elsewhere: Option<&(OperationId, String)>,
+    at_work: Option<OperationId>,
 ) -> Report {
     let report = Report::refused(format!("there is nothing to undo below `{below}`"));
+    let report = still_at_work(report, at_work);
     match elsewhere {
         Some((id, summary)) => report
             .because(format!(
@@ -123,8 +125,13 @@ pub(super) fn nothing_below(
 }
 
 /// Says that there is nothing at a path.
-pub(super) fn nothing_on_path(path: &TargetPath, inside: Option<OperationId>) -> Report {
+pub(super) fn nothing_on_path(
+    path: &TargetPath,
+    inside: Option<OperationId>,
+    at_work: Option<OperationId>,
+) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{path}`"));
+    let report = still_at_work(report, at_work);
     match inside {
         Some(id) => report
             .because(format!(
@@ -143,17 +150,38 @@ pub(super) fn nothing_on_path(path: &TargetPath, inside: Option<OperationId>) ->
     }
 }
 
-/// Says that nothing can be redone.
-pub(super) fn nothing_to_redo(id: Option<OperationId>) -> Report {
-    match id {
-        Some(id) => Report::refused(format!("operation {} is not undone", id.short()))
-            .because("only what was undone can be redone")
-            .next(format!(
-                "see where it stands with `backout show {}`",
+/// Says that a command may yet turn out to have changed something.
+fn still_at_work(report: Report, at_work: Option<OperationId>) -> Report {
+    match at_work {
+        Some(id) => report.because(format!(
+            "operation {} is still at work; what it changed can be undone when it has ended",
+            id.short()
+        )),
+        None => report,
+    }
+}
+
+/// Says that an operation cannot be redone.
+pub(super) fn nothing_to_redo(id: OperationId) -> Report {
+    Report::refused(format!("operation {} is not undone", id.short()))
+        .because("only what was undone can be redone")
+        .next(format!(
+            "see where it stands with `backout show {}`",
+            id.short()
+        ))
+}
+
+/// Says that there is no undo to take back.
+pub(super) fn no_undo(recovered: Option<&(OperationId, String)>) -> Report {
+    let report = Report::refused("there is nothing to redo");
+    match recovered {
+        Some((id, summary)) => report
+            .because(format!(
+                "what a recovery took back comes only by name: {} {summary}",
                 id.short()
-            )),
-        None => Report::refused("there is nothing to redo")
-            .next("see what was undone with `backout log`"),
+            ))
+            .next(format!("bring it back with `backout redo {}`", id.short())),
+        None => report.next("see what was undone with `backout log`"),
     }
 }
 
@@ -166,22 +194,21 @@ pub(super) fn put_back(id: OperationId, verb: Verb, subject: Option<OperationId>
 }
 
 /// Says that a part cannot be taken back by itself.
-pub(super) fn inseparable(id: OperationId, tree: Option<&Key>) -> Report {
-    let report = Report::refused(format!("operation {} was not undone", id.short()));
+pub(super) fn inseparable(id: OperationId, way: TakeBack, tree: Option<&Key>) -> Report {
+    let short = id.short();
+    let (done, comes, all) = match way {
+        TakeBack::Undo => ("undone", "taken back", format!("backout undo {short}")),
+        TakeBack::Redo => ("redone", "brought back", format!("backout redo {short}")),
+    };
+    let report = Report::refused(format!("operation {short} was not {done}"));
     let report = match tree {
-        Some(tree) => report.because(format!(
-            "`{tree}` is a tree that can only be taken back as one"
-        )),
+        Some(tree) => report.because(format!("`{tree}` is a tree that is only {comes} as one")),
         None => report,
     };
     report
+        .next(format!("all of it is {comes} with `{all}`"))
         .next(format!(
-            "take all of it back with `backout undo {}`",
-            id.short()
-        ))
-        .next(format!(
-            "or bring back one path with `backout restore PATH --from {}`",
-            id.short()
+            "or bring back one path with `backout restore PATH --from {short}`"
         ))
 }
 
@@ -269,11 +296,16 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let mut stuck = left().filter(|(_, outcome)| !outcome.kind.is_settled());
     let id = stuck.next().map(|(step, _)| step.id.short());
     let (again, back_again) = verbs(report);
-    let told = match id {
-        Some(id) => told.next(format!(
+    let told = match (id, left().next()) {
+        (Some(id), _) => told.next(format!(
             "put right what stands in the way, then `backout {again} {id}` again"
         )),
-        None => told,
+        // All is as it was to be, but not by us.
+        (None, Some((step, _))) if back == 0 => told.next(format!(
+            "see how it stands with `backout show {}`",
+            step.id.short()
+        )),
+        (None, _) => told,
     };
     match report.act {
         Some(act) if back > 0 => told.next(format!(

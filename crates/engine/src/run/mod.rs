@@ -35,6 +35,7 @@ use crate::{Engine, EngineError, UndoReport};
 pub(crate) use dead::DeadCommand;
 use start::{keep_opened, mode_of, roots_of, start_of, summary_of, variables_of};
 pub use watch::Watch;
+use watch::WrittenBy;
 
 /// The variable that tells a command which operation it is: what it asks us to do is part of it.
 pub const RUN_VARIABLE: &str = "BACKOUT_RUN";
@@ -214,10 +215,10 @@ impl Engine {
         let mut watch = Watch::new(start, limits, spawned, request.back);
         watch.open_desk(&self.store.capture_desk(armed.id));
         let command = (armed.id, armed.summary.clone());
-        let mut on_question = |recorder: &mut Recorder, targets: &[Target]| {
-            self.record_part((command.0, &command.1), recorder, targets);
+        let mut on_part = |recorder: &mut Recorder, targets: &[Target], by: WrittenBy| {
+            self.record_part((command.0, &command.1), recorder, (targets, by));
         };
-        let ended = watch.until_end(&mut armed.recorder, request.timeout, &mut on_question);
+        let ended = watch.until_end(&mut armed.recorder, request.timeout, &mut on_part);
         let ended = match ended {
             Ok(Ok(ended)) => ended,
             Ok(Err(errno)) => {
@@ -235,7 +236,9 @@ impl Engine {
         if !survivors.is_empty() {
             // Before this one is settled: what they write by what they have open belongs to one of the two.
             let left = self.arm_survivors(&watch, armed.id, &survivors);
-            watch.next = Some(left.map_err(&not_settled)?);
+            let left = left.map_err(&not_settled)?;
+            armed.recorder.ends_where_begins(&left.recorder);
+            watch.next = Some(left);
         }
         let part = Part::Command {
             is_read_only: request.is_read_only,
@@ -276,11 +279,11 @@ impl Engine {
         };
         watch.open_desk(&self.store.capture_desk(armed.id));
         let command = (armed.id, armed.summary.clone());
-        let mut on_question = |recorder: &mut Recorder, targets: &[Target]| {
-            self.record_part((command.0, &command.1), recorder, targets);
+        let mut on_part = |recorder: &mut Recorder, targets: &[Target], by: WrittenBy| {
+            self.record_part((command.0, &command.1), recorder, (targets, by));
         };
         watch
-            .until_quiet(&mut armed.recorder, &mut on_question)
+            .until_quiet(&mut armed.recorder, &mut on_part)
             .map_err(|source| EngineError::Io {
                 action: "watch what the command left running",
                 source,

@@ -1,5 +1,6 @@
 //! The part that a running command has in names which another operation is about to write.
 
+use backout_capture::live::Observer as _;
 use backout_drivers::command::Recorder;
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
@@ -9,6 +10,7 @@ use backout_model::{
 use backout_storage::{is_alive, this_process};
 
 use super::desk;
+use super::watch::WrittenBy;
 use crate::{Engine, EngineError};
 
 impl Engine {
@@ -24,23 +26,36 @@ impl Engine {
         Ok(())
     }
 
-    /// Records what a running command has done so far to what another operation is about to write.
+    /// Records what a running command has done so far to what another operation is about to write, or somebody else wrote.
     pub(super) fn record_part(
         &self,
         (command, summary): (OperationId, &str),
         recorder: &mut Recorder,
-        targets: &[Target],
+        (targets, by): (&[Target], WrittenBy),
     ) {
-        let Some(paths) = recorder.part(targets) else {
-            return;
-        };
-        let id = self.next_id();
-        if self
-            .try_record_part(id, (command, summary), recorder, paths)
-            .is_err()
-        {
-            // Then it stays part of the command, and the other write is seen as somebody else's.
-            recorder.uncut(id);
+        let is_recorded = recorder.part(targets).is_some_and(|paths| {
+            let id = self.next_id();
+            let done = self.try_record_part(id, (command, summary), recorder, paths);
+            if done.is_err() {
+                // Then it stays part of the command, and the other write is seen as somebody else's.
+                recorder.uncut(id);
+            }
+            done.is_ok()
+        });
+        if by == WrittenBy::Anybody {
+            let kept = if is_recorded {
+                format!(
+                    "kept: `backout undo {} --partial` brings it back",
+                    command.short()
+                )
+            } else {
+                "not kept".to_owned()
+            };
+            for target in targets {
+                recorder.noted(&format!(
+                    "somebody else wrote `{target}` while it ran, and it then wrote over that; what they wrote is {kept}"
+                ));
+            }
         }
     }
 

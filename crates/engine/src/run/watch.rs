@@ -1,12 +1,13 @@
 //! Watching a command: calls are answered, signals passed on, time kept.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use backout_capture::live::{
-    Back, Ending, Event, Observer as _, Spawned, Supervisor, descendants, opened_for_writing,
+    Act, Answer, Back, Ending, Event, Observer, Spawned, Supervisor, Touch, descendants,
+    opened_for_writing,
 };
 use backout_drivers::command::{Limits, Recorder};
 use backout_model::{CaptureMode, CommandEnd, CommandStart, Target};
@@ -70,8 +71,56 @@ pub struct Watch {
     pub(super) next: Option<ArmedCommand>,
 }
 
-/// Is told what other operations are about to write, when a command has perhaps touched it.
-pub(super) type OnQuestion<'q> = &'q mut dyn FnMut(&mut Recorder, &[Target]);
+/// Who writes what a command has perhaps touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WrittenBy {
+    /// Another operation, which is about to.
+    Operation,
+    /// Somebody who did, and the command is about to write over that.
+    Anybody,
+}
+
+/// Records the part of a command in some names by itself.
+pub(super) type OnPart<'q> = &'q mut dyn FnMut(&mut Recorder, &[Target], WrittenBy);
+
+/// The recorder; the part of a command is recorded before it takes from others what they wrote.
+struct Asking<'r, 'q> {
+    recorder: &'r mut Recorder,
+    on_part: OnPart<'q>,
+}
+
+impl Observer for Asking<'_, '_> {
+    fn before(&mut self, touch: &mut Touch) -> Answer {
+        if let Some(target) = self.recorder.taken_from_others(touch) {
+            (self.on_part)(self.recorder, &[target], WrittenBy::Anybody);
+        }
+        self.recorder.before(touch)
+    }
+
+    fn is_settled(&mut self, path: &Path, act: Act) -> bool {
+        self.recorder.is_settled(path, act)
+    }
+
+    fn after(&mut self, touch: &mut Touch, is_over: bool) -> bool {
+        self.recorder.after(touch, is_over)
+    }
+
+    fn others(&self) -> Option<BorrowedFd<'_>> {
+        self.recorder.others()
+    }
+
+    fn look_around(&mut self) {
+        Observer::look_around(self.recorder);
+    }
+
+    fn noted(&mut self, what: &str) {
+        self.recorder.noted(what);
+    }
+
+    fn refused(&mut self, thread: u32, why: &str) {
+        self.recorder.refused(thread, why);
+    }
+}
 
 impl Watch {
     pub(super) fn new(
@@ -102,7 +151,7 @@ impl Watch {
         &mut self,
         recorder: &mut Recorder,
         timeout: Option<Duration>,
-        on_question: OnQuestion<'_>,
+        on_part: OnPart<'_>,
     ) -> io::Result<Result<Ended, i32>> {
         let mut end_at = timeout.map(|timeout| Instant::now() + timeout);
         let mut beat_at = Instant::now();
@@ -112,7 +161,7 @@ impl Watch {
         loop {
             let deadlines = [end_at, heard.next(), Some(beat_at)];
             let deadline = deadlines.into_iter().flatten().min();
-            match self.next(recorder, deadline)? {
+            match self.next(recorder, deadline, on_part)? {
                 Event::NotStarted { errno } => not_started = Some(errno),
                 Event::Ended(ending) => {
                     recorder.beat();
@@ -134,7 +183,7 @@ impl Watch {
                 }
                 Event::Signal(signal) => self.pass_on(signal),
                 Event::Readable(0) if self.back.is_some() => self.hear_front(&mut heard),
-                Event::Readable(_) => self.answer(recorder, on_question),
+                Event::Readable(_) => self.answer(recorder, on_part),
                 // The end of the command itself comes as a signal of its own.
                 Event::Quiet => std::thread::sleep(Duration::from_millis(1)),
                 Event::Deadline => {}
@@ -168,32 +217,38 @@ impl Watch {
     pub(super) fn until_quiet(
         &mut self,
         recorder: &mut Recorder,
-        on_question: OnQuestion<'_>,
+        on_part: OnPart<'_>,
     ) -> io::Result<()> {
         loop {
             // What ends the machine's session ends them too; until then they are watched.
             let deadline = Some(Instant::now() + BEAT);
-            let event = self.next(recorder, deadline)?;
+            let event = self.next(recorder, deadline, on_part)?;
             recorder.beat();
             recorder.keep_notes();
             match event {
                 Event::Quiet => return Ok(()),
-                Event::Readable(_) => self.answer(recorder, on_question),
+                Event::Readable(_) => self.answer(recorder, on_part),
                 _ => {}
             }
         }
     }
 
-    fn next(&mut self, recorder: &mut Recorder, deadline: Option<Instant>) -> io::Result<Event> {
+    fn next(
+        &mut self,
+        recorder: &mut Recorder,
+        deadline: Option<Instant>,
+        on_part: OnPart<'_>,
+    ) -> io::Result<Event> {
         let back = self.back.as_ref().map(AsFd::as_fd);
         let desk = self.desk.as_ref().map(AsFd::as_fd);
         let also: Vec<_> = [back, desk].into_iter().flatten().collect();
-        self.supervisor.next(recorder, &also, deadline)
+        let mut asking = Asking { recorder, on_part };
+        self.supervisor.next(&mut asking, &also, deadline)
     }
 
-    fn answer(&self, recorder: &mut Recorder, on_question: OnQuestion<'_>) {
+    fn answer(&self, recorder: &mut Recorder, on_part: OnPart<'_>) {
         if let Some(question) = self.desk.as_ref().and_then(Desk::question) {
-            on_question(recorder, &question.targets);
+            on_part(recorder, &question.targets, WrittenBy::Operation);
             question.answer();
         }
     }

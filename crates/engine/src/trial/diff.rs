@@ -24,6 +24,7 @@ impl Engine {
                     from: Some(from.clone()),
                     before: self.files.now(from)?,
                     after: self.files.now(from)?,
+                    is_as_now: false,
                 });
                 continue;
             }

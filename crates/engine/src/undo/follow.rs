@@ -108,7 +108,7 @@ impl Engine {
 impl Engine {
     /// Finds the targets of a redo that are already as it would make them, and that must not be taken back again: what they
     /// were left the store with the undo and somebody replaced it since, or was the work of an operation that is undone; or
-    /// it is another operation that made them so.
+    /// it is another operation that made them so; or somebody made them so and more, like a directory with files in it.
     pub(super) fn mark_left(
         &self,
         work: &Work<'_>,
@@ -123,7 +123,12 @@ impl Engine {
         let (false, Some(about)) = (found.is_empty(), work.operation.undoes) else {
             return Ok(());
         };
-        self.mark_never_taken(work.operation, about, outcomes)?;
+        let first = self.store.outcomes_of(about, work.operation.id)?;
+        mark_never_taken(&first, outcomes);
+        let is_clean = |key: &Key| {
+            let then = first.iter().find(|it| it.target.key() == key);
+            then.is_none_or(|then| then.kind == OutcomeKind::Restored)
+        };
         let holder = self.store.undone_with(work.operation.id)?.unwrap_or(about);
         let effect = self.store.effect(holder)?;
         let how = How {
@@ -132,43 +137,27 @@ impl Engine {
             ..How::default()
         };
         let again = self.files.prepare_undo(self.next_id(), &effect, how)?;
+        let then: HashMap<&Target, &OutcomeKind> = again
+            .outcomes
+            .iter()
+            .map(|it| (&it.target, &it.kind))
+            .collect();
         let undone = self.undone_bases(about)?;
         for outcome in outcomes.iter_mut().filter(|outcome| is_found(outcome)) {
-            let then = again.outcomes.iter().find(|it| it.target == outcome.target);
             let base = undone
                 .iter()
                 .find(|(_, it)| it.overlap(&outcome.target).is_some());
             let key = outcome.target.key();
             let other = self.store.done_since(key, work.operation.lsn, about)?;
-            let why = match (base, other, then.map(|then| &then.kind)) {
+            let why = match (base, other, then.get(&outcome.target)) {
                 (Some((id, _)), ..) => format!("{}, which it was built on, is undone", id.short()),
                 (None, Some(id), _) => format!("{} did that since", id.short()),
                 (None, None, Some(OutcomeKind::Failed { why })) => why.clone(),
+                // If the undo found it as it had to be, somebody has made this since.
+                (None, None, Some(OutcomeKind::Conflict { why })) if is_clean(key) => why.clone(),
                 (None, None, _) => continue,
             };
             outcome.kind = OutcomeKind::Left { why };
-        }
-        Ok(())
-    }
-
-    /// What an undo had found as before already is not brought back by taking it back: nobody kept what it was.
-    fn mark_never_taken(
-        &self,
-        undo: &Operation,
-        about: OperationId,
-        outcomes: &mut [TargetOutcome],
-    ) -> Result<(), EngineError> {
-        let first = self.store.outcomes_of(about, undo.id)?;
-        let never: HashSet<&Key> = first
-            .iter()
-            .filter(|outcome| outcome.kind == OutcomeKind::AlreadyGone)
-            .map(|outcome| outcome.target.key())
-            .collect();
-        for outcome in outcomes {
-            if outcome.kind == OutcomeKind::AlreadyGone && never.contains(outcome.target.key()) {
-                let why = "it was as before already when it was undone, so nothing was kept".into();
-                outcome.kind = OutcomeKind::Left { why };
-            }
         }
         Ok(())
     }
@@ -191,6 +180,21 @@ impl Engine {
             }
         }
         Ok(undone)
+    }
+}
+
+/// What an undo had found as before already is not brought back by taking it back: nobody kept what it was.
+fn mark_never_taken(first: &[TargetOutcome], outcomes: &mut [TargetOutcome]) {
+    let never: HashSet<&Key> = first
+        .iter()
+        .filter(|outcome| outcome.kind == OutcomeKind::AlreadyGone)
+        .map(|outcome| outcome.target.key())
+        .collect();
+    for outcome in outcomes {
+        if outcome.kind == OutcomeKind::AlreadyGone && never.contains(outcome.target.key()) {
+            let why = "it was as before already when it was undone, so nothing was kept".into();
+            outcome.kind = OutcomeKind::Left { why };
+        }
     }
 }
 

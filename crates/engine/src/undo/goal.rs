@@ -9,7 +9,9 @@ use backout_model::{
 };
 use backout_storage::{Filter, OperationRef};
 
+use super::preview::Planned;
 use super::work::Told;
+use crate::diff::unfinished;
 use crate::{Engine, EngineError, RedoWhat, UndoOptions, UndoWhat};
 
 /// How many later operations that stay a plan names.
@@ -34,9 +36,61 @@ impl Engine {
         &self,
         what: &UndoWhat,
         options: &UndoOptions,
-    ) -> Result<(History, UndoPlan), EngineError> {
+    ) -> Result<Planned, EngineError> {
+        let named = match what {
+            UndoWhat::Operations(references) => self.resolved(references)?,
+            UndoWhat::Newest { .. }
+            | UndoWhat::Paths { .. }
+            | UndoWhat::Task(_)
+            | UndoWhat::ToCheckpoint(_) => Vec::new(),
+        };
         let aim = self.aim(what, options)?;
-        self.plan_aim(&aim, options)
+        let planned = self.plan_aim(&aim, options);
+        if let Err(EngineError::Plan(PlanError::Nothing)) = planned
+            && let Some(command) = self.at_work_on(&aim.goal)?
+        {
+            return Err(unfinished(&command));
+        }
+        let (history, plan) = planned?;
+        Ok(Planned {
+            history,
+            plan,
+            named,
+        })
+    }
+
+    /// Finds what names lead to, each once.
+    fn resolved(&self, references: &[OperationRef]) -> Result<Vec<OperationId>, EngineError> {
+        let mut ids = Vec::with_capacity(references.len());
+        for reference in references {
+            let id = self.store.resolve(reference)?;
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Finds a command that fits a goal and has not ended: what it changed is not in the journal yet.
+    fn at_work_on(&self, goal: &Goal) -> Result<Option<Operation>, EngineError> {
+        let (since, task, agent) = match goal {
+            Goal::Operations { .. } => return Ok(None),
+            Goal::Task(task) => (None, Some(task), None),
+            Goal::Since { lsn, task, agent } => (Some(*lsn), task.as_ref(), agent.as_ref()),
+        };
+        let fits = |op: &Operation| {
+            since.is_none_or(|since| op.place > since)
+                && (task.is_none() || op.task.as_ref() == task)
+                && (agent.is_none() || op.agent.as_ref() == agent)
+        };
+        Ok(self.commands_at_work()?.into_iter().find(fits))
+    }
+
+    /// Lists the commands that have not ended, newest first, but for the one that we are part of.
+    fn commands_at_work(&self) -> Result<Vec<Operation>, EngineError> {
+        let mut armed = self.store.armed()?;
+        armed.retain(|op| op.verb == Verb::Run && Some(op.id) != self.settings.context.within);
+        Ok(armed)
     }
 
     fn plan_aim(
@@ -129,16 +183,12 @@ impl Engine {
         match what {
             UndoWhat::Newest { below } => {
                 let newest = self.newest_act(below.as_ref())?;
-                Ok(Aim {
-                    redos: BTreeMap::new(),
-                    parts: BTreeMap::new(),
-                    ..self.aim_at(newest, dependencies)?
-                })
+                self.aim_at(newest, dependencies)
             }
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
-                for reference in references {
-                    ids.extend(self.whole_act(self.store.resolve(reference)?)?);
+                for id in self.resolved(references)? {
+                    ids.extend(self.whole_act(id)?);
                 }
                 self.aim_at(ids, dependencies)
             }
@@ -316,6 +366,7 @@ impl Engine {
         Err(EngineError::NothingBelow {
             below: below.clone(),
             elsewhere: elsewhere.map(|operation| (operation.id, operation.summary)),
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
         })
     }
 
@@ -409,8 +460,12 @@ impl Engine {
                             && Target::node(path.clone()).overlap(target).is_some()
                     }))
             };
-            inside = self.newest(&filter, holds)?.map(|operation| operation.id);
-            if inside.is_some() {
+            let found = self.newest(&filter, holds)?.map(|operation| operation.id);
+            // In a directory that was made may lie what others put there.
+            if let Some(id) = found
+                && self.has_touched(id, path)?
+            {
+                inside = found;
                 break;
             }
         }
@@ -418,6 +473,7 @@ impl Engine {
             path: path.clone(),
             since,
             inside,
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
         })
     }
 
@@ -466,22 +522,27 @@ impl Engine {
         &self,
         what: &RedoWhat,
         options: &UndoOptions,
-    ) -> Result<(History, UndoPlan), EngineError> {
-        let undos = match what {
-            RedoWhat::Newest { below } => self.newest_undo(below.as_ref())?,
+    ) -> Result<Planned, EngineError> {
+        let (undos, named) = match what {
+            RedoWhat::Newest { below } => (self.newest_undo(below.as_ref())?, Vec::new()),
             RedoWhat::Operations(references) => {
+                let named = self.resolved(references)?;
                 let mut undos = Vec::new();
-                for reference in references {
-                    undos.extend(self.undos_of(reference)?);
+                for id in &named {
+                    undos.extend(self.undos_of(*id)?);
                 }
-                undos
+                (undos, named)
             }
         };
-        self.plan_aim(&self.aim_at(undos, false)?, options)
+        let (history, plan) = self.plan_aim(&self.aim_at(undos, false)?, options)?;
+        Ok(Planned {
+            history,
+            plan,
+            named,
+        })
     }
 
-    fn undos_of(&self, reference: &OperationRef) -> Result<Vec<OperationId>, EngineError> {
-        let id = self.store.resolve(reference)?;
+    fn undos_of(&self, id: OperationId) -> Result<Vec<OperationId>, EngineError> {
         let operation = self.store.operation(id)?.ok_or(PlanError::Unknown { id })?;
         match operation.verb {
             Verb::Undo | Verb::Recover if operation.status.is_in_effect() => self.whole_act(id),
@@ -490,9 +551,14 @@ impl Engine {
                 self.whole_act(id)
             }
             _ => {
-                let undos = operation.undos();
+                // What was left as it is stays undone by an undo that is itself taken back.
+                let mut undos = Vec::new();
+                for id in operation.undos() {
+                    let undo = self.store.operation(id)?;
+                    undos.extend(undo.filter(|it| it.status.is_in_effect()).map(|it| it.id));
+                }
                 if undos.is_empty() {
-                    return Err(EngineError::NothingToRedo { id: Some(id) });
+                    return Err(EngineError::NothingToRedo { id });
                 }
                 Ok(undos)
             }
@@ -512,9 +578,33 @@ impl Engine {
                 op.verb == Verb::Undo && op.is_as_asked() && op.status == Status::Committed;
             Ok(is_meant && self.took_something(op)?)
         };
-        let newest = self.newest(&filter, is_undo)?;
-        let newest = newest.ok_or(EngineError::NothingToRedo { id: None })?;
-        self.members(&newest)
+        match self.newest(&filter, is_undo)? {
+            Some(newest) => self.members(&newest),
+            None => Err(self.no_undo(&filter)?),
+        }
+    }
+
+    /// Says that there is no undo to take back, and what a recovery took back: that comes only by name.
+    fn no_undo(&self, filter: &Filter) -> Result<EngineError, EngineError> {
+        let anybody = Filter {
+            agent: None,
+            ..filter.clone()
+        };
+        let took_back = |op: &Operation| match (op.verb, op.undoes) {
+            (Verb::Recover, Some(about)) => {
+                let about = self.store.operation(about)?;
+                Ok(about.is_some_and(|about| !about.verb.is_reversal()))
+            }
+            _ => Ok(false),
+        };
+        let recovered = match self.newest(&anybody, took_back)? {
+            Some(recovery) => {
+                let about = self.subject_of(&recovery)?;
+                Some((about.id, about.summary))
+            }
+            None => None,
+        };
+        Ok(EngineError::NoUndo { recovered })
     }
 
     /// Tells whether an undo did anything.

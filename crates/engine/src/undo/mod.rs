@@ -1,6 +1,7 @@
 //! Undo and redo: decide with a pure plan, look before touching anything, then take back step by step.
 //!
-//! - A plan with a conflict is refused whole, unless the caller asks for what can be taken back.
+//! - A plan with a conflict is refused whole, unless the caller asks for what can be taken back. A conflict that only shows
+//!   when its turn comes brings back what the steps before took back.
 //! - Each step is an operation of its own, armed and journalled, so that an undo survives being killed and can itself
 //!   be undone.
 //! - A step that fails does not stop the independent ones; what it stands on is left alone.
@@ -25,11 +26,11 @@ use backout_model::{
 
 use crate::lifecycle::{Head, with_causes};
 use crate::{
-    Engine, EngineError, PlanView, RedoWhat, TakeBack, UndoOptions, UndoReport, UndoWhat,
-    UndoneStep,
+    Engine, EngineError, Forcing, PlanView, PlannedStep, RedoWhat, RefusedTarget, TakeBack,
+    UndoOptions, UndoReport, UndoWhat, UndoneStep,
 };
-use preview::{Planner, conflicts, way_of};
-pub(crate) use work::Work;
+use preview::{Planned, Planner, conflicts, way_of};
+pub(crate) use work::{Told, Work};
 
 /// Pauses before a step that failed for a passing reason is tried again.
 const RETRY_PAUSES_MS: [u64; 3] = [50, 200, 800];
@@ -47,7 +48,7 @@ impl Engine {
         what: &UndoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (_, _, view) = self.look(&|options| self.plan(what, options), options)?;
+        let (_, view) = self.look(&|options| self.plan(what, options), options)?;
         Ok(view)
     }
 
@@ -67,7 +68,7 @@ impl Engine {
         what: &RedoWhat,
         options: &UndoOptions,
     ) -> Result<PlanView, EngineError> {
-        let (_, _, view) = self.look(&|options| self.plan_redo(what, options), options)?;
+        let (_, view) = self.look(&|options| self.plan_redo(what, options), options)?;
         Ok(view)
     }
 
@@ -78,12 +79,13 @@ impl Engine {
         planner: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        let (history, plan, view) = self.look(planner, options)?;
+        let (planned, view) = self.look(planner, options)?;
+        let Planned { history, plan, .. } = planned;
         self.check_own(&history, &plan)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));
         }
-        if !view.is_executable {
+        if !view.is_executable && !view.steps.iter().all(PlannedStep::is_idle) {
             return Err(conflicts(&view, options.on_conflict));
         }
         let mut report = UndoReport {
@@ -101,9 +103,13 @@ impl Engine {
             };
             report.act = report.act.or(undone.by);
             let is_stopped = undone.is_stopped;
+            let is_in_the_way = !options.partial && undone.outcomes.iter().any(is_conflict);
             report.steps.push(undone);
             if is_stopped {
                 return Err(EngineError::Stopped(Box::new(report)));
+            }
+            if is_in_the_way && self.put_all_back(asked, &report)? {
+                return Err(found_late(&report, &view, options.on_conflict));
             }
         }
         if report.is_complete() {
@@ -111,6 +117,25 @@ impl Engine {
         } else {
             Err(EngineError::Partial(Box::new(report)))
         }
+    }
+
+    /// Brings back what the steps before took back, the last first: something stands in the way of the rest that the plan did
+    /// not see, and all or nothing was asked for. Tells whether all is as it was; if not, what was done stays done.
+    fn put_all_back(&self, asked: Verb, report: &UndoReport) -> Result<bool, EngineError> {
+        let mut act = None;
+        for by in report.steps.iter().rev().filter_map(|step| step.by) {
+            let Some(operation) = self.store.operation(by)? else {
+                return Ok(false);
+            };
+            let step = self.whole_work(&operation)?.step;
+            let options = UndoOptions::default();
+            let back = self.take_back(&operation, &step, (asked, act), &options)?;
+            if !back.is_complete() {
+                return Ok(false);
+            }
+            act = act.or(back.by);
+        }
+        Ok(true)
     }
 
     /// Makes sure that who asks from inside of a command takes back nobody else's work.
@@ -266,9 +291,7 @@ impl Engine {
         let armed = self.arm(id, head, context, prepared, Vec::new())?;
         lease.is_ended_by_a_record();
         let applied = self.apply(armed)?;
-        if !applied.unlike.is_empty() {
-            follow::correct(&mut outcomes, &work.spread(&applied.unlike));
-        }
+        follow::correct(&mut outcomes, &work.spread(&applied.unlike));
         let completion = applied.completion;
         let mut events = vec![Event::Applied { id, completion }, Event::Commit { id }];
         events.extend(self.what_follows(work, id, &outcomes)?);
@@ -304,6 +327,37 @@ impl Engine {
     fn skipped(&self, operation: &Operation, step: &UndoStep) -> Result<UndoneStep, EngineError> {
         let why = "something built on it could not be taken back".to_owned();
         self.not_done(operation, all(step, &OutcomeKind::Skipped { why }))
+    }
+}
+
+const fn is_conflict(outcome: &TargetOutcome) -> bool {
+    matches!(outcome.kind, OutcomeKind::Conflict { .. })
+}
+
+/// Says what stood in the way when a plan was carried out, and was not seen before.
+fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> EngineError {
+    let refused = |step: &UndoneStep| {
+        let id = step.id;
+        let found = step.outcomes.iter().filter_map(move |outcome| {
+            let OutcomeKind::Conflict { why } = &outcome.kind else {
+                return None;
+            };
+            Some(RefusedTarget {
+                id,
+                target: outcome.target.clone(),
+                why: why.clone(),
+                is_lost: false,
+            })
+        });
+        found.collect::<Vec<_>>()
+    };
+    EngineError::Conflicts {
+        has_rest: true,
+        is_mergeable: false,
+        force: (tried != OnConflict::Force).then_some(Forcing::All),
+        targets: report.steps.iter().flat_map(refused).collect(),
+        named: view.named.clone(),
+        tried,
     }
 }
 

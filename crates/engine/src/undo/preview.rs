@@ -1,12 +1,13 @@
 //! Looking at every target that a plan would touch, before anything is touched.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsString;
 
-use backout_drivers::file::{Examined, FileChange, FileError, State, Was};
+use backout_drivers::file::{Examined, FileChange, FileError, State, Was, names_shown};
 use backout_model::ports::{Driver as _, OnConflict};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, UndoPlan,
-    UndoStep, Verb,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, TargetPath,
+    UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -16,8 +17,16 @@ use crate::{
     TargetState, UndoOptions,
 };
 
+/// A plan, before anybody has looked at the world.
+pub(super) struct Planned {
+    pub(super) history: History,
+    pub(super) plan: UndoPlan,
+    /// What was asked for, if it was by name. A step's id is no name for it: the id of an undo may stand for a whole act.
+    pub(super) named: Vec<OperationId>,
+}
+
 /// Makes the plan of what was asked for, with these options.
-pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<(History, UndoPlan), EngineError>;
+pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<Planned, EngineError>;
 
 /// What preparing a step foresees of each target, or what stopped it.
 type Tried = Result<Vec<TargetOutcome>, String>;
@@ -28,16 +37,21 @@ impl Engine {
         &self,
         planner: Planner<'_>,
         options: &UndoOptions,
-    ) -> Result<(History, UndoPlan, PlanView), EngineError> {
-        let (history, plan) = planner(options)?;
-        let mut view = self.view(&history, &plan, options)?;
+    ) -> Result<(Planned, PlanView), EngineError> {
+        let planner = |options: &UndoOptions| {
+            let planned = planner(options)?;
+            let plan = self.joined(&planned.history, planned.plan, options.on_conflict)?;
+            Ok::<_, EngineError>(Planned { plan, ..planned })
+        };
+        let planned = planner(options)?;
+        let mut view = self.view(&planned, options)?;
         if !view.is_executable && options.on_conflict == OnConflict::Refuse {
             let merging = UndoOptions {
                 on_conflict: OnConflict::Merge,
                 diff: false,
                 ..options.clone()
             };
-            let merged = planner(&merging).and_then(|(h, p)| self.view(&h, &p, &merging));
+            let merged = planner(&merging).and_then(|planned| self.view(&planned, &merging));
             view.is_mergeable =
                 merged.is_ok_and(|merged| merged.is_executable && is_foreseen(&view, &merged));
         }
@@ -47,19 +61,60 @@ impl Engine {
                 diff: false,
                 ..options.clone()
             };
-            let forced = planner(&forcing).and_then(|(h, p)| self.view(&h, &p, &forcing));
+            let forced = planner(&forcing).and_then(|planned| self.view(&planned, &forcing));
             view.force = forced.ok().and_then(|forced| forcing_past(&view, &forced));
         }
-        Ok((history, plan, view))
+        Ok((planned, view))
+    }
+
+    /// Joins the steps of an operation that the same recipe carries out: where a redo brought back as one what goes in parts,
+    /// that is the operation's own. By force it is the redo's, if that speaks of all.
+    fn joined(
+        &self,
+        history: &History,
+        plan: UndoPlan,
+        on_conflict: OnConflict,
+    ) -> Result<UndoPlan, EngineError> {
+        let mut ids = HashSet::new();
+        if plan.steps.iter().all(|step| ids.insert(step.id)) {
+            return Ok(plan);
+        }
+        let mut steps: Vec<UndoStep> = Vec::with_capacity(plan.steps.len());
+        for step in plan.steps {
+            let before = steps.iter_mut().find(|it| it.id == step.id);
+            if let Some(before) = before.filter(|_| on_conflict == OnConflict::Force)
+                && let Some(united) = self.united(before, &step)?
+            {
+                *before = united;
+            } else {
+                steps.push(step);
+            }
+        }
+        let mut joined: Vec<UndoStep> = Vec::with_capacity(steps.len());
+        for step in steps {
+            let with = match history.get(step.id) {
+                Some(operation) => self.work(operation, &step)?.step.with,
+                None => step.with,
+            };
+            let is_same = |it: &&mut UndoStep| it.id == step.id && it.with == with;
+            match joined.iter_mut().find(is_same) {
+                Some(same) => {
+                    same.targets.extend(step.targets);
+                    same.targets
+                        .sort_by(|one, other| one.key().cmp(other.key()));
+                }
+                None => joined.push(UndoStep { with, ..step }),
+            }
+        }
+        Ok(UndoPlan {
+            steps: joined,
+            ..plan
+        })
     }
 
     /// Looks at every target that the plan would touch.
-    fn view(
-        &self,
-        history: &History,
-        plan: &UndoPlan,
-        options: &UndoOptions,
-    ) -> Result<PlanView, EngineError> {
+    fn view(&self, planned: &Planned, options: &UndoOptions) -> Result<PlanView, EngineError> {
+        let (history, plan) = (&planned.history, &planned.plan);
         let mut works: Vec<Work<'_>> = Vec::new();
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
@@ -89,22 +144,12 @@ impl Engine {
             targets.any(|target| target.state.hindrance().is_some())
         };
         let is_free = options.partial || !steps.iter().any(is_in_the_way);
-        let is_named = |step: &&UndoStep| step.chosen == Chosen::Named;
-        let mut named: Vec<_> = plan
-            .steps
-            .iter()
-            .filter(is_named)
-            .map(|step| step.id)
-            .collect();
-        if named.is_empty() {
-            named = commands_behind(&plan.steps);
-        }
-        named.dedup();
         Ok(PlanView {
-            named,
+            named: names_of(planned),
             is_executable: plan.needs_committed.is_empty()
                 && plan.needs_others.is_empty()
-                && is_free,
+                && is_free
+                && (steps.is_empty() || !steps.iter().all(PlannedStep::is_idle)),
             is_mergeable: false,
             force: None,
             steps,
@@ -127,6 +172,11 @@ impl Engine {
         let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
         let later = examined.iter().filter(|it| is_later(&it.target));
         let later: HashSet<usize> = later.map(|it| it.change).collect();
+        let mut between = if later.is_empty() {
+            HashMap::new()
+        } else {
+            self.between(work, newer, &examined)?
+        };
         // A newer step may open the directory.
         let is_barred = |found: &Examined| {
             let directory = found.barred.as_ref()?;
@@ -134,7 +184,6 @@ impl Engine {
             let mut steps = newer.iter().flat_map(|newer| &newer.step.targets);
             (!steps.any(is_it)).then(|| Examined::said_of_barred(directory))
         };
-        let mut between = self.between(work, newer, !later.is_empty())?;
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
             let state = match found {
@@ -155,7 +204,32 @@ impl Engine {
             };
             PlannedTarget { target, state }
         });
-        Ok(planned.collect())
+        let mut planned: Vec<_> = planned.collect();
+        if way_of(work.operation) == TakeBack::Redo {
+            self.foresee_left(work, &mut planned)?;
+        }
+        Ok(planned)
+    }
+
+    /// Says of what a redo will find as it would make it whether that is left as it is.
+    fn foresee_left(
+        &self,
+        work: &Work<'_>,
+        planned: &mut [PlannedTarget],
+    ) -> Result<(), EngineError> {
+        let is_found = |it: &PlannedTarget| it.state == TargetState::AlreadyBefore;
+        let found = planned.iter().filter(|it| is_found(it));
+        let so =
+            |it: &PlannedTarget| TargetOutcome::new(it.target.clone(), OutcomeKind::AlreadyGone);
+        let mut outcomes: Vec<TargetOutcome> = found.map(so).collect();
+        self.mark_left(work, &mut outcomes)?;
+        let found = planned.iter_mut().filter(|it| is_found(it));
+        for (it, outcome) in std::iter::zip(found, outcomes) {
+            if let OutcomeKind::Left { why } = outcome.kind {
+                it.state = TargetState::Left { why };
+            }
+        }
+        Ok(())
     }
 
     /// Prepares a merge or a forced restore, where there is something to merge or to force, to see what would come of it. An
@@ -185,48 +259,91 @@ impl Engine {
         &self,
         work: &Work<'_>,
         newer: &[Work<'_>],
-        is_asked: bool,
+        examined: &[Examined],
     ) -> Result<HashMap<Key, String>, EngineError> {
         let mut between = HashMap::new();
-        // What an undo or a redo put there is not always what somebody else would have to have changed: such steps are
-        // judged when their turn comes.
-        let is_plain =
-            |it: &Work<'_>| !it.operation.verb.is_reversal() && it.step.with == it.operation.id;
-        if !is_asked || !is_plain(work) || !newer.iter().all(is_plain) {
-            return Ok(between);
-        }
         let mut left = HashMap::new();
-        let is_in_place = |change: &FileChange| change.from.is_none();
-        for change in self
-            .files
-            .sides(&work.effect)?
-            .into_iter()
-            .filter(is_in_place)
-        {
-            left.insert(change.path, change.after);
+        for change in self.sides(work)? {
+            left.insert(change.path.clone(), change);
         }
+        // What is in a directory that was moved, or goes as one, goes with it.
+        let mut changes = self.files.changes(&work.effect)?.into_iter();
+        if changes.all(|change| change.from.is_none() && !change.is_as_now) {
+            let come = self.files.come_trees(&work.effect)?;
+            between.extend(filled(&left, &come, self.brought_by(newer)?));
+        }
+        let is_shared = |path: &TargetPath| {
+            let of = |it: &&Examined| it.shared.is_some() && it.target.file() == Some(path);
+            examined.iter().find(of).and_then(|it| it.shared.clone())
+        };
         // The nearest step is the last to write before this one's turn.
         for newer in newer.iter().rev() {
-            for change in self
-                .files
-                .sides(&newer.effect)?
-                .into_iter()
-                .filter(is_in_place)
-            {
-                let is_meant = |target: &Target| target.file() == Some(&change.path);
-                if !newer.step.targets.iter().any(is_meant) {
-                    continue;
-                }
+            for change in self.sides(newer)? {
                 let Some(left) = left.remove(&change.path) else {
                     continue;
                 };
-                if let Some(what) = unlike(left.as_ref(), change.before.as_ref()) {
+                let found = change.before.as_ref();
+                if !left.is_as_now
+                    && let Some(what) = self.unlike(left.after.as_ref(), found)?
+                {
                     let why = format!("{what} before {}", newer.operation.id.short());
+                    between.insert(change.path.into(), why);
+                } else if let Some(why) = is_shared(&change.path)
+                    && self.unlike(left.before.as_ref(), found)?.is_some()
+                {
                     between.insert(change.path.into(), why);
                 }
             }
         }
         Ok(between)
+    }
+
+    /// Says what somebody did to a name that was left as the first and found as the second, as far as both are known.
+    fn unlike(
+        &self,
+        left: Option<&Was>,
+        found: Option<&Was>,
+    ) -> Result<Option<&'static str>, EngineError> {
+        let (left, found) = match (left, found) {
+            (None, None) => return Ok(None),
+            (Some(_), None) => return Ok(Some("somebody else removed it")),
+            (None, Some(_)) => return Ok(Some("somebody else made it")),
+            (Some(left), Some(found)) => (left, found),
+        };
+        let sizes = left.size().zip(found.size());
+        let is_other = left.word() != found.word()
+            || left.points_to() != found.points_to()
+            || sizes.is_some_and(|(left, found)| left != found)
+            || match (self.files.digest(left)?, self.files.digest(found)?) {
+                (Some(left), Some(found)) => left != found,
+                _ => false,
+            };
+        Ok(is_other.then_some("somebody else changed it"))
+    }
+
+    /// Gives what a step does to each of the names that are meant.
+    fn sides(&self, work: &Work<'_>) -> Result<Vec<FileChange>, EngineError> {
+        let is_meant = |change: &FileChange| {
+            let is_it = |target: &Target| target.file() == Some(&change.path);
+            work.step.targets.iter().any(is_it)
+        };
+        let sides = self.files.sides(&work.effect)?;
+        Ok(sides.into_iter().filter(is_meant).collect())
+    }
+
+    /// Names what is there when some steps have been taken back, of all that they touch.
+    fn brought_by(&self, works: &[Work<'_>]) -> Result<BTreeSet<TargetPath>, EngineError> {
+        let mut there = BTreeSet::new();
+        for work in works {
+            for change in self.sides(work)? {
+                if change.before.is_some() {
+                    there.insert(change.path);
+                } else {
+                    there.remove(&change.path);
+                }
+            }
+        }
+        Ok(there)
     }
 
     /// Finds the operation that a step is about: for an undo or a redo, the one that it took or brought back.
@@ -240,33 +357,36 @@ impl Engine {
     }
 }
 
+/// Finds the directories that a step made and that will not be empty when its turn comes. What came as one goes as one.
+fn filled(
+    left: &HashMap<TargetPath, FileChange>,
+    come: &BTreeSet<TargetPath>,
+    there: BTreeSet<TargetPath>,
+) -> HashMap<Key, String> {
+    let mut inside: HashMap<TargetPath, Vec<OsString>> = HashMap::new();
+    for path in there {
+        let is_made = |path: &TargetPath| {
+            left.get(path).is_some_and(|it| it.before.is_none()) && !come.contains(path)
+        };
+        let above = path.parent().filter(is_made);
+        if let Some((above, name)) = above.zip(path.as_path().file_name())
+            && !is_made(&path)
+        {
+            inside.entry(above).or_default().push(name.to_owned());
+        }
+    }
+    let why = |names: Vec<OsString>| format!("the directory is not empty: {}", names_shown(&names));
+    let filled = inside.into_iter();
+    filled
+        .map(|(path, names)| (path.into(), why(names)))
+        .collect()
+}
+
 /// Tells which way taking an operation back goes.
 pub(super) const fn way_of(operation: &Operation) -> TakeBack {
     match operation.verb {
         Verb::Undo | Verb::Recover => TakeBack::Redo,
         _ => TakeBack::Undo,
-    }
-}
-
-/// Says what somebody did to a name that was left as the first and found as the second, as far as both are known.
-fn unlike(left: Option<&Was>, found: Option<&Was>) -> Option<&'static str> {
-    let differ = |one: Option<u64>, other: Option<u64>| match (one, other) {
-        (Some(one), Some(other)) => one != other,
-        _ => false,
-    };
-    match (left, found) {
-        (None, None) => None,
-        (Some(_), None) => Some("somebody else removed it"),
-        (None, Some(_)) => Some("somebody else made it"),
-        (Some(left), Some(found)) => {
-            let is_other = left.word() != found.word()
-                || differ(left.size(), found.size())
-                || left
-                    .digest()
-                    .zip(found.digest())
-                    .is_some_and(|(l, f)| l != f);
-            is_other.then_some("somebody else changed it")
-        }
     }
 }
 
@@ -367,6 +487,21 @@ fn refused(view: &PlanView) -> Vec<RefusedTarget> {
         }
     }
     refused
+}
+
+/// Names what was asked for: as it was named, or else by the steps that it means.
+fn names_of(planned: &Planned) -> Vec<OperationId> {
+    if !planned.named.is_empty() {
+        return planned.named.clone();
+    }
+    let steps = &planned.plan.steps;
+    let is_named = |step: &&UndoStep| step.chosen == Chosen::Named;
+    let mut named: Vec<_> = steps.iter().filter(is_named).map(|step| step.id).collect();
+    if named.is_empty() {
+        named = commands_behind(steps);
+    }
+    named.dedup();
+    named
 }
 
 /// Names the commands that were asked for and did nothing themselves: only what was done within them goes.

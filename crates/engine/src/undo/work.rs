@@ -12,6 +12,7 @@ use backout_model::{
     TargetOutcome, UndoStep,
 };
 
+use super::preview::way_of;
 use crate::recover::is_unfinished;
 use crate::{Engine, EngineError};
 
@@ -89,7 +90,9 @@ impl Engine {
         for with in [step.with, step.id] {
             let effect = self.store.effect(with)?;
             let held = self.files.targets_of(&effect)?;
-            match part_of(&held, (operation, with), &step.targets) {
+            let gone = self.files.gone_trees(&effect)?;
+            let moved_on = self.moved_on(operation, with)?;
+            match part_of((&held, &gone), (operation, with), &step.targets, &moved_on) {
                 Ok(only) => {
                     let step = UndoStep {
                         with,
@@ -107,8 +110,46 @@ impl Engine {
         }
         Err(EngineError::Inseparable {
             id: step.id,
+            way: way_of(operation),
             tree: held_as_one,
         })
+    }
+
+    /// Joins two steps of an operation, if the recipe of the first speaks of all that the second is about.
+    pub(super) fn united(
+        &self,
+        first: &UndoStep,
+        second: &UndoStep,
+    ) -> Result<Option<UndoStep>, EngineError> {
+        let held = self.files.targets_of(&self.store.effect(first.with)?)?;
+        if !second.targets.iter().all(|target| held.contains(target)) {
+            return Ok(None);
+        }
+        let mut targets = [first.targets.as_slice(), &second.targets].concat();
+        targets.sort_by(|one, other| one.key().cmp(other.key()));
+        Ok(Some(UndoStep {
+            targets,
+            ..first.clone()
+        }))
+    }
+
+    /// Lists what a redo brought back of an operation and holds no more: it was taken back since, or brought by another.
+    fn moved_on(
+        &self,
+        operation: &Operation,
+        with: OperationId,
+    ) -> Result<Vec<Target>, EngineError> {
+        if with == operation.id {
+            return Ok(Vec::new());
+        }
+        let redo = self.store.operation(with)?;
+        let brought = redo.iter().flat_map(|redo| &redo.targets);
+        let brought: HashSet<&Key> = brought.map(|standing| standing.target.key()).collect();
+        let is_held = |it: &Standing| it.is_in_effect() && it.held_by == Some(with);
+        let others = operation.targets.iter().filter(|it| !is_held(it));
+        let others = others.map(|standing| &standing.target);
+        let moved_on = others.filter(|target| brought.contains(target.key()));
+        Ok(moved_on.cloned().collect())
     }
 
     /// The same for all of an operation that a dead process left.
@@ -133,31 +174,54 @@ impl Engine {
 }
 
 /// Finds the targets of a recipe that hold those that are meant, and no others. None if that is all of them; the error is
-/// a tree that holds others, too.
+/// a tree that holds others, too, or of which something has moved on.
 fn part_of(
-    held: &[Target],
+    (held, gone): (&[Target], &BTreeSet<Key>),
     (operation, with): (&Operation, OperationId),
     meant: &[Target],
+    moved_on: &[Target],
 ) -> Result<Option<BTreeSet<Key>>, Key> {
     let holders = Told::new(held.iter().map(|target| (target, target)));
     let is_meant: HashSet<&Key> = meant.iter().map(Target::key).collect();
     let mut only = BTreeSet::new();
+    let mut trees = HashSet::new();
     for target in meant {
+        // What it was is in the tree that went, and not in the change of its own.
+        let is_left = |above: &Key| {
+            let mut others = operation.in_effect().map(|standing| standing.target.key());
+            gone.contains(above) && !is_meant.contains(above) && others.any(|it| it == above)
+        };
+        if let Some(tree) = target.key().ancestors().into_iter().find(is_left) {
+            return Err(tree);
+        }
         if let Some(holder) = holders.of(target) {
             only.insert(holder.key().clone());
+            if holder.key() != target.key() && with != operation.id {
+                trees.insert(holder.key());
+            }
         }
     }
-    // What another recipe takes back may lie in the same tree.
-    let is_held = |standing: &&Standing| standing.held_by.unwrap_or(operation.id) == with;
-    let others = operation.in_effect().filter(is_held);
-    let others = others.map(|standing| &standing.target);
-    for other in others.filter(|other| !is_meant.contains(other.key())) {
+    let is_other = |standing: &&Standing| !is_meant.contains(standing.target.key());
+    for standing in operation.in_effect().filter(is_other) {
+        let other = &standing.target;
+        let Some(holder) = holders.of(other).map(Target::key) else {
+            continue;
+        };
+        // Whoever takes one thing out of a tree that came as one takes the tree, which another recipe may have to answer for.
+        // A move has two names, and goes by either of them.
+        let is_held = standing.held_by.unwrap_or(operation.id) == with;
+        let is_tree = holder == other.key();
+        let is_along = is_held && only.contains(holder) && !is_tree;
+        if is_along || is_tree && trees.contains(holder) {
+            return Err(holder.clone());
+        }
+    }
+    for other in moved_on {
         let holder = holders.of(other).map(Target::key);
-        if let Some(holder) = holder.filter(|holder| only.contains(*holder)) {
-            // A move has two names, and goes by either of them.
-            if holder != other.key() {
-                return Err(holder.clone());
-            }
+        if let Some(holder) =
+            holder.filter(|holder| only.contains(*holder) && *holder != other.key())
+        {
+            return Err(holder.clone());
         }
     }
     let is_all = held.iter().all(|target| only.contains(target.key()));
@@ -165,13 +229,13 @@ fn part_of(
 }
 
 /// What is said of targets, found by a target that is the same or lies below.
-pub(super) struct Told<'t, T> {
+pub(crate) struct Told<'t, T> {
     exact: HashMap<&'t Key, &'t T>,
     trees: HashMap<&'t Key, &'t T>,
 }
 
 impl<'t, T> Told<'t, T> {
-    pub(super) fn new(said: impl Iterator<Item = (&'t Target, &'t T)>) -> Self {
+    pub(crate) fn new(said: impl Iterator<Item = (&'t Target, &'t T)>) -> Self {
         let (mut exact, mut trees) = (HashMap::new(), HashMap::new());
         for (target, it) in said {
             exact.insert(target.key(), it);
@@ -182,11 +246,11 @@ impl<'t, T> Told<'t, T> {
         Self { exact, trees }
     }
 
-    pub(super) fn exactly(&self, target: &Target) -> Option<&'t T> {
+    pub(crate) fn exactly(&self, target: &Target) -> Option<&'t T> {
         self.exact.get(target.key()).copied()
     }
 
-    pub(super) fn of(&self, target: &Target) -> Option<&'t T> {
+    pub(crate) fn of(&self, target: &Target) -> Option<&'t T> {
         let key = target.key();
         let holder = |above: &Key| match key.below(above) {
             Some(Below::Part) => self.exact.get(above),

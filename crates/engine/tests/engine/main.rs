@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod again;
 mod life;
+mod meant;
 mod reports;
 mod undo;
 mod world;

@@ -4,7 +4,8 @@ use std::fs;
 
 use backout_drivers::file::FileRequest;
 use backout_engine::{EngineError, Report, UndoOptions};
-use backout_model::{OperationId, Status};
+use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::{Completion, Decision, Event, Intent, OperationId, Status, Strategy, Verb};
 use insta::assert_snapshot;
 
 use crate::world::{World, named, written};
@@ -199,5 +200,37 @@ fn who_waited_in_vain_is_told_for_whom() {
     why: process PID has been writing it as operation #0 all the while
     next: try again when it is done, or end that process: its work is then undone
     ");
+    assert_eq!(world.read("a").as_deref(), Some("1"));
+}
+
+/// What a driver for messages or payments would leave in the journal.
+#[test]
+fn what_nothing_takes_back_is_left_to_a_person() {
+    let world = World::new().file("a", "0");
+    let write = world.write("a", "1");
+    let (id, store) = (OperationId::from_bits(7), world.engine.store());
+    let sent = Intent {
+        verb: Verb::Run,
+        summary: "send a letter".to_owned(),
+        decision: Decision {
+            strategy: Strategy::Irreversible,
+            fallback: None,
+            reason: "a letter does not come back".to_owned(),
+        },
+        ..world.intent(id, write)
+    };
+    let completion = Completion::default();
+    let events = vec![
+        Event::Intent(Box::new(sent)),
+        Event::Applied { id, completion },
+        Event::Commit { id },
+    ];
+    store.append(&Entry::of(events), Durability::Power).unwrap();
+    let error = world.undo(id, &UndoOptions::default()).unwrap_err();
+    assert_snapshot!(told(error, &[id], &world), @"
+    operation #0 is irreversible
+    next: a person has to decide what to do about it
+    ");
+    assert_eq!(world.status(id), Status::Committed);
     assert_eq!(world.read("a").as_deref(), Some("1"));
 }

@@ -6,6 +6,7 @@
 //!
 //! - `BACKOUT_MODEL_STORIES=5000` tells so many stories, `BACKOUT_MODEL_FROM=100` begins at that seed;
 //! - `BACKOUT_MODEL_SEED=77` tells one;
+//! - `BACKOUT_MODEL_TELLINGS=0` tells a failing one so often anew to make it short;
 //! - `TMPDIR` chooses the file system.
 
 #![expect(

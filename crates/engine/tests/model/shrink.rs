@@ -24,7 +24,8 @@ pub(crate) fn shrink(
     sabotage: Option<Sabotage>,
 ) -> (Story, Failure) {
     let mut best = (story.clone(), failure);
-    let mut left = TELLINGS_MAX;
+    let told = crate::number("BACKOUT_MODEL_TELLINGS");
+    let mut left = told.map_or(TELLINGS_MAX, |told| usize::try_from(told).unwrap());
     let mut is_shorter = true;
     while is_shorter && left > 0 {
         is_shorter = shorten(&mut best, sabotage, &mut left, |story| &mut story.steps);

@@ -1,4 +1,4 @@
-//! The calls that reach a file system. Locks of records (`fcntl`) are not among them: they are kept by the kernel, and
+//! The calls that reach a file system, and the one that lets a command be watched. Locks of records (`fcntl`) are not among them: they are kept by the kernel, and
 //! fail in none of these ways.
 
 use nix::libc;
@@ -60,6 +60,7 @@ const CALLS: &[(i64, &str)] = &[
     (libc::SYS_ioctl, "ioctl"),
     (libc::SYS_lseek, "lseek"),
     (libc::SYS_flock, "flock"),
+    (libc::SYS_seccomp, "seccomp"),
 ];
 
 pub(crate) fn name_of(number: u64) -> Option<&'static str> {

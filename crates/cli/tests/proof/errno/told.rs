@@ -200,6 +200,52 @@ fn a_name_that_a_dead_disk_keeps_is_not_called_taken_back() {
 }
 
 #[test]
+fn a_command_that_cannot_be_watched_is_not_started() {
+    let workload = only(&["run", "--", "rm", "large.bin"]);
+    let before = prepared(&workload).tree().without_times();
+    let is_watching = |name: &str| name == "seccomp";
+    let sentence = "the command was not started";
+    let none = Fault::Fails(Errno::ENOSYS);
+    let (text, world) = said(&workload, none, is_watching, sentence);
+    says(
+        &text,
+        &[
+            "error: the command was not started: it cannot be watched here",
+            "  next: see which ways of watching work with `backout doctor`",
+        ],
+    );
+    assert_eq!(world.tree().without_times(), before);
+    world.ok(&["run", "--", "rm", "large.bin"]);
+    assert!(!world.path("large.bin").exists());
+}
+
+#[test]
+fn after_a_commit_that_failed_the_journal_takes_no_more_writes() {
+    let workload = Workload {
+        before: &[SMALL, LARGE],
+        cut_off: None,
+        command: &["undo", "app.toml", "large.bin"],
+    };
+    let before = prepared(&workload).tree().without_times();
+    let first = prepared(&only(SMALL)).tree().without_times();
+    let is_rename = |name: &str| name.starts_with("rename");
+    let sentence = "the journal takes no more writes";
+    let (text, world) = said(&workload, Fault::DiskDies, is_rename, sentence);
+    says(
+        &text,
+        &[
+            "error: the journal takes no more writes in this process",
+            "  why: a sync failed, so what is on the disk is unknown until it is opened again",
+            "  next: check the disk (`dmesg`), then start again and run `backout recover`",
+        ],
+    );
+    world.ok(&["recover"]);
+    assert_eq!(world.tree().without_times(), before);
+    world.ok(workload.command);
+    assert_eq!(world.tree().without_times(), first);
+}
+
+#[test]
 fn that_nobody_could_look_is_not_called_a_change() {
     let is_look = |name: &str| matches!(name, "fstat" | "newfstatat" | "statx");
     for workload in [only(SMALL), only(LARGE), only(TREE)] {
@@ -221,4 +267,28 @@ fn that_nobody_could_look_is_not_called_a_change() {
             );
         }
     }
+}
+
+#[test]
+fn an_undo_that_a_dying_disk_stops_half_way_names_what_it_did_and_what_not() {
+    let workload = Workload {
+        before: &[BATCH_COMMAND],
+        cut_off: None,
+        command: &["undo"],
+    };
+    let before = prepared(&workload).tree().without_times();
+    let is_change = |name: &str| name.starts_with("rename") || name.starts_with("unlink");
+    let sentence = "it stopped half-way, and this was put back";
+    let (text, world) = said(&workload, Fault::DiskDies, is_change, sentence);
+    says(
+        &text,
+        &[
+            "  app.toml     failed: it is as the operation made it",
+            "  batch        skipped: it stopped half-way, and this was put back",
+        ],
+    );
+    assert_eq!(world.read("app.toml"), "port = 8080\n");
+    assert!(world.path("batch").is_dir());
+    world.ok(&["recover"]);
+    assert_eq!(world.tree().without_times(), before);
 }

@@ -289,3 +289,100 @@ fn a_name_that_a_command_left_and_another_agent_took_is_not_undone_over() {
     assert_eq!(world.read("f"), "other\n", "{told}");
     world.check_store();
 }
+
+#[test]
+fn what_a_person_wrote_and_the_command_then_wrote_over_or_removed_is_kept() {
+    let world = World::new();
+    world.file("f", "f0\n");
+    world.file("h", "h0\n");
+    let (first, then) = (
+        "echo run > f; rm h; echo run > new",
+        "echo again > f; rm h; rm new",
+    );
+    let running = Running::start(&world, &[], first, then);
+    for name in ["f", "h", "new"] {
+        world.file(name, "person\n");
+    }
+    let output = running.go_on(&world);
+    assert!(output.status.success(), "{}", said(&output));
+    let run = newest(&world, "run");
+    for name in ["f", "h", "new"] {
+        let note = format!(
+            "note: somebody else wrote `{name}` while it ran, and it then wrote over that; what they wrote is kept: \
+             `backout undo {run} --partial` brings it back"
+        );
+        assert!(said(&output).contains(&note), "{}", said(&output));
+    }
+    let after = world.tree();
+    // The plan foresees that the person's text stands in the way of the first part.
+    let plan = said(&world.run(&["undo", "-n"]));
+    assert!(plan.contains("would not undo 4 operations"), "{plan}");
+    assert_eq!(json(&world, 1, &["undo"])["code"], "conflict");
+    assert!(world.tree() == after);
+    let output = world.run(&["undo", &run, "--partial"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for name in ["f", "h", "new"] {
+        assert_eq!(world.read(name), "person\n", "{name}");
+    }
+    world.ok(&["redo"]);
+    world.ok(&["undo", &run, "--force"]);
+    assert_eq!(
+        (world.read("f"), world.read("h")),
+        ("f0\n".into(), "h0\n".into())
+    );
+    assert!(!world.path("new").exists());
+    world.ok(&["redo"]);
+    let (now, after) = (world.tree().without_times(), after.without_times());
+    assert!(now == after, "{}", now.difference(&after));
+    world.check_store();
+}
+
+#[test]
+fn what_a_person_puts_into_a_directory_of_the_command_is_kept_when_the_command_takes_it() {
+    let world = World::new();
+    let then = "echo run > d/x; rm d/y; mv d/own d/z; chmod 600 d/m";
+    let running = Running::start(&world, &[], "mkdir d; echo own > d/own", then);
+    for name in ["d/x", "d/y", "d/z", "d/m"] {
+        world.file(name, "person\n");
+    }
+    let output = running.go_on(&world);
+    assert!(output.status.success(), "{}", said(&output));
+    let run = newest(&world, "run");
+    let plan = said(&world.run(&["undo", "-n"]));
+    let conflict = "d  conflict: the directory is not empty: m, x, y and 1 more";
+    assert!(plan.contains(conflict), "{plan}");
+    assert_eq!(json(&world, 1, &["undo"])["code"], "conflict");
+    let output = world.run(&["undo", &run, "--partial"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for name in ["d/x", "d/y", "d/z", "d/m"] {
+        assert_eq!(world.read(name), "person\n", "{name}");
+    }
+    assert_eq!(world.tree().mode_of("d/m"), Some(0o644));
+    assert!(!world.path("d/own").exists());
+    world.ok(&["redo"]);
+    assert_eq!(
+        (world.read("d/x"), world.read("d/z")),
+        ("run\n".into(), "own\n".into())
+    );
+    assert!(!world.path("d/y").exists());
+    world.check_store();
+}
+
+#[test]
+fn what_another_agent_writes_into_a_directory_of_a_running_command_is_built_on_it() {
+    let world = World::new();
+    let running = Running::start(&world, &[], "mkdir d; echo 1 > d/1", "echo 3 > d/3");
+    world.ok(&["--agent", "B", "write", "d/2", "--text", "B2\n"]);
+    world.ok(&["--agent", "B", "mv", "d/1", "d/11"]);
+    assert!(running.go_on(&world).status.success());
+    let after = world.tree().without_times();
+    let run = newest(&world, "run");
+    let refused = json(&world, 1, &["--agent", "A", "undo", &run]);
+    assert_eq!(refused["code"], "needs-word", "{refused}");
+    world.ok(&["--agent", "A", "undo", &run, "--others"]);
+    assert!(!world.path("d").exists());
+    world.ok(&["redo"]);
+    let now = world.tree().without_times();
+    assert!(now == after, "{}", now.difference(&after));
+    world.check_store();
+}

@@ -1,7 +1,7 @@
 //! Redo and undo are inverse, whatever happened in between.
 
 use super::{json, newest, outcomes, state_of, to_and_fro};
-use crate::world::World;
+use crate::world::{World, said};
 
 #[test]
 fn what_somebody_put_back_before_a_redo_is_part_of_the_next_undo() {
@@ -358,6 +358,28 @@ fn a_file_that_changed_moved_with_its_directory_and_got_another_name_is_redone_e
         world.ok(&["undo"]);
         world.ok(&["redo"]);
     }
+}
+
+#[test]
+fn what_was_removed_by_force_and_brought_back_stands_in_the_way_again() {
+    let world = World::new();
+    world.ok(&["run", "--", "sh", "-c", "mkdir d; echo 1 > d/1"]);
+    world.file("d/x", "foreign\n");
+    let after = world.tree().without_times();
+    world.ok(&["undo", "--force"]);
+    world.ok(&["redo"]);
+    // Once by the redo and once by the run itself: it is one operation all the same.
+    let plan = said(&world.run(&["undo", "-n"]));
+    assert!(plan.contains("would not undo 1 operation:"), "{plan}");
+    assert!(
+        plan.contains("conflict: the directory is not empty: x"),
+        "{plan}"
+    );
+    let output = world.run(&["undo"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let now = world.tree().without_times();
+    assert!(now == after, "{}", now.difference(&after));
+    world.check_store();
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod forcing;
 mod inverse;
 mod parts;
 mod recovery;
+mod seeing;
+mod standing;
 mod stopping;
 mod telling;
 

@@ -313,3 +313,48 @@ fn what_a_redo_took_away_with_its_directory_is_not_called_restored() {
         world.check_store();
     }
 }
+
+#[test]
+fn a_kept_second_name_of_a_file_that_is_written_is_no_damage() {
+    for removal in [
+        &["run", "--", "rm", "d/z"] as &[&str],
+        &["rm", "d/z"],
+        &["rm", "-r", "d"],
+    ] {
+        let world = World::new();
+        world.file("a", "1\n");
+        std::fs::create_dir(world.path("d")).unwrap();
+        std::fs::hard_link(world.path("a"), world.path("d/z")).unwrap();
+        let before = world.tree().without_times();
+        world.ok(removal);
+        world.ok(&["run", "--", "sh", "-c", "echo 2 >> a"]);
+        world.ok(&["verify"]);
+        world.ok(&["doctor"]);
+        world.ok(&["undo"]);
+        world.ok(&["undo"]);
+        let now = world.tree().without_times();
+        assert!(now == before, "{removal:?}: {}", now.difference(&before));
+        world.check_store();
+    }
+}
+
+#[test]
+fn a_name_comes_back_to_a_file_that_was_written_since_and_that_is_said() {
+    let world = World::new();
+    world.file("a", "1\n");
+    std::fs::hard_link(world.path("a"), world.path("z")).unwrap();
+    world.ok(&["run", "--", "rm", "z"]);
+    let mut file = std::fs::File::options()
+        .append(true)
+        .open(world.path("a"))
+        .unwrap();
+    std::io::Write::write_all(&mut file, b"person\n").unwrap();
+    drop(file);
+    let told = said(&world.run(&["undo"]));
+    let note = "`z` is another name of a file that was written since, and holds what that holds";
+    assert!(told.contains(note), "{told}");
+    assert_eq!(world.read("z"), "1\nperson\n");
+    use std::os::unix::fs::MetadataExt as _;
+    assert_eq!(std::fs::metadata(world.path("z")).unwrap().nlink(), 2);
+    world.check_store();
+}

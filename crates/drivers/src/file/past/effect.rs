@@ -21,6 +21,8 @@ pub struct FileChange {
     pub before: Option<Was>,
     /// What it became; none if nothing is left.
     pub after: Option<Was>,
+    /// Whether nobody noted what it became: it came with a tree, and was looked for in that as the tree is now.
+    pub is_as_now: bool,
 }
 
 impl FileChange {
@@ -31,6 +33,7 @@ impl FileChange {
             from: None,
             before,
             after,
+            is_as_now: false,
         }
     }
 }
@@ -76,6 +79,7 @@ pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> 
                     from: Some(from.clone()),
                     before: Some(moved.clone()),
                     after: Some(moved),
+                    is_as_now: false,
                 });
             }
             Change::Retouch {
@@ -104,25 +108,20 @@ pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> 
 
 /// Lists every name that an effect changed, once, with what others saw before and after it.
 pub(crate) fn sides_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
-    let mut sides: BTreeMap<TargetPath, (Option<Was>, Option<Was>)> = BTreeMap::new();
+    let mut sides: BTreeMap<TargetPath, FileChange> = BTreeMap::new();
     // A name may change more than once: the first before and the last after count.
-    let mut note = |name: TargetPath, before: Option<Was>, after: Option<Was>| {
-        let known = sides.entry(name).or_insert_with(|| (before, None));
-        known.1 = after;
+    let mut note = |change: FileChange| {
+        let known = sides.entry(change.path.clone());
+        let known = known.or_insert_with(|| FileChange::new(change.path, change.before, None));
+        (known.after, known.is_as_now) = (change.after, change.is_as_now);
     };
-    for change in changes_of(effect)? {
-        match change.from {
-            None => note(change.path, change.before, change.after),
-            Some(from) => {
-                note(from, change.before, None);
-                note(change.path, None, change.after);
-            }
+    for mut change in changes_of(effect)? {
+        if let Some(from) = change.from.take() {
+            note(FileChange::new(from, change.before.take(), None));
         }
+        note(change);
     }
-    let sides = sides.into_iter();
-    Ok(sides
-        .map(|(path, (before, after))| FileChange::new(path, before, after))
-        .collect())
+    Ok(sides.into_values().collect())
 }
 
 /// Adds a name, and what is in trees that were kept as one.
@@ -138,19 +137,23 @@ fn add_sides(
         Was::of(path, after),
     ));
     let mut inside: BTreeMap<TargetPath, (Option<Was>, Option<Was>)> = BTreeMap::new();
-    for (name, was) in entries(path, before)? {
+    for (name, was) in entries(path, before)?.0 {
         inside.entry(name).or_default().0 = Some(was);
     }
-    for (name, was) in entries(path, after)? {
+    let (entries, is_as_now) = entries(path, after)?;
+    for (name, was) in entries {
         inside.entry(name).or_default().1 = Some(was);
     }
     let changes = inside.into_iter();
-    all.extend(changes.map(|(name, (before, after))| FileChange::new(name, before, after)));
+    all.extend(changes.map(|(name, (before, after))| FileChange {
+        is_as_now,
+        ..FileChange::new(name, before, after)
+    }));
     Ok(())
 }
 
-/// Lists what is in a tree that was kept as one: it is in its slot, or back at its path.
-fn entries(path: &TargetPath, image: &Image) -> Result<Vec<(TargetPath, Was)>, FileError> {
+/// Lists what is in a tree that was kept as one: it is in its slot, or back at its path. Tells whether it is back.
+fn entries(path: &TargetPath, image: &Image) -> Result<(Vec<(TargetPath, Was)>, bool), FileError> {
     let Image::Kept {
         slot,
         node: Kind::Directory,
@@ -158,19 +161,19 @@ fn entries(path: &TargetPath, image: &Image) -> Result<Vec<(TargetPath, Was)>, F
         ..
     } = image
     else {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), false));
     };
     let mut all = Vec::new();
-    for at in [&slot.path(), path] {
+    for (at, is_back) in [(&slot.path(), false), (path, true)] {
         let current = Current::at(at)?;
         if let (Some(place), Some(node)) = (&current.place, &current.node)
             && node.is_kept(Kind::Directory, identity)
         {
             walk(place, path, &mut all)?;
-            break;
+            return Ok((all, is_back));
         }
     }
-    Ok(all)
+    Ok((all, false))
 }
 
 /// Lists what is in a directory, with all below, under the names that it has below `path`.

@@ -21,7 +21,7 @@ use super::sys::{Node, Place};
 pub use effect::FileChange;
 pub(crate) use effect::{changes_of, sides_of, walk};
 pub use read::Shown;
-pub(crate) use read::{Source, read};
+pub(crate) use read::{Source, digest, read};
 
 /// A name with what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]

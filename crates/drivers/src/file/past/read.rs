@@ -62,6 +62,25 @@ pub(crate) fn read(tools: &Tools, was: &Was, bytes_max: u64) -> Result<Shown, Fi
     }
 }
 
+/// Names the bytes that a file had, if they can be had.
+pub(crate) fn digest(tools: &Tools, was: &Was) -> Result<Option<Digest>, FileError> {
+    let is_kept = matches!(
+        was.body,
+        Body::Somewhere {
+            identity: Some(_),
+            ..
+        }
+    );
+    if !is_kept || !was.is_file() || was.digest().is_some() {
+        return Ok(was.digest());
+    }
+    Ok(match was.source(tools)? {
+        Source::Stored(digest) => Some(digest),
+        Source::File(place, _) => Some(digest_of(&place)?.0),
+        Source::Nowhere(_) => None,
+    })
+}
+
 impl Was {
     /// Finds the bytes.
     pub(crate) fn source(&self, tools: &Tools) -> Result<Source, FileError> {

@@ -81,6 +81,12 @@ impl Node {
                 || self.identity.size == identity.size && self.identity.mtime == identity.mtime)
     }
 
+    /// Tells whether this is the kept inode of a file that has other names, and was written by one of them: what was kept is
+    /// the name.
+    pub(crate) fn is_kept_name(&self, kind: Kind, identity: &Identity) -> bool {
+        self.is_shared && self.kind == kind && self.identity.ino == identity.ino
+    }
+
     /// Tells whether this could be what was moved, made anew: an undo that puts a file back by its bytes gives it
     /// another number and the same size and time. Enough to move it on, never enough to take its content for granted.
     pub(crate) fn looks_like(&self, kind: Kind, identity: &Identity) -> bool {

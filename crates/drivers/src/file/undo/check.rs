@@ -87,7 +87,8 @@ fn cannot_be_used(why: impl Display) -> String {
 }
 
 fn changed_below(top: &Path) -> Option<String> {
-    // A file with another name elsewhere gets a new change time when that name goes: its bytes have a time of their own.
+    // A file with another name elsewhere gets a new change time when that name goes: its bytes have a time of their own. What
+    // is written by that other name is in the world, and no harm to what was kept.
     let stamp = |path: &Path| {
         let found = fs::symlink_metadata(path).ok()?;
         Some(if found.is_dir() {
@@ -102,7 +103,10 @@ fn changed_below(top: &Path) -> Option<String> {
         for entry in fs::read_dir(&directory).ok()?.flatten() {
             let path = entry.path();
             let (s, n, is_directory) = stamp(&path)?;
-            if (s, n) > (seconds, nanoseconds) {
+            let is_later = (s, n) > (seconds, nanoseconds);
+            let has_other_names =
+                || fs::symlink_metadata(&path).is_ok_and(|found| found.nlink() > 1);
+            if is_later && (is_directory || !has_other_names()) {
                 let name = path.strip_prefix(top).unwrap_or(&path).as_os_str();
                 return Some(format!(
                     "was changed after it was kept, at `{}`",

@@ -25,6 +25,7 @@ pub(crate) use check::check_kept;
 pub(crate) use homes::without_directory;
 pub(crate) use obtain::{first_of_both, not_the_first};
 pub(crate) use prepare::prepare_undo;
+pub use restore::names_shown;
 pub(crate) use rights::lacking;
 pub(crate) use select::with_moved;
 

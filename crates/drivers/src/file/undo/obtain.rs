@@ -137,12 +137,13 @@ fn obtain_kept(
             Some(digest) if node.kind == Kind::File => digest_of(place)?.0 == *digest,
             Some(_) | None => node.is_kept(*kind, identity),
         };
-        if is_same || (anyway && copy.is_none()) {
+        let is_name = copy.is_none() && node.is_kept_name(*kind, identity);
+        if is_same || is_name || (anyway && copy.is_none()) {
             let now = meta_of(place, &node)?;
             // By another of its names somebody may have given it another mode or owner, and that stands.
             let is_dressed_anew =
                 node.is_shared && !is_rewritten && differs_in_meta(&now, meta, *kind).is_some();
-            let said = said_of(path, is_same, is_dressed_anew);
+            let said = said_of(path, (is_same, is_name), is_dressed_anew);
             let image = Image::Kept {
                 slot: slot.clone(),
                 node: node.kind,
@@ -194,8 +195,15 @@ fn said_of_copy(path: &TargetPath, is_there: bool, is_away: bool) -> String {
 }
 
 /// Says how a kept inode is not quite what it was.
-fn said_of(path: &TargetPath, is_same: bool, is_dressed_anew: bool) -> Option<String> {
+fn said_of(
+    path: &TargetPath,
+    (is_same, is_name): (bool, bool),
+    is_dressed_anew: bool,
+) -> Option<String> {
     match (is_same, is_dressed_anew) {
+        (false, _) if is_name => Some(format!(
+            "`{path}` is another name of a file that was written since, and holds what that holds"
+        )),
         (false, _) => Some(format!(
             "`{path}` was changed by another process after it was kept"
         )),

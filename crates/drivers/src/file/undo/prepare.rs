@@ -260,7 +260,7 @@ impl Undo<'_> {
         let goes_on = self.how.is_partial || self.is_forced() && !is_locked;
         if !is_whole && !goes_on {
             self.steps.clear();
-            let why = "another target of the operation is in the way".to_owned();
+            let why = "another target cannot be taken back, so nothing was".to_owned();
             for outcome in &mut outcomes {
                 if outcome.kind.is_settled() && outcome.kind != OutcomeKind::AlreadyGone {
                     outcome.kind = OutcomeKind::Skipped { why: why.clone() };

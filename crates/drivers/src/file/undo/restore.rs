@@ -380,7 +380,7 @@ impl Undo<'_> {
             self.left(path, place)?
         };
         let foreign = (!foreign.is_empty())
-            .then(|| format!("the directory is not empty: {}", shown(&foreign)));
+            .then(|| format!("the directory is not empty: {}", names_shown(&foreign)));
         match (&foreign, self.is_forced()) {
             (Some(why), false) => return Ok(Err(why.clone())),
             (None, _) if !is_whole => {
@@ -502,7 +502,8 @@ fn is_at(path: &TargetPath, node: &Node) -> Result<bool, FileError> {
     Ok(first.is_some_and(|first| first.identity.ino == node.identity.ino))
 }
 
-fn shown(names: &[OsString]) -> String {
+/// Names a few of many.
+pub fn names_shown(names: &[OsString]) -> String {
     let mut text = names
         .iter()
         .take(NAMES_SHOWN_MAX)

@@ -1,0 +1,146 @@
+//! Undos that meet somebody else at the same moment, or something that does not let itself be undone. What is said then is
+//! held against the world.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::world::World;
+
+/// The steps of an undo of a written file up to the moment when it is prepared.
+const UNTIL_PREPARED: [&str; 4] = [
+    "journal.before-commit",
+    "journal.after-commit",
+    "file.judged",
+    "file.undo-prepared",
+];
+
+/// The steps of an undo of a written file up to the moment when the old content is there and was not looked at again.
+const UNTIL_SWAPPED: [&str; 14] = [
+    "journal.before-commit",
+    "journal.after-commit",
+    "file.judged",
+    "file.undo-prepared",
+    "engine.undo-prepared",
+    "engine.before-arm",
+    "journal.contents-put",
+    "journal.before-commit",
+    "journal.after-commit",
+    "engine.armed",
+    "file.made",
+    "file.synced",
+    "file.swap",
+    "file.swapped",
+];
+
+/// The steps of a write of a file up to the moment when the new content is there.
+const WRITTEN: [&str; 15] = [
+    "journal.before-commit",
+    "journal.after-commit",
+    "engine.leased",
+    "file.staged",
+    "file.prepared",
+    "engine.staged",
+    "engine.before-arm",
+    "journal.contents-put",
+    "journal.before-commit",
+    "journal.after-commit",
+    "engine.armed",
+    "file.made",
+    "file.synced",
+    "file.swap",
+    "file.swapped",
+];
+
+/// Starts a command that has to wait for its turn, and comes back when it has asked for it.
+fn waits_for_its_turn(world: &World, arguments: &[&str]) -> Child {
+    let log = world.place("log");
+    let mut command = world.command(arguments);
+    command.env("BACKOUT_CRASH_LOG", &log).stdin(Stdio::null());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
+    // Its first step is to ask.
+    while !log.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
+#[test]
+fn of_two_undos_at_the_same_moment_the_second_finds_nothing_to_do() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    let first = world.after_steps(&UNTIL_PREPARED, &["undo", "9e37"]);
+    let second = waits_for_its_turn(&world, &["undo", "9e37"]);
+    assert_eq!(world.go_on(first).code, 0);
+    let ran = world.ran(&second.wait_with_output().unwrap());
+    insta::assert_snapshot!(ran, @"
+    did not undo 9e3779b9  write a
+      a  skipped: another process changed its status at the same moment
+    error: nothing was taken back
+      why: 9e3779b9 `a`: skipped: another process changed its status at the same moment
+      next: put right what stands in the way, then `backout undo 9e3779b9` again
+    [exit code 1]
+    ");
+    assert_eq!(world.text("a"), "0");
+    let log = world.cli(["log"]).out;
+    assert_eq!(log.lines().count(), 2, "{log}");
+}
+
+#[test]
+fn what_somebody_wrote_while_it_was_undone_is_not_called_restored() {
+    let world = World::new().file("a", "0").file("b", "0");
+    let both = br#"{"changes": [{"write": {"path": "a", "text": "1"}}, {"write": {"path": "b", "text": "1"}}]}"#;
+    assert_eq!(world.piped(both, ["batch"]).code, 0);
+    world.did(["undo", "b"]);
+    let waiting = world.after_steps(&UNTIL_SWAPPED, &["undo", "a"]);
+    world.put("a", "theirs");
+    insta::assert_snapshot!(world.go_on(waiting), @"
+    undid 9e3779b9  write a and 1 more
+      a  in doubt: it was put in place, and somebody else changed it at once
+    error: nothing was taken back
+      why: 9e3779b9 `a`: in doubt: it was put in place, and somebody else changed it at once
+      next: put right what stands in the way, then `backout undo 9e3779b9` again
+    [exit code 1]
+    ");
+    assert_eq!(world.text("a"), "theirs");
+}
+
+#[test]
+fn what_something_stands_on_that_cannot_go_stays() {
+    let world = World::new();
+    world.did(["mkdir", "d"]);
+    world.did(["write", "d/f", "--text", "1"]);
+    let waiting = world.after_steps(&UNTIL_PREPARED, &["undo", "9e37"]);
+    world.put("d/f", "theirs");
+    insta::assert_snapshot!(world.still(|| world.go_on(waiting)), @"
+    did not undo 3c6ef372  write d/f
+      d/f  failed: `d/f` changed while the operation was being prepared
+    did not undo 9e3779b9  make directory d
+      d  skipped: something built on it could not be taken back
+    error: nothing was taken back
+      why: 3c6ef372 `d/f`: failed: `d/f` changed while the operation was being prepared
+      why: 9e3779b9 `d`: skipped: something built on it could not be taken back
+      next: put right what stands in the way, then `backout undo 3c6ef372` again
+    [exit code 1]
+    ");
+    assert_eq!(world.text("d/f"), "theirs");
+}
+
+#[test]
+fn a_write_that_waits_for_one_that_dies_takes_that_back_first() {
+    let world = World::new().file("a", "0");
+    let first = world.after_steps(&WRITTEN, &["write", "a", "--text", "1"]);
+    let second = waits_for_its_turn(&world, &["write", "a", "--text", "2"]);
+    first.signal(Signal::KILL);
+    drop(first);
+    let ran = world.ran(&second.wait_with_output().unwrap());
+    insta::assert_snapshot!(ran, @"
+    wrote a  (3c6ef372, undo with `backout undo 3c6ef372`)
+    note: recovered 9e3779b9  write a: its process died half-way, and what it had done was taken back; bring it back with `backout redo 9e3779b9`
+    ");
+    assert_eq!(world.text("a"), "2");
+    world.did(["undo"]);
+    assert_eq!(world.text("a"), "0");
+}
