@@ -1,7 +1,7 @@
 //! What a redo, a recovery or a word about them stands for: a hint means what it was printed for, and what an act did not
 //! make is not taken back with it.
 
-use super::newest;
+use super::{newest, to_and_fro};
 use crate::world::{World, said};
 
 /// Runs a shell command under `run`, and gives its id.
@@ -278,4 +278,26 @@ fn a_tree_that_came_back_as_one_is_removed_again_whoever_removed_it_since() {
             world.check_store();
         }
     }
+}
+
+#[test]
+fn names_of_one_file_that_go_and_come_one_by_one_stay_names_of_one_file() {
+    let world = World::new();
+    world.file("z", "z\n");
+    std::fs::hard_link(world.path("z"), world.path("z2")).unwrap();
+    let before = world.tree().without_times();
+    run(&world, "mv z w; ln w s; echo more >> w");
+    let after = world.tree().without_times();
+    for _ in 0..2 {
+        world.ok(&["undo", "w"]);
+        world.ok(&["undo", "z"]);
+        let now = world.tree().without_times();
+        assert!(now == before, "{}", now.difference(&before));
+        world.ok(&["redo"]);
+        world.ok(&["redo"]);
+        let now = world.tree().without_times();
+        assert!(now == after, "{}", now.difference(&after));
+        world.check_store();
+    }
+    to_and_fro(&world, &before);
 }

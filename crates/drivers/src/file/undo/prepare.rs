@@ -39,6 +39,9 @@ pub(crate) fn prepare_undo(
     tools.progress.total(recipe.changes.len() as u64 * 3);
     let states = judge_all(tools, &recipe, &completion)?;
     let chosen = chosen(&recipe, &states, how.only);
+    let numbered = recipe.changes.iter().enumerate();
+    let meant = numbered.filter(|(index, _)| chosen.contains(index));
+    let meant: Vec<&Change> = meant.map(|(_, change)| change).collect();
     let mut undo = Undo {
         tools,
         id,
@@ -47,7 +50,9 @@ pub(crate) fn prepare_undo(
         steps: Vec::new(),
         open: 0,
         whole: whole_trees(&recipe, &completion),
-        returning: returning(&recipe),
+        returning: returning(meant.iter().copied()),
+        names: meant.iter().map(|change| change.path()).collect(),
+        meant,
         listed: recipe
             .changes
             .iter()
@@ -113,6 +118,10 @@ pub(super) struct Undo<'t> {
     pub(super) rewritten: Numbers,
     /// All that the effect did.
     pub(super) changes: &'t [Change],
+    /// The part of it that this undo takes back.
+    pub(super) meant: Vec<&'t Change>,
+    /// The names that it is about.
+    pub(super) names: HashSet<&'t TargetPath>,
 }
 
 impl Undo<'_> {
@@ -292,9 +301,9 @@ impl Undo<'_> {
 }
 
 /// Finds the files that an undo takes out of their slots, moves back or writes into.
-fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
+fn returning<'r>(changes: impl Iterator<Item = &'r Change>) -> HashMap<u64, TargetPath> {
     let mut all = HashMap::new();
-    for change in &recipe.changes {
+    for change in changes {
         match change {
             Change::Set { path, before, .. } => all.extend(kept_number(before, path)),
             Change::Rewrite { path, ino, .. } => drop(all.insert(*ino, path.clone())),
@@ -330,7 +339,7 @@ fn kept_number(image: &Image, path: &TargetPath) -> Option<(u64, TargetPath)> {
 fn whole_trees(recipe: &FileRecipe, completion: &FileCompletion) -> HashMap<TargetPath, bool> {
     let mut roots: HashMap<TargetPath, bool> = HashMap::new();
     let mut filled = HashSet::new();
-    let returning = returning(recipe);
+    let returning = returning(recipe.changes.iter());
     let returns = |index: usize| {
         let left = completion.identity(index);
         left.is_some_and(|left| returning.contains_key(&left.ino))

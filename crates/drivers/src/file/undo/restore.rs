@@ -295,7 +295,7 @@ impl Undo<'_> {
         Ok(Image::Linked { to, identity, copy })
     }
 
-    /// Tells whether the effect brought a name, by itself or in a tree that it brought as one.
+    /// Tells whether what this undo takes back brought a name, by itself or in a tree that it brought as one.
     fn makes(&self, name: &TargetPath) -> bool {
         let is_tree_above = |change: &Change| match change {
             Change::Set { path, after, .. } => {
@@ -309,7 +309,7 @@ impl Undo<'_> {
             }
             Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
         };
-        self.listed.contains(name) || self.changes.iter().any(is_tree_above)
+        self.names.contains(name) || self.meant.iter().any(|change| is_tree_above(change))
     }
 
     /// Gives a name that a file with several had before the effect and has again after this undo. If that is the same
@@ -324,7 +324,7 @@ impl Undo<'_> {
         let returning = returning.filter(|name| *name != except);
         let moved = || {
             let now = now?;
-            self.changes.iter().rev().find_map(|change| match change {
+            self.meant.iter().rev().find_map(|change| match change {
                 Change::Move { from, to, .. } if now.is_below(to) => now.rebase(to, from),
                 Change::Set { .. }
                 | Change::Move { .. }
