@@ -307,3 +307,63 @@ fn the_times_of_a_directory_come_back_each_time_a_forced_undo_is_done_again() {
     }
     world.check_store();
 }
+
+/// Tries a command; none where that cannot be.
+fn tried(line: &str) -> Option<World> {
+    let world = World::new();
+    world.file("f", "0\n");
+    let told = said(&world.run(&["try", "--", "sh", "-c", line]));
+    (!told.contains("cannot")).then_some(world)
+}
+
+#[test]
+fn a_trial_is_applied_over_what_an_undo_made_as_it_was() {
+    let Some(world) = tried("echo 1 >> f") else {
+        return;
+    };
+    world.ok(&["write", "f", "--text", "2\n"]);
+    world.ok(&["undo"]);
+    world.ok(&["try", "--apply"]);
+    assert_eq!(world.read("f"), "0\n1\n");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), "0\n");
+    world.check_store();
+}
+
+#[test]
+fn the_names_of_a_file_that_are_applied_one_after_the_other_are_one_file() {
+    use std::os::unix::fs::MetadataExt as _;
+    for order in [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]] {
+        let Some(world) = tried("echo 2 > a; ln a b; ln a c") else {
+            return;
+        };
+        for name in order {
+            world.ok(&["try", "--apply", "--only", name]);
+        }
+        for name in order {
+            let links = world.path(name).metadata().unwrap().nlink();
+            assert_eq!((links, world.read(name).as_str()), (3, "2\n"), "{order:?}");
+        }
+        world.check_store();
+    }
+}
+
+#[test]
+fn a_name_whose_other_name_was_changed_since_is_a_file_of_its_own() {
+    for change in ["echo theirs >> a", "rm a"] {
+        let Some(world) = tried("echo 2 > a; ln a b") else {
+            return;
+        };
+        world.ok(&["try", "--apply", "--only", "a"]);
+        let status = Command::new("sh")
+            .args(["-c", change])
+            .current_dir(world.path(""))
+            .status();
+        assert!(status.unwrap().success());
+        let told = said(&world.run(&["try", "--apply"]));
+        let note = "`b` becomes a file of its own: `a` is not what was applied any more";
+        assert!(told.contains(note), "{told}");
+        assert_eq!(world.read("b"), "2\n");
+        world.check_store();
+    }
+}
