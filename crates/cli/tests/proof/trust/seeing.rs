@@ -367,3 +367,94 @@ fn a_name_whose_other_name_was_changed_since_is_a_file_of_its_own() {
         world.check_store();
     }
 }
+
+#[test]
+fn what_a_forced_redo_takes_away_is_said_to_go() {
+    let world = World::new();
+    world.file("f", "a\n");
+    world.ok(&["rm", "f"]);
+    world.ok(&["undo"]);
+    let plan = world.ok(&["redo", "-n"]);
+    assert!(plan.contains("f  will be gone again"), "{plan}");
+    world.file("f", "a\ntheirs\n");
+    let plan = world.ok(&["redo", "-n", "--force"]);
+    assert!(
+        plan.contains("f  will be removed: content changed"),
+        "{plan}"
+    );
+    let plan = world.json(&["redo", "-n", "--force"]);
+    assert_eq!(plan["steps"][0]["targets"][0]["goes"], true, "{plan}");
+    let told = world.ok(&["redo", "--force"]);
+    assert!(!world.path("f").exists());
+    let said = "f  removed over a later change: content changed";
+    assert!(told.contains(said), "{told}");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), "a\ntheirs\n");
+    // And what comes to be again is changed again.
+    world.ok(&["write", "g", "--text", "1\n"]);
+    world.ok(&["undo"]);
+    world.file("g", "theirs\n");
+    let told = world.ok(&["redo", "--force"]);
+    assert!(
+        told.contains("g  changed again over a later change: "),
+        "{told}"
+    );
+    world.check_store();
+}
+
+#[test]
+fn a_later_redo_step_that_takes_something_away_is_said_to() {
+    let world = World::new();
+    world.file("f", "0\n");
+    world.ok(&["write", "f", "--text", "1\n"]);
+    world.ok(&["rm", "f"]);
+    world.ok(&["undo", "@-1"]);
+    let plan = world.ok(&["redo", "-n"]);
+    assert!(
+        plan.contains("f  will be gone again, after a step above"),
+        "{plan}"
+    );
+    world.ok(&["redo"]);
+    assert!(!world.path("f").exists());
+}
+
+#[test]
+fn a_directory_in_the_place_of_a_file_is_called_one_and_comes_again_once() {
+    let world = World::new();
+    world.file("f", "a\n");
+    world.ok(&["write", "f", "--text", "b\n"]);
+    std::fs::remove_file(world.path("f")).unwrap();
+    world.file("f/in", "theirs\n");
+    let said = "it is a directory now, was a file";
+    let plan = world.ok(&["undo", "-n", "--force"]);
+    assert!(plan.contains(said), "{plan}");
+    let told = world.ok(&["undo", "--force"]);
+    assert!(told.contains(said), "{told}");
+    assert_eq!(world.read("f"), "a\n");
+    for asked in [&["redo", "-n"][..], &["redo"]] {
+        let told = world.ok(asked);
+        let lines = told.lines().filter(|line| line.trim().starts_with("f  "));
+        assert_eq!(lines.count(), 1, "{told}");
+    }
+    assert_eq!(world.read("f/in"), "theirs\n");
+    world.check_store();
+}
+
+#[test]
+fn what_somebody_put_into_a_directory_is_foreseen_also_after_a_redo() {
+    let world = World::new();
+    world.ok(&["run", "--", "sh", "-c", "mkdir d; echo 1 > d/1"]);
+    world.file("d/x", "theirs\n");
+    world.run(&["undo", "--partial"]);
+    world.ok(&["redo"]);
+    world.ok(&["undo", "d", "--force"]);
+    world.ok(&["redo"]);
+    let before = world.tree();
+    let plan = json(&world, 1, &["undo", "-n"]);
+    assert_eq!(plan["is_executable"], false, "{plan}");
+    assert!(plan.to_string().contains("not empty: x"), "{plan}");
+    json(&world, 1, &["undo"]);
+    let now = world.tree();
+    assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}
