@@ -80,7 +80,6 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
         };
         let lost = match state {
             State::Before => None,
-            State::Other { ref why } if is_not_there(change, &brought)? => Some(why.clone()),
             State::After | State::Other { .. } => lost(tools, &recipe.changes, change)?,
         };
         let shared = recipe.shared.get(&number);
@@ -137,18 +136,6 @@ fn lost(tools: &Tools, changes: &[Change], change: &Change) -> Result<Option<Str
         }
         Change::Retouch { .. } => Ok(None),
     }
-}
-
-/// Tells whether what a change moved or dressed is gone: no force puts it back, unless another change of the same effect does.
-fn is_not_there(change: &Change, brought: &HashSet<&TargetPath>) -> Result<bool, FileError> {
-    let (path, kind) = match change {
-        Change::Move { to, node, .. } => (to, Some(*node)),
-        Change::Retouch { path, .. } => (path, None),
-        Change::Set { .. } | Change::Rewrite { .. } => return Ok(false),
-    };
-    let found = Current::at(path)?.node;
-    let is_it = found.is_some_and(|node| kind.is_none_or(|kind| node.kind == kind));
-    Ok(!is_it && !brought.contains(path))
 }
 
 fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError> {
