@@ -1,6 +1,7 @@
 //! Where each target of an effect stands now.
 
 use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 
 use backout_model::{Effect, Target, TargetPath};
 
@@ -13,7 +14,7 @@ use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Numbers};
 use super::sys::Dir;
 use super::tools::Tools;
-use super::undo::{doubted, first_of_both, lacking, not_the_first, without_directory};
+use super::undo::{doubted, first_of_both, lacking, names_shown, not_the_first, without_directory};
 use super::written::locate;
 
 /// A target and where it stands.
@@ -29,6 +30,8 @@ pub struct Examined {
     pub lost: Option<String>,
     /// Why what the operation left there is not its alone, if it is not.
     pub shared: Option<String>,
+    /// What stands in a directory that the operation made, and is not the operation's.
+    pub strangers: Vec<TargetPath>,
     /// The directory that does not let us take it back, if it is only that.
     pub barred: Option<TargetPath>,
 }
@@ -37,6 +40,15 @@ impl Examined {
     /// Says that a directory does not let us take something back.
     pub fn said_of_barred(directory: &TargetPath) -> String {
         Locks::said_of_barred(directory)
+    }
+
+    /// Says that a directory which is to go holds something; nothing if it does not.
+    pub fn said_of_strangers(strangers: &[TargetPath]) -> Option<String> {
+        let names = strangers
+            .iter()
+            .filter_map(|path| path.as_path().file_name());
+        let names: Vec<OsString> = names.map(OsStr::to_owned).collect();
+        (!names.is_empty()).then(|| format!("the directory is not empty: {}", names_shown(&names)))
     }
 }
 
@@ -51,11 +63,13 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
     let paths: HashSet<&TargetPath> = recipe.changes.iter().map(Change::path).collect();
     let brought: HashSet<&TargetPath> = recipe.changes.iter().filter_map(brings).collect();
     for (number, (change, state)) in std::iter::zip(&recipe.changes, states).enumerate() {
+        let mut strangers = Vec::new();
         let state = match state {
             State::After => {
+                strangers = strangers_in(change, &paths)?;
                 let hindered = match locks.why(change) {
                     Some(why) => Some(why),
-                    None => filled(change, &paths)?
+                    None => Examined::said_of_strangers(&strangers)
                         .or(homeless(change, &brought)?)
                         .or(written_since(tools, change, &rewritten)?)
                         .or(lacking(&recipe.changes, change)?),
@@ -79,6 +93,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
             state: state.clone(),
             change: number,
             lost: lost.clone(),
+            strangers: strangers.clone(),
             barred: barred.clone(),
         };
         examined.extend(targets_of(change).into_iter().map(of));
@@ -162,29 +177,21 @@ fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError>
 }
 
 /// Tells what stands in a directory that the operation made and that is not its own.
-fn filled(change: &Change, own: &HashSet<&TargetPath>) -> Result<Option<String>, FileError> {
+fn strangers_in(change: &Change, own: &HashSet<&TargetPath>) -> Result<Vec<TargetPath>, FileError> {
     let Change::Set {
         path,
         before,
         after: Image::Directory { .. },
     } = change
     else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     if matches!(before, Image::Directory { .. }) {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let mut names = Dir::of(path)?.enter()?.names()?;
-    names.retain(|name| !own.contains(&path.join(name)));
-    let Some(first) = names.first() else {
-        return Ok(None);
-    };
-    let more = match names.len() {
-        1 => String::new(),
-        number => format!(" and {} more", number - 1),
-    };
-    let first = first.to_string_lossy();
-    Ok(Some(format!("the directory is not empty: {first}{more}")))
+    let names = Dir::of(path)?.enter()?.names()?.into_iter();
+    let names = names.map(|name| path.join(&name));
+    Ok(names.filter(|name| !own.contains(name)).collect())
 }
 
 /// Gives the name that an undo of a change brings something back to.

@@ -83,6 +83,9 @@ pub struct PlannedTarget {
     /// How it stands.
     #[serde(flatten)]
     pub state: TargetState,
+    /// Whether nothing will be there any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub goes: bool,
 }
 
 /// Which way a step goes.

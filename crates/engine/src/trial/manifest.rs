@@ -103,6 +103,9 @@ pub enum TrialState {
         first: TargetPath,
         /// Where the file is.
         source: TargetPath,
+        /// What the first name came to be, if it was applied before this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        made: Option<Baseline>,
     },
     /// What was at another path, with all below.
     Moved {

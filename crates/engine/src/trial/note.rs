@@ -93,7 +93,11 @@ fn state(becomes: &Becomes) -> Result<Option<TrialState>, EngineError> {
         Becomes::Nothing => Some(TrialState::Nothing),
         Becomes::Like(source) => target(source).map(|source| TrialState::Like { source }),
         Becomes::Linked { first, source } => match (target(first), target(source)) {
-            (Some(first), Some(source)) => Some(TrialState::Linked { first, source }),
+            (Some(first), Some(source)) => Some(TrialState::Linked {
+                first,
+                source,
+                made: None,
+            }),
             _ => None,
         },
         Becomes::Moved(from) => {

@@ -184,11 +184,21 @@ impl Engine {
             let mut steps = newer.iter().flat_map(|newer| &newer.step.targets);
             (!steps.any(is_it)).then(|| Examined::said_of_barred(directory))
         };
+        // What no step takes out of a directory that is to go is there when its turn comes.
+        let filled = |found: &Examined| {
+            let mut strangers = found.strangers.clone();
+            strangers.retain(|path| !is_later(&Target::node(path.clone())));
+            Examined::said_of_strangers(&strangers)
+        };
+        let sides = self.files.sides(&work.effect)?.into_iter();
+        let going = sides.filter(|side| side.before.is_none());
+        let going: HashSet<TargetPath> = going.map(|side| side.path).collect();
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
             let state = match found {
                 Some(found) if later.contains(&found.change) => {
-                    match (between.remove(target.key()), options.on_conflict) {
+                    let why = between.remove(target.key()).or_else(|| filled(found));
+                    match (why, options.on_conflict) {
                         (Some(why), OnConflict::Refuse) => TargetState::Conflict { why },
                         (Some(why), OnConflict::Force) => TargetState::Overwritten { why },
                         // Whether it merges is seen when its turn comes.
@@ -202,7 +212,11 @@ impl Engine {
                 },
                 None => TargetState::AlreadyBefore,
             };
-            PlannedTarget { target, state }
+            PlannedTarget {
+                goes: state.is_work() && target.file().is_some_and(|path| going.contains(path)),
+                target,
+                state,
+            }
         });
         let mut planned: Vec<_> = planned.collect();
         if way_of(work.operation) == TakeBack::Redo {

@@ -307,3 +307,154 @@ fn the_times_of_a_directory_come_back_each_time_a_forced_undo_is_done_again() {
     }
     world.check_store();
 }
+
+/// Tries a command; none where that cannot be.
+fn tried(line: &str) -> Option<World> {
+    let world = World::new();
+    world.file("f", "0\n");
+    let told = said(&world.run(&["try", "--", "sh", "-c", line]));
+    (!told.contains("cannot")).then_some(world)
+}
+
+#[test]
+fn a_trial_is_applied_over_what_an_undo_made_as_it_was() {
+    let Some(world) = tried("echo 1 >> f") else {
+        return;
+    };
+    world.ok(&["write", "f", "--text", "2\n"]);
+    world.ok(&["undo"]);
+    world.ok(&["try", "--apply"]);
+    assert_eq!(world.read("f"), "0\n1\n");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), "0\n");
+    world.check_store();
+}
+
+#[test]
+fn the_names_of_a_file_that_are_applied_one_after_the_other_are_one_file() {
+    use std::os::unix::fs::MetadataExt as _;
+    for order in [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]] {
+        let Some(world) = tried("echo 2 > a; ln a b; ln a c") else {
+            return;
+        };
+        for name in order {
+            world.ok(&["try", "--apply", "--only", name]);
+        }
+        for name in order {
+            let links = world.path(name).metadata().unwrap().nlink();
+            assert_eq!((links, world.read(name).as_str()), (3, "2\n"), "{order:?}");
+        }
+        world.check_store();
+    }
+}
+
+#[test]
+fn a_name_whose_other_name_was_changed_since_is_a_file_of_its_own() {
+    for change in ["echo theirs >> a", "rm a"] {
+        let Some(world) = tried("echo 2 > a; ln a b") else {
+            return;
+        };
+        world.ok(&["try", "--apply", "--only", "a"]);
+        let status = Command::new("sh")
+            .args(["-c", change])
+            .current_dir(world.path(""))
+            .status();
+        assert!(status.unwrap().success());
+        let told = said(&world.run(&["try", "--apply"]));
+        let note = "`b` becomes a file of its own: `a` is not what was applied any more";
+        assert!(told.contains(note), "{told}");
+        assert_eq!(world.read("b"), "2\n");
+        world.check_store();
+    }
+}
+
+#[test]
+fn what_a_forced_redo_takes_away_is_said_to_go() {
+    let world = World::new();
+    world.file("f", "a\n");
+    world.ok(&["rm", "f"]);
+    world.ok(&["undo"]);
+    let plan = world.ok(&["redo", "-n"]);
+    assert!(plan.contains("f  will be gone again"), "{plan}");
+    world.file("f", "a\ntheirs\n");
+    let plan = world.ok(&["redo", "-n", "--force"]);
+    assert!(
+        plan.contains("f  will be removed: content changed"),
+        "{plan}"
+    );
+    let plan = world.json(&["redo", "-n", "--force"]);
+    assert_eq!(plan["steps"][0]["targets"][0]["goes"], true, "{plan}");
+    let told = world.ok(&["redo", "--force"]);
+    assert!(!world.path("f").exists());
+    let said = "f  removed over a later change: content changed";
+    assert!(told.contains(said), "{told}");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), "a\ntheirs\n");
+    // And what comes to be again is changed again.
+    world.ok(&["write", "g", "--text", "1\n"]);
+    world.ok(&["undo"]);
+    world.file("g", "theirs\n");
+    let told = world.ok(&["redo", "--force"]);
+    assert!(
+        told.contains("g  changed again over a later change: "),
+        "{told}"
+    );
+    world.check_store();
+}
+
+#[test]
+fn a_later_redo_step_that_takes_something_away_is_said_to() {
+    let world = World::new();
+    world.file("f", "0\n");
+    world.ok(&["write", "f", "--text", "1\n"]);
+    world.ok(&["rm", "f"]);
+    world.ok(&["undo", "@-1"]);
+    let plan = world.ok(&["redo", "-n"]);
+    assert!(
+        plan.contains("f  will be gone again, after a step above"),
+        "{plan}"
+    );
+    world.ok(&["redo"]);
+    assert!(!world.path("f").exists());
+}
+
+#[test]
+fn a_directory_in_the_place_of_a_file_is_called_one_and_comes_again_once() {
+    let world = World::new();
+    world.file("f", "a\n");
+    world.ok(&["write", "f", "--text", "b\n"]);
+    std::fs::remove_file(world.path("f")).unwrap();
+    world.file("f/in", "theirs\n");
+    let said = "it is a directory now, was a file";
+    let plan = world.ok(&["undo", "-n", "--force"]);
+    assert!(plan.contains(said), "{plan}");
+    let told = world.ok(&["undo", "--force"]);
+    assert!(told.contains(said), "{told}");
+    assert_eq!(world.read("f"), "a\n");
+    for asked in [&["redo", "-n"][..], &["redo"]] {
+        let told = world.ok(asked);
+        let lines = told.lines().filter(|line| line.trim().starts_with("f  "));
+        assert_eq!(lines.count(), 1, "{told}");
+    }
+    assert_eq!(world.read("f/in"), "theirs\n");
+    world.check_store();
+}
+
+#[test]
+fn what_somebody_put_into_a_directory_is_foreseen_also_after_a_redo() {
+    let world = World::new();
+    world.ok(&["run", "--", "sh", "-c", "mkdir d; echo 1 > d/1"]);
+    world.file("d/x", "theirs\n");
+    world.run(&["undo", "--partial"]);
+    world.ok(&["redo"]);
+    world.ok(&["undo", "d", "--force"]);
+    world.ok(&["redo"]);
+    let before = world.tree();
+    let plan = json(&world, 1, &["undo", "-n"]);
+    assert_eq!(plan["is_executable"], false, "{plan}");
+    assert!(plan.to_string().contains("not empty: x"), "{plan}");
+    json(&world, 1, &["undo"]);
+    let now = world.tree();
+    assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}

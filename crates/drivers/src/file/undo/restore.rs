@@ -62,6 +62,10 @@ impl Undo<'_> {
                 let is_there = current.node.is_some();
                 Ok(match self.restore(&current, before, None, after, None)? {
                     OutcomeKind::Restored if is_there => OutcomeKind::Overwritten { why },
+                    // That it is a directory by now says more than what is in it.
+                    OutcomeKind::Overwritten { .. } if !after.is_directory() => {
+                        OutcomeKind::Overwritten { why }
+                    }
                     kind => kind,
                 })
             }
