@@ -1,6 +1,6 @@
 //! Finding what an image needs to be made again, before anything is touched.
 
-use backout_model::TargetPath;
+use backout_model::{Digest, TargetPath};
 
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
@@ -144,22 +144,21 @@ fn obtain_kept(
             let is_dressed_anew =
                 node.is_shared && !is_rewritten && differs_in_meta(&now, meta, *kind).is_some();
             let said = said_of(path, (is_same, is_name), is_dressed_anew);
+            let listed = listed(place, &node, *entries)?;
+            let is_other_tree = entries.is_some() && listed != *entries;
             let image = Image::Kept {
                 slot: slot.clone(),
                 node: node.kind,
                 identity: node.identity,
                 meta: if said.is_none() { meta.clone() } else { now },
                 copy: *copy,
-                entries: match entries {
-                    None if node.kind == Kind::Directory => listing(place)?,
-                    known => *known,
-                },
+                entries: listed,
                 digest: digest.filter(|_| is_same),
             };
             return Ok(Ok(Obtained {
                 image,
                 material: Material::Image,
-                note: said,
+                note: said.or_else(|| is_other_tree.then(|| said_of_tree(path))),
             }));
         }
     }
@@ -182,6 +181,19 @@ fn obtain_kept(
     let said = said_of_copy(path, node.is_some(), is_away);
     let obtained = obtain(tools, path, &file, anyway, rewritten)?;
     Ok(obtained.map(|obtained| obtained.with_note(said)))
+}
+
+/// Lists a kept tree as it is: by other names of its files, or by what an unfinished redo left in it, it may have become
+/// another since it was kept.
+fn listed(
+    place: &Place,
+    node: &Node,
+    entries: Option<Digest>,
+) -> Result<Option<Digest>, FileError> {
+    match node.kind {
+        Kind::Directory => listing(place),
+        _ => Ok(entries),
+    }
 }
 
 /// Says that a file comes back by a copy of its bytes.
@@ -212,4 +224,9 @@ fn said_of(
         )),
         (true, false) => None,
     }
+}
+
+/// Says that a kept tree is not quite what it was.
+fn said_of_tree(path: &TargetPath) -> String {
+    format!("what is in `{path}` changed after it was kept, and comes back as it is")
 }
