@@ -1,8 +1,9 @@
 //! Stories of what somebody does between an act and its way back, and of the commands that are named for it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
-use super::newest;
+use super::{json, newest};
 use crate::world::{World, said};
 
 /// Lets a command die when all that it does to files is done.
@@ -81,4 +82,33 @@ fn a_removed_tree_comes_back_after_a_redo_also_if_a_file_in_it_was_written_by_an
     world.ok(&["redo"]);
     assert!(!world.path("d").exists());
     world.check_store();
+}
+
+#[test]
+fn a_mode_is_not_given_to_something_else_that_has_the_name_not_even_by_force() {
+    for is_link in [true, false] {
+        let world = World::new();
+        world.file("x", "3\n");
+        world.ok(&["run", "--", "chmod", "600", "x"]);
+        world.ok(&["undo"]);
+        fs::remove_file(world.path("x")).unwrap();
+        if is_link {
+            symlink("x2", world.path("x")).unwrap();
+        } else {
+            fs::create_dir(world.path("x")).unwrap();
+        }
+        let before = world.tree();
+        for arguments in [&["redo"][..], &["redo", "--force"]] {
+            let planned: Vec<&str> = [arguments, &["-n"]].concat();
+            assert_eq!(json(&world, 1, &planned)["is_executable"], false);
+            let refused = world.fails(1, arguments);
+            assert!(refused.contains("now, was a file"), "{refused}");
+            assert!(!refused.contains("do it anyway"), "{refused}");
+            assert!(
+                world.tree() == before,
+                "{}",
+                world.tree().difference(&before)
+            );
+        }
+    }
 }

@@ -59,19 +59,7 @@ pub(crate) fn prepare_undo(
     };
     undo.forget_trees_without_depot()?;
     if how.is_unfinished {
-        // What it took out of slots goes back to them: to whoever holds it, nothing happened.
-        let taken = recipe.changes.iter().filter(|change| {
-            matches!(
-                change,
-                Change::Set {
-                    after: Image::Kept { .. },
-                    ..
-                }
-            )
-        });
-        let taken: HashSet<TargetPath> =
-            taken.flat_map(|change| change.path().ancestors()).collect();
-        undo.whole.retain(|root, _| !taken.contains(root));
+        undo.forget_trees_of_slots();
     }
     if how.is_partial || how.only.is_some() {
         let mut clean = HashMap::new();
@@ -161,8 +149,8 @@ impl Undo<'_> {
                 path,
                 before,
                 after,
-                ..
-            } => self.take_back_retouch(path, before, after, state),
+                node,
+            } => self.take_back_retouch((path, *node), before, after, state),
             Change::Rewrite {
                 path,
                 ino,
@@ -189,6 +177,23 @@ impl Undo<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What an unfinished effect took out of slots goes back to them: to whoever holds it, nothing happened.
+    fn forget_trees_of_slots(&mut self) {
+        let is_taken = |change: &&Change| {
+            matches!(
+                change,
+                Change::Set {
+                    after: Image::Kept { .. },
+                    ..
+                }
+            )
+        };
+        let taken = self.changes.iter().filter(is_taken);
+        let taken: HashSet<TargetPath> =
+            taken.flat_map(|change| change.path().ancestors()).collect();
+        self.whole.retain(|root, _| !taken.contains(root));
     }
 
     /// Tells whether a name's directory is there, or is brought back by a step of this very undo.
