@@ -23,6 +23,8 @@ pub(crate) struct Work<'h> {
     pub(crate) effect: Effect,
     /// The targets of the recipe that are meant; none means all.
     only: Option<BTreeSet<Key>>,
+    /// What the recipe made beside the operation's targets, so that they had a place.
+    homes: BTreeSet<Key>,
 }
 
 impl Work<'_> {
@@ -32,6 +34,7 @@ impl Work<'_> {
             on_conflict,
             is_partial,
             only: self.only.as_ref(),
+            homes: Some(&self.homes),
             is_unfinished: is_unfinished(self.operation.status),
         }
     }
@@ -103,6 +106,7 @@ impl Engine {
                         step,
                         effect,
                         only,
+                        homes: homes(operation, &held),
                     });
                 }
                 Err(tree) => held_as_one = Some(tree),
@@ -169,6 +173,7 @@ impl Engine {
             effect: self.store.effect(operation.id)?,
             step,
             only: None,
+            homes: BTreeSet::new(),
         })
     }
 }
@@ -226,6 +231,14 @@ fn part_of(
     }
     let is_all = held.iter().all(|target| only.contains(target.key()));
     Ok((!is_all).then_some(only))
+}
+
+/// Lists the targets of a redo's recipe that are not what it brought back.
+fn homes(operation: &Operation, held: &[Target]) -> BTreeSet<Key> {
+    let own = operation.targets.iter();
+    let own: HashSet<&Key> = own.map(|standing| standing.target.key()).collect();
+    let held = held.iter().map(Target::key);
+    held.filter(|key| !own.contains(key)).cloned().collect()
 }
 
 /// What is said of targets, found by a target that is the same or lies below.

@@ -112,3 +112,27 @@ fn a_mode_is_not_given_to_something_else_that_has_the_name_not_even_by_force() {
         }
     }
 }
+
+#[test]
+fn a_directory_that_a_redo_had_to_make_goes_with_what_it_was_made_for_if_nobody_uses_it() {
+    for is_used in [false, true] {
+        let world = World::new();
+        world.file("b", "1\n");
+        fs::create_dir(world.path("d")).unwrap();
+        world.ok(&["mv", "b", "d/b"]);
+        world.ok(&["undo"]);
+        fs::remove_dir(world.path("d")).unwrap();
+        world.ok(&["redo", "--force"]);
+        if is_used {
+            world.file("d/theirs", "2\n");
+        }
+        let redo = newest(&world, "redo");
+        let told = world.ok(&["undo", &redo]);
+        assert_eq!(world.read("b"), "1\n");
+        assert_eq!(world.path("d").exists(), is_used, "{told}");
+        assert_eq!(told.contains("is gone again"), !is_used, "{told}");
+        world.ok(&["redo"]);
+        assert_eq!(world.read("d/b"), "1\n");
+        world.check_store();
+    }
+}

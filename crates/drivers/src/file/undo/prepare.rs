@@ -90,6 +90,7 @@ pub(crate) fn prepare_undo(
         tools.reach("file.judged")?;
     }
     outcomes.reverse();
+    undo.leave_homes(&recipe, &completion, &chosen)?;
     undo.finish(&recipe, &completion, outcomes)
 }
 
