@@ -170,6 +170,8 @@ pub struct How<'h> {
     pub is_partial: bool,
     /// Only these targets; none means all.
     pub only: Option<&'h BTreeSet<Key>>,
+    /// Directories that were only made so that something had a place: they go if nothing is left in them.
+    pub homes: Option<&'h BTreeSet<Key>>,
     /// Whether the effect never finished: then what a step left that was cut short may be replaced, too.
     pub is_unfinished: bool,
     /// What took other parts of the effect back before: what they wrote in its directories was nobody else.
@@ -192,6 +194,7 @@ impl How<'_> {
             on_conflict: OnConflict::Refuse,
             is_partial: false,
             only: None,
+            homes: None,
             is_unfinished: true,
             earlier: &[],
         }

@@ -25,6 +25,8 @@ pub(crate) struct Work<'h> {
     only: Option<BTreeSet<Key>>,
     /// What took other parts of the operation back before.
     earlier: Vec<Effect>,
+    /// What the recipe made beside the operation's targets, so that they had a place.
+    homes: BTreeSet<Key>,
 }
 
 impl Work<'_> {
@@ -34,6 +36,7 @@ impl Work<'_> {
             on_conflict,
             is_partial,
             only: self.only.as_ref(),
+            homes: Some(&self.homes),
             is_unfinished: is_unfinished(self.operation.status),
             earlier: &self.earlier,
         }
@@ -107,6 +110,7 @@ impl Engine {
                         effect,
                         only,
                         earlier: self.earlier(operation.id)?,
+                        homes: homes(operation, &held),
                     });
                 }
                 Err(tree) => held_as_one = Some(tree),
@@ -182,6 +186,7 @@ impl Engine {
             step,
             only: None,
             earlier: Vec::new(),
+            homes: BTreeSet::new(),
         })
     }
 }
@@ -239,6 +244,14 @@ fn part_of(
     }
     let is_all = held.iter().all(|target| only.contains(target.key()));
     Ok((!is_all).then_some(only))
+}
+
+/// Lists the targets of a redo's recipe that are not what it brought back.
+fn homes(operation: &Operation, held: &[Target]) -> BTreeSet<Key> {
+    let own = operation.targets.iter();
+    let own: HashSet<&Key> = own.map(|standing| standing.target.key()).collect();
+    let held = held.iter().map(Target::key);
+    held.filter(|key| !own.contains(key)).cloned().collect()
 }
 
 /// What is said of targets, found by a target that is the same or lies below.

@@ -3,6 +3,7 @@
 mod concurrent;
 mod forcing;
 mod inverse;
+mod later;
 mod parts;
 mod recovery;
 mod seeing;

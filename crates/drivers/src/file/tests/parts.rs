@@ -49,6 +49,7 @@ const PARTLY: How<'static> = How {
     on_conflict: OnConflict::Refuse,
     is_partial: true,
     only: None,
+    homes: None,
     is_unfinished: false,
     earlier: &[],
 };

@@ -1,13 +1,15 @@
-//! Directories that somebody removed, made again so that what is forced back has a place; and what to say where they
-//! cannot be.
+//! Directories that somebody removed, made again so that what is forced back has a place; that they go again with it; and
+//! what to say where they cannot be.
 
-use backout_model::TargetPath;
+use std::collections::HashSet;
+
+use backout_model::{Key, TargetPath};
 
 use super::prepare::Undo;
 use crate::file::compare::Current;
 use crate::file::error::FileError;
-use crate::file::execute::Step;
-use crate::file::recipe::{Change, Image};
+use crate::file::execute::{Seen, Step};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, inherit};
 
@@ -50,6 +52,53 @@ impl Undo<'_> {
             self.steps.push(Step::new(0, change, Material::Image));
         }
         Ok(true)
+    }
+
+    /// Plans to take the directories away again that the effect only made for what leaves them now, if nothing else is there.
+    pub(super) fn leave_homes(
+        &mut self,
+        recipe: &FileRecipe,
+        completion: &FileCompletion,
+        chosen: &HashSet<usize>,
+    ) -> Result<(), FileError> {
+        let Some(homes) = self.how.homes else {
+            return Ok(());
+        };
+        let leaving = chosen.iter().filter_map(|&at| recipe.changes.get(at));
+        let left: HashSet<TargetPath> = leaving
+            .flat_map(|change| change.path().ancestors())
+            .collect();
+        for (at, change) in recipe.changes.iter().enumerate().rev() {
+            let Change::Set { path, after, .. } = change else {
+                continue;
+            };
+            let is_home = change.is_new_directory() && homes.contains(&Key::from(path.clone()));
+            if !is_home || chosen.contains(&at) || !left.contains(path) {
+                continue;
+            }
+            let current = Current::at(path)?;
+            let Some(place) = &current.place else {
+                continue;
+            };
+            let is_as_made = current.differs(after, completion.identity(at))?.is_none();
+            if !is_as_made || !self.left(path, place)?.is_empty() {
+                continue;
+            }
+            self.keeper.notes.push(format!(
+                "the directory `{path}`, which was made for it, is gone again"
+            ));
+            let (before, node) = self.keeper.keep(place)?;
+            let change = Change::Set {
+                path: path.clone(),
+                before,
+                after: Image::Absent,
+            };
+            self.steps.push(Step {
+                seen: Seen::There(node),
+                ..Step::new(0, change, Material::Image)
+            });
+        }
+        Ok(())
     }
 }
 

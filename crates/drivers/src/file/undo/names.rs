@@ -7,7 +7,7 @@ use super::obtain::obtain;
 use super::prepare::Undo;
 use super::put_back_changed;
 use super::rights::{gap_of, only_root};
-use crate::file::compare::Current;
+use crate::file::compare::{Current, differs_in_kind};
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
@@ -18,7 +18,7 @@ use crate::file::sys::{Node, Place};
 impl Undo<'_> {
     pub(super) fn take_back_retouch(
         &mut self,
-        path: &TargetPath,
+        (path, kind): (&TargetPath, Option<Kind>),
         before: &Meta,
         after: &Meta,
         state: State,
@@ -35,6 +35,10 @@ impl Undo<'_> {
                 why: "it is gone".to_owned(),
             });
         };
+        // Only its permissions were kept: they are nothing for something else.
+        if let Some(why) = kind.and_then(|kind| differs_in_kind(node, kind)) {
+            return Ok(OutcomeKind::Conflict { why });
+        }
         let mut now = current.meta_like(place, node, after)?.into_owned();
         if !before.changes_times_to(after) {
             now.times = None;

@@ -1,6 +1,6 @@
 //! Finding what an image needs to be made again, before anything is touched.
 
-use backout_model::TargetPath;
+use backout_model::{Digest, TargetPath};
 
 use super::check::changed_below;
 use crate::file::compare::{Current, differs_in_meta};
@@ -141,22 +141,21 @@ fn obtain_kept(
             let is_dressed_anew =
                 node.is_shared && !is_rewritten && differs_in_meta(&now, meta, *kind).is_some();
             let said = said_of(path, found.ok(), is_dressed_anew);
+            let listed = listed(place, &node, *entries)?;
+            let is_other_tree = entries.is_some() && listed != *entries;
             let image = Image::Kept {
                 slot: slot.clone(),
                 node: node.kind,
                 identity: node.identity,
                 meta: if said.is_none() { meta.clone() } else { now },
                 copy: *copy,
-                entries: match entries {
-                    None if node.kind == Kind::Directory => listing(place)?,
-                    known => *known,
-                },
+                entries: listed,
                 digest: digest.filter(|_| is_same),
             };
             return Ok(Ok(Obtained {
                 image,
                 material: Material::Image,
-                note: said,
+                note: said.or_else(|| is_other_tree.then(|| said_of_tree(path))),
             }));
         }
         doubt = found.err();
@@ -267,6 +266,19 @@ fn as_it_was_kept(
     })
 }
 
+/// Lists a kept tree as it is: by other names of its files, or by what an unfinished redo left in it, it may have become
+/// another since it was kept.
+fn listed(
+    place: &Place,
+    node: &Node,
+    entries: Option<Digest>,
+) -> Result<Option<Digest>, FileError> {
+    match node.kind {
+        Kind::Directory => listing(place),
+        _ => Ok(entries),
+    }
+}
+
 /// Says that a file comes back by a copy of its bytes.
 fn said_of_copy(path: &TargetPath, is_there: bool, is_away: bool) -> String {
     let why = match (is_there, is_away) {
@@ -294,4 +306,9 @@ fn said_of(path: &TargetPath, found: Option<Found>, is_dressed_anew: bool) -> Op
         )),
         (Some(Found::Itself), false) => None,
     }
+}
+
+/// Says that a kept tree is not quite what it was.
+fn said_of_tree(path: &TargetPath) -> String {
+    format!("what is in `{path}` changed after it was kept, and comes back as it is")
 }

@@ -97,6 +97,7 @@ pub(crate) fn prepare_undo(
         tools.reach("file.judged")?;
     }
     outcomes.reverse();
+    undo.leave_homes(&recipe, &completion, &chosen)?;
     undo.finish(&recipe, &completion, outcomes, &stay)
 }
 
@@ -160,8 +161,8 @@ impl Undo<'_> {
                 path,
                 before,
                 after,
-                ..
-            } => self.take_back_retouch(path, before, after, state),
+                node,
+            } => self.take_back_retouch((path, *node), before, after, state),
             Change::Rewrite {
                 path,
                 ino,

@@ -213,7 +213,7 @@ impl Undo<'_> {
         let seen = Seen::There(*node);
         match after {
             // It came out of this slot: back it goes, where the first recipe looks for it. A directory may be the same and
-            // hold something else by now.
+            // hold something else by now; if what took it out never finished, nobody else knows where it would be.
             Image::Kept {
                 slot,
                 node: kind,
@@ -224,6 +224,7 @@ impl Undo<'_> {
                 digest,
             } if (*kind != Kind::Directory
                 && (node.is_kept(*kind, identity) || self.is_rewritten(node, identity)))
+                || self.goes_back_as_it_is(node, *kind, identity)
                 || current.differs(after, None)?.is_none() =>
             {
                 let is_free = self.tools.depots.out_of_reach(slot).is_none()
@@ -345,6 +346,13 @@ impl Undo<'_> {
         number == kept.ino && self.rewritten.contains(&number)
     }
 
+    /// Tells whether a kept tree goes back to its slot with whatever somebody put into it meanwhile.
+    fn goes_back_as_it_is(&self, node: &Node, kept: Kind, identity: &Identity) -> bool {
+        let is_tree = kept == Kind::Directory && node.kind == Kind::Directory;
+        let is_meant = self.how.is_unfinished && self.is_forced();
+        is_meant && is_tree && node.identity.ino == identity.ino
+    }
+
     /// Tells whether a tree that this undo brings back holds the first name of an inode.
     fn brings(
         &self,
@@ -395,13 +403,41 @@ impl Undo<'_> {
         }
         match self.park_whole(place, node)? {
             Some(image) => {
-                self.steps.retain(|step| !step.change.path().is_below(path));
+                let image = self.with_what_stays(image, path);
                 Ok(Ok(((image, Seen::There(*node)), foreign)))
             }
             None => Ok(Err(
                 "the directory is not empty, and there is no depot for it".to_owned(),
             )),
         }
+    }
+
+    /// Leaves out the steps about what is kept in a tree. What an effect that never finished had taken out of slots leaves the
+    /// tree before: the first recipe looks for it there.
+    fn with_what_stays(&mut self, mut tree: Image, path: &TargetPath) -> Image {
+        let id = self.id.to_string();
+        let is_taken = |change: &Change| match change {
+            Change::Set {
+                before: Image::Kept { slot, .. },
+                after,
+                ..
+            } => after.is_absent() && !slot.name.starts_with(&id),
+            Change::Set { .. }
+            | Change::Move { .. }
+            | Change::Retouch { .. }
+            | Change::Rewrite { .. } => false,
+        };
+        let is_unfinished = self.how.is_unfinished;
+        let is_below = |step: &Step| step.change.path().is_below(path);
+        self.steps
+            .retain(|step| !is_below(step) || is_unfinished && is_taken(&step.change));
+        if self.steps.iter().any(is_below)
+            && let Image::Kept { entries, .. } = &mut tree
+        {
+            // It was listed with them.
+            *entries = None;
+        }
+        tree
     }
 
     /// Keeps a directory with all that is in it; nothing if there is no depot for it.
@@ -418,7 +454,11 @@ impl Undo<'_> {
     }
 
     /// Lists what a directory will still hold when the steps so far are done.
-    fn left(&self, path: &TargetPath, place: &Place) -> Result<Vec<OsString>, FileError> {
+    pub(super) fn left(
+        &self,
+        path: &TargetPath,
+        place: &Place,
+    ) -> Result<Vec<OsString>, FileError> {
         let mut names = place.enter()?.names()?;
         names.retain(|name| {
             let entry = path.join(name);

@@ -1,0 +1,138 @@
+//! Stories of what somebody does between an act and its way back, and of the commands that are named for it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::{json, newest};
+use crate::world::{World, said};
+
+/// Lets a command die when all that it does to files is done.
+fn dies(world: &World, arguments: &[&str]) {
+    let mut command = world.command(arguments);
+    let output = command.env("BACKOUT_CRASH_AT", "file.applied").output();
+    assert!(!output.unwrap().status.success());
+}
+
+/// Puts a file into a directory that a dead undo or redo brought, and takes that act back by force.
+fn rolled_back_by_force(world: &World, verb: &str) -> String {
+    world.file("d/y", "theirs\n");
+    let doubt = said(&world.run(&["recover"]));
+    assert!(doubt.contains("in-doubt"), "{doubt}");
+    let dead = newest(world, verb);
+    let told = world.ok(&["recover", "--rollback", &dead, "--force"]);
+    assert!(!world.path("d").exists(), "{told}");
+    world.check_store();
+    told
+}
+
+#[test]
+fn what_a_dead_undo_had_brought_back_can_be_undone_again_also_if_somebody_wrote_beside_it() {
+    let world = World::new();
+    world.file("f", "f\n");
+    world.file("d/x", "x\n");
+    let before = world.tree().without_times();
+    world.ok(&["run", "--", "sh", "-c", "echo x >> f; rm -r d"]);
+    let run = newest(&world, "run");
+    dies(&world, &["undo"]);
+    let told = rolled_back_by_force(&world, "undo");
+    assert!(told.contains(&format!("backout undo {run}")), "{told}");
+    world.ok(&["undo", &run]);
+    let now = world.tree().without_times();
+    assert!(now == before, "{}", now.difference(&before));
+    let recovery = newest(&world, "recover");
+    world.ok(&["restore", "d", "--from", &recovery]);
+    assert_eq!(world.read("d/y"), "theirs\n");
+    world.check_store();
+}
+
+#[test]
+fn what_a_dead_redo_had_brought_back_can_be_redone_also_if_somebody_wrote_in_it() {
+    let world = World::new();
+    world.ok(&["run", "--", "sh", "-c", "mkdir d; echo x > d/x"]);
+    let run = newest(&world, "run");
+    world.ok(&["undo"]);
+    dies(&world, &["redo"]);
+    let told = rolled_back_by_force(&world, "redo");
+    assert!(told.contains(&format!("backout redo {run}")), "{told}");
+    let told = world.ok(&["redo", &run]);
+    assert!(told.contains("changed after it was kept"), "{told}");
+    assert_eq!(
+        (world.read("d/x"), world.read("d/y")),
+        ("x\n".into(), "theirs\n".into())
+    );
+    world.check_store();
+}
+
+#[test]
+fn a_removed_tree_comes_back_after_a_redo_also_if_a_file_in_it_was_written_by_another_name() {
+    let world = World::new();
+    world.file("a", "1\n");
+    world.file("d/x", "x\n");
+    fs::hard_link(world.path("a"), world.path("d/z")).unwrap();
+    world.ok(&["rm", "-r", "d"]);
+    world.ok(&["undo"]);
+    world.ok(&["redo"]);
+    world.ok(&["run", "--", "sh", "-c", "echo 2 >> a"]);
+    let told = world.ok(&["undo", "@-1"]);
+    assert!(told.contains("d  restored"), "{told}");
+    assert_eq!(
+        (world.read("d/x"), world.read("d/z")),
+        ("x\n".into(), "1\n2\n".into())
+    );
+    world.ok(&["redo"]);
+    assert!(!world.path("d").exists());
+    world.check_store();
+}
+
+#[test]
+fn a_mode_is_not_given_to_something_else_that_has_the_name_not_even_by_force() {
+    for is_link in [true, false] {
+        let world = World::new();
+        world.file("x", "3\n");
+        world.ok(&["run", "--", "chmod", "600", "x"]);
+        world.ok(&["undo"]);
+        fs::remove_file(world.path("x")).unwrap();
+        if is_link {
+            symlink("x2", world.path("x")).unwrap();
+        } else {
+            fs::create_dir(world.path("x")).unwrap();
+        }
+        let before = world.tree();
+        for arguments in [&["redo"][..], &["redo", "--force"]] {
+            let planned: Vec<&str> = [arguments, &["-n"]].concat();
+            assert_eq!(json(&world, 1, &planned)["is_executable"], false);
+            let refused = world.fails(1, arguments);
+            assert!(refused.contains("now, was a file"), "{refused}");
+            assert!(!refused.contains("do it anyway"), "{refused}");
+            assert!(
+                world.tree() == before,
+                "{}",
+                world.tree().difference(&before)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_a_redo_had_to_make_goes_with_what_it_was_made_for_if_nobody_uses_it() {
+    for is_used in [false, true] {
+        let world = World::new();
+        world.file("b", "1\n");
+        fs::create_dir(world.path("d")).unwrap();
+        world.ok(&["mv", "b", "d/b"]);
+        world.ok(&["undo"]);
+        fs::remove_dir(world.path("d")).unwrap();
+        world.ok(&["redo", "--force"]);
+        if is_used {
+            world.file("d/theirs", "2\n");
+        }
+        let redo = newest(&world, "redo");
+        let told = world.ok(&["undo", &redo]);
+        assert_eq!(world.read("b"), "1\n");
+        assert_eq!(world.path("d").exists(), is_used, "{told}");
+        assert_eq!(told.contains("is gone again"), !is_used, "{told}");
+        world.ok(&["redo"]);
+        assert_eq!(world.read("d/b"), "1\n");
+        world.check_store();
+    }
+}
