@@ -172,6 +172,8 @@ pub struct How<'h> {
     pub only: Option<&'h BTreeSet<Key>>,
     /// Whether the effect never finished: then what a step left that was cut short may be replaced, too.
     pub is_unfinished: bool,
+    /// What took other parts of the effect back before: what they wrote in its directories was nobody else.
+    pub earlier: &'h [Effect],
 }
 
 impl From<OnConflict> for How<'_> {
@@ -191,6 +193,7 @@ impl How<'_> {
             is_partial: false,
             only: None,
             is_unfinished: true,
+            earlier: &[],
         }
     }
 }

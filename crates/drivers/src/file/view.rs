@@ -7,13 +7,13 @@ use backout_model::{Effect, Target, TargetPath};
 use super::compare::Current;
 use super::error::FileError;
 use super::judge::{State, judge_all};
-use super::kept::{WRITTEN_SINCE, look_into, why_empty};
+use super::kept::{look_into, why_empty};
 use super::locks::Locks;
 use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Numbers};
-use super::sys::{Dir, Node};
+use super::sys::Dir;
 use super::tools::Tools;
-use super::undo::{first_of_both, lacking, not_the_first, without_directory};
+use super::undo::{doubted, first_of_both, lacking, not_the_first, without_directory};
 use super::written::locate;
 
 /// A target and where it stands.
@@ -86,7 +86,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
     Ok(examined)
 }
 
-/// Says that what a change replaced was kept as the inode it was, and is not what it was any more.
+/// Says that what a change replaced was kept as the inode it was, and may not be what it was any more.
 fn written_since(
     tools: &Tools,
     change: &Change,
@@ -97,23 +97,7 @@ fn written_since(
         Change::Move { replaced, .. } => replaced,
         Change::Rewrite { .. } | Change::Retouch { .. } => return Ok(None),
     };
-    let Image::Kept {
-        slot,
-        node: kind,
-        identity,
-        copy: None,
-        ..
-    } = kept
-    else {
-        return Ok(None);
-    };
-    let is_other = |node: &Node| {
-        !rewritten.contains(&identity.ino)
-            && !node.is_kept(*kind, identity)
-            && !node.is_kept_name(*kind, identity)
-    };
-    let node = look_into(tools, slot)?.node;
-    Ok(node.filter(is_other).map(|_| WRITTEN_SINCE.to_owned()))
+    Ok(doubted(tools, kept, rewritten)?.map(str::to_owned))
 }
 
 /// Says why what a change replaced cannot be brought back, if it is not kept or not kept any more.

@@ -83,6 +83,7 @@ fn noted(change: &Change, began: i64) -> Result<Option<TrialChange>, EngineError
         is_conflict,
         size_before: change.size_before,
         size_after: change.size_after,
+        gone_below: Some(change.gone_below).filter(|below| *below > 0),
     }))
 }
 

@@ -9,6 +9,7 @@
 
 mod follow;
 mod goal;
+mod nothing;
 mod order;
 mod preview;
 mod work;

@@ -50,6 +50,7 @@ const PARTLY: How<'static> = How {
     is_partial: true,
     only: None,
     is_unfinished: false,
+    earlier: &[],
 };
 
 #[test]

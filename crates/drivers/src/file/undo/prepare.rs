@@ -6,7 +6,6 @@
 use std::collections::{HashMap, HashSet};
 
 use backout_model::ports::{How, OnConflict, PreparedUndo};
-use backout_model::wide::Wide;
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
 use super::outcomes_of;
@@ -19,9 +18,9 @@ use crate::file::keep::Keeper;
 use crate::file::listing::has_strangers;
 use crate::file::locks::Locks;
 use crate::file::plan::{parents_of, prepared};
-use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers, ParentTimes};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers};
 use crate::file::stage::Staged;
-use crate::file::sys::{Dir, meta};
+use crate::file::sys::Dir;
 use crate::file::tools::Tools;
 
 /// Prepares the operation that takes `effect` back.
@@ -64,19 +63,7 @@ pub(crate) fn prepare_undo(
     };
     undo.forget_trees_without_depot()?;
     if how.is_unfinished {
-        // What it took out of slots goes back to them: to whoever holds it, nothing happened.
-        let taken = recipe.changes.iter().filter(|change| {
-            matches!(
-                change,
-                Change::Set {
-                    after: Image::Kept { .. },
-                    ..
-                }
-            )
-        });
-        let taken: HashSet<TargetPath> =
-            taken.flat_map(|change| change.path().ancestors()).collect();
-        undo.whole.retain(|root, _| !taken.contains(root));
+        undo.forget_trees_out_of_slots();
     }
     if how.is_partial || how.only.is_some() {
         let mut clean = HashMap::new();
@@ -90,10 +77,12 @@ pub(crate) fn prepare_undo(
         undo.whole = clean;
     }
     let mut outcomes = Vec::new();
+    let mut stay = Vec::new();
     let judged = std::iter::zip(&recipe.changes, states).enumerate().rev();
     for (index, (change, state)) in judged {
         tools.progress.advance(1);
         if !chosen.contains(&index) {
+            stay.extend((state != State::Before).then_some(change));
             continue;
         }
         let is_shared = recipe.shared.contains_key(&index);
@@ -103,11 +92,12 @@ pub(crate) fn prepare_undo(
         {
             undo.keep_room(from, &mut outcomes);
         }
+        stay.extend((!kind.is_settled()).then_some(change));
         outcomes.extend(outcomes_of(change, &kind).into_iter().rev());
         tools.reach("file.judged")?;
     }
     outcomes.reverse();
-    undo.finish(&recipe, &completion, outcomes)
+    undo.finish(&recipe, &completion, outcomes, &stay)
 }
 
 /// An undo in the making.
@@ -200,6 +190,23 @@ impl Undo<'_> {
         Ok(())
     }
 
+    /// What it took out of slots goes back to them: to whoever holds it, nothing happened.
+    fn forget_trees_out_of_slots(&mut self) {
+        let is_taken = |change: &&Change| {
+            matches!(
+                change,
+                Change::Set {
+                    after: Image::Kept { .. },
+                    ..
+                }
+            )
+        };
+        let taken = self.changes.iter().filter(is_taken);
+        let taken: HashSet<TargetPath> =
+            taken.flat_map(|change| change.path().ancestors()).collect();
+        self.whole.retain(|root, _| !taken.contains(root));
+    }
+
     /// Tells whether a name's directory is there, or is brought back by a step of this very undo.
     pub(super) fn has_directory(&self, current: &Current) -> bool {
         let parent = current.path.parent();
@@ -263,6 +270,7 @@ impl Undo<'_> {
         recipe: &FileRecipe,
         completion: &FileCompletion,
         mut outcomes: Vec<TargetOutcome>,
+        stay: &[&Change],
     ) -> Result<PreparedUndo<Staged>, FileError> {
         let is_locked = self.refuse_locked(recipe, &mut outcomes);
         let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_settled());
@@ -280,58 +288,15 @@ impl Undo<'_> {
             step.number = number;
         }
         let mut parents = parents_of(self.steps.iter().map(|step| &step.change))?;
-        if is_whole && self.how.only.is_none() {
-            put_back_times(&mut parents, recipe, completion);
+        if !is_locked {
+            let is_all = is_whole && self.how.only.is_none();
+            self.put_back_times(&mut parents, (recipe, completion), stay, is_all)?;
             self.leave_times_of_others(&mut parents);
         }
         self.tools.reach("file.undo-prepared")?;
         let own = Some(recipe.own_directories());
         let prepared = prepared(self.tools, self.id, self.keeper, self.steps, parents, own)?;
         Ok(PreparedUndo { prepared, outcomes })
-    }
-}
-
-impl Undo<'_> {
-    /// Leaves the times of directories that only somebody else may set, and says so.
-    fn leave_times_of_others(&mut self, parents: &mut [ParentTimes]) {
-        let node = |path: &TargetPath| Dir::open(path).and_then(|dir| dir.node());
-        for parent in parents.iter_mut().filter(|parent| parent.after.is_some()) {
-            if node(&parent.path).is_ok_and(|node| !meta::may_set_times(&node)) {
-                parent.after = None;
-                let path = &parent.path;
-                self.keeper.notes.push(format!(
-                    "the times of the directory `{path}` stay as they are: only its owner may set them"
-                ));
-            }
-        }
-    }
-}
-
-/// Plans to give directories the times they had, where nobody else has written to them since. A command may have
-/// changed the times of a directory and nothing in it.
-fn put_back_times(
-    parents: &mut Vec<ParentTimes>,
-    recipe: &FileRecipe,
-    completion: &FileCompletion,
-) {
-    for (other, left) in std::iter::zip(&recipe.parents, &completion.parents) {
-        if let Some(parent) = parents.iter_mut().find(|parent| parent.path == other.path) {
-            if *left == Some(Wide(parent.before.mtime)) {
-                parent.after = Some(other.before);
-            }
-            continue;
-        }
-        let now = Dir::open(&other.path).and_then(|dir| dir.node());
-        if let Ok(now) = now
-            && *left == Some(Wide(now.times.mtime))
-            && now.times.mtime != other.before.mtime
-        {
-            parents.push(ParentTimes {
-                path: other.path.clone(),
-                before: now.times,
-                after: Some(other.before),
-            });
-        }
     }
 }
 
