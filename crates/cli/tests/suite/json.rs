@@ -127,7 +127,7 @@ fn the_log_answers_with_operations() {
 }
 
 #[test]
-fn an_undo_answers_with_its_plan_and_its_outcome() {
+fn a_planned_undo_answers_with_its_plan() {
     let world = World::new();
     world.did(["write", "a", "--text", "1"]);
     world.did(["write", "b", "--text", "1"]);
@@ -169,6 +169,13 @@ fn an_undo_answers_with_its_plan_and_its_outcome() {
       ]
     }
     "#);
+}
+
+#[test]
+fn an_undo_answers_with_what_was_found_afterwards() {
+    let world = World::new();
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["write", "b", "--text", "1"]);
     insta::assert_snapshot!(pretty(&reply(&world.cli(["undo", "@-1", "--json"]))), @r#"
     {
       "act": "daa66d2c7ddf743f",

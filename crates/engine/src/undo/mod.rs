@@ -77,10 +77,10 @@ impl Engine {
     fn carry_out(
         &self,
         asked: Verb,
-        planner: Planner<'_>,
+        make: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        let (planned, view) = self.look(planner, options)?;
+        let (planned, view) = self.look(make, options)?;
         let Planned { history, plan, .. } = planned;
         self.check_own(&history, &plan)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {

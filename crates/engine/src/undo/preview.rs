@@ -35,15 +35,15 @@ impl Engine {
     /// Makes the plan, and looks whether it can be executed: as it is, or else with a merge.
     pub(super) fn look(
         &self,
-        planner: Planner<'_>,
+        make: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<(Planned, PlanView), EngineError> {
-        let planner = |options: &UndoOptions| {
-            let planned = planner(options)?;
+        let make = |options: &UndoOptions| {
+            let planned = make(options)?;
             let plan = self.joined(&planned.history, planned.plan, options.on_conflict)?;
             Ok::<_, EngineError>(Planned { plan, ..planned })
         };
-        let planned = planner(options)?;
+        let planned = make(options)?;
         let mut view = self.view(&planned, options)?;
         if !view.is_executable && options.on_conflict == OnConflict::Refuse {
             let merging = UndoOptions {
@@ -51,7 +51,7 @@ impl Engine {
                 diff: false,
                 ..options.clone()
             };
-            let merged = planner(&merging).and_then(|planned| self.view(&planned, &merging));
+            let merged = make(&merging).and_then(|planned| self.view(&planned, &merging));
             view.is_mergeable =
                 merged.is_ok_and(|merged| merged.is_executable && is_foreseen(&view, &merged));
         }
@@ -61,7 +61,7 @@ impl Engine {
                 diff: false,
                 ..options.clone()
             };
-            let forced = planner(&forcing).and_then(|planned| self.view(&planned, &forcing));
+            let forced = make(&forcing).and_then(|planned| self.view(&planned, &forcing));
             view.force = forced.ok().and_then(|forced| forcing_past(&view, &forced));
         }
         Ok((planned, view))

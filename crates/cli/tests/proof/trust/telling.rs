@@ -1,7 +1,7 @@
 //! What is printed is what a second look finds.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use super::{json, newest, outcomes, state_of};
 use crate::world::{World, said};
@@ -354,7 +354,6 @@ fn a_name_comes_back_to_a_file_that_was_written_since_and_that_is_said() {
     let note = "`z` is another name of a file that was written since, and holds what that holds";
     assert!(told.contains(note), "{told}");
     assert_eq!(world.read("z"), "1\nperson\n");
-    use std::os::unix::fs::MetadataExt as _;
     assert_eq!(std::fs::metadata(world.path("z")).unwrap().nlink(), 2);
     world.check_store();
 }
