@@ -228,7 +228,7 @@ mod tests {
         };
         let (far, size) = (1 << 40, 2 << 40);
         let one = of(&[(b"here", far)], size);
-        assert_eq!(one, of(&[(&[0; 100_000], 5), (b"here", far)], size));
+        assert_eq!(one, of(&[(&vec![0; 100_000], 5), (b"here", far)], size));
         assert_ne!(one, of(&[(b"here", far + 1)], size));
         assert_ne!(one, of(&[(b"here", far + (1 << 20))], size));
         assert_ne!(one, of(&[(b"here", far)], size + 1));
