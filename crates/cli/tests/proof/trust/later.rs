@@ -136,3 +136,27 @@ fn a_directory_that_a_redo_had_to_make_goes_with_what_it_was_made_for_if_nobody_
         world.check_store();
     }
 }
+
+#[test]
+fn a_file_whose_directory_was_moved_is_undone_by_its_path_with_the_move() {
+    for is_made in [false, true] {
+        let world = World::new();
+        if is_made {
+            world.ok(&["run", "--", "sh", "-c", "mkdir d; echo 1 > d/y"]);
+        } else {
+            world.file("d/y", "1\n");
+            world.ok(&["write", "d/y", "--text", "2"]);
+        }
+        world.ok(&["mv", "d", "c"]);
+        let moved = world.tree().without_times();
+        let plan = world.json(&["undo", "d/y", "-n"]);
+        assert_eq!(plan["is_executable"], true, "{plan}");
+        world.ok(&["undo", "d/y"]);
+        assert!(world.path("d").exists() && !world.path("c").exists());
+        assert_eq!(world.path("d/y").exists(), !is_made);
+        world.ok(&["redo"]);
+        let now = world.tree().without_times();
+        assert!(now == moved, "{}", now.difference(&moved));
+        world.check_store();
+    }
+}
