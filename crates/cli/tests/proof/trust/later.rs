@@ -160,3 +160,35 @@ fn a_file_whose_directory_was_moved_is_undone_by_its_path_with_the_move() {
         world.check_store();
     }
 }
+
+#[test]
+fn what_came_before_a_step_that_died_is_told_and_its_way_back_too() {
+    let world = World::new();
+    world.ok(&["checkpoint", "c"]);
+    for name in ["f1", "f2", "f3"] {
+        world.file(name, "0\n");
+        world.ok(&["write", name, "--text", "1"]);
+    }
+    let mut rollback = world.command(&["rollback", "--to", "c"]);
+    let output = rollback.env("BACKOUT_CRASH_AT", "file.applied#2").output();
+    assert!(!output.unwrap().status.success());
+    let told = world.ok(&["recover"]);
+    assert_eq!(
+        (world.read("f2"), world.read("f3")),
+        ("1".into(), "0\n".into())
+    );
+    assert!(
+        told.contains("1 step of the same undo came before it and stays"),
+        "{told}"
+    );
+    let log = world.json(&["log"]);
+    let operations = log["operations"].as_array().unwrap();
+    let first = operations
+        .iter()
+        .find(|op| op["status"] == "committed" && op["verb"] == "undo");
+    let first = first.unwrap()["id"].as_str().unwrap()[..8].to_owned();
+    assert!(told.contains(&format!("backout redo {first}")), "{told}");
+    world.ok(&["redo", &first]);
+    assert_eq!(world.read("f3"), "1");
+    world.check_store();
+}
