@@ -192,3 +192,37 @@ fn what_came_before_a_step_that_died_is_told_and_its_way_back_too() {
     assert_eq!(world.read("f3"), "1");
     world.check_store();
 }
+
+#[test]
+fn a_redo_that_came_after_a_later_operation_is_taken_back_without_it() {
+    let world = World::new();
+    world.file("y", "4\n");
+    world.ok(&["run", "--", "mkdir", "c"]);
+    world.ok(&["run", "--", "sh", "-c", "rmdir c; rm y"]);
+    let second = newest(&world, "run");
+    world.ok(&["undo"]);
+    world.ok(&["undo"]);
+    world.ok(&["redo", &second]);
+    let before = world.tree().without_times();
+    world.ok(&["redo"]);
+    let redo = newest(&world, "redo");
+    world.ok(&["undo", &redo]);
+    let now = world.tree().without_times();
+    assert!(now == before, "{}", now.difference(&before));
+
+    let world = World::new();
+    world.file("f", "0\n");
+    world.ok(&["write", "f", "--text", "11"]);
+    world.ok(&["write", "f", "--text", "222"]);
+    let second = newest(&world, "write");
+    world.ok(&["undo"]);
+    world.ok(&["undo"]);
+    world.ok(&["redo", &second, "--force"]);
+    assert_eq!(world.read("f"), "222");
+    world.ok(&["redo", "--force"]);
+    assert_eq!(world.read("f"), "11");
+    let redo = newest(&world, "redo");
+    world.ok(&["undo", &redo]);
+    assert_eq!(world.read("f"), "222");
+    world.check_store();
+}
