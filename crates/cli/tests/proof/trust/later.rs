@@ -226,3 +226,13 @@ fn a_redo_that_came_after_a_later_operation_is_taken_back_without_it() {
     assert_eq!(world.read("f"), "222");
     world.check_store();
 }
+
+#[test]
+fn an_undo_that_found_nothing_to_do_names_no_way_back() {
+    let world = World::new();
+    world.ok(&["run", "--", "sh", "-c", "echo 1 > n"]);
+    fs::remove_file(world.path("n")).unwrap();
+    let told = said(&world.run(&["undo"]));
+    assert!(told.contains("already as before"), "{told}");
+    assert!(!told.contains("take this back"), "{told}");
+}
