@@ -147,7 +147,9 @@ fn test(filters: &[String]) -> Result<(), String> {
         .is_ok_and(|o| o.status.success());
     let mut tests = cargo();
     if has_nextest {
-        tests.args(["nextest", "run"]);
+        // Storms, races and kills meet the load of the machine. What fails is tried once more; if it holds then, the summary
+        // calls it flaky, which is a defect to look into.
+        tests.args(["nextest", "run", "--no-fail-fast", "--retries", "1"]);
     } else {
         tests.arg("test");
     }

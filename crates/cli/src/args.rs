@@ -65,7 +65,9 @@ pub(crate) struct GlobalArgs {
     pub(crate) depends_on: Vec<String>,
 
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
-    #[arg(help = "How much the store may hold, like 500MB or 2GiB [env: BACKOUT_CAP_BYTES]")]
+    #[arg(
+        help = "How much the store may hold, like 500MB or 2GiB; a write that would keep more is refused, and what was in a removed tree counts afterwards [env: BACKOUT_CAP_BYTES]"
+    )]
     pub(crate) cap: Option<u64>,
 
     /// Print one JSON object: the reply on stdout, or the error on stderr

@@ -1,45 +1,86 @@
-//! Standard input as content: small in memory, large in a nameless file, so that any size streams.
+//! Standard input as content: small in memory, large in a nameless file, so that any size streams. Ctrl-C ends the wait for
+//! it.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use backout_drivers::file::Source;
-use backout_engine::Report;
+use backout_drivers::file::{FileError, Progress as _, Source};
+use backout_engine::{EngineError, Report};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::env_vars;
+use crate::ui::Bar;
 
 /// More than this does not stay in memory.
 const MEMORY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// How long to wait for input before looking whether somebody wants to stop.
+const LOOK_AGAIN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 /// Where large temporary files belong: `/tmp` is often memory itself.
 const LARGE_TEMPORARY: &str = "/var/tmp";
 
 /// Takes standard input as content; refuses to wait for somebody to type it.
-pub(crate) fn content_from_stdin(instead: &str) -> Result<Source, Report> {
-    let stdin = io::stdin();
-    if stdin.is_terminal() {
-        return Err(nothing_to_read(instead));
-    }
-    spool(&mut stdin.lock(), MEMORY_BYTES_MAX, &temporary_directory())
-        .map_err(|error| unread("standard input", &error))
+pub(crate) fn content_from_stdin(bar: &Bar, instead: &str) -> Result<Source, Report> {
+    let mut stdin = Stdin::open(bar, instead)?;
+    spool(&mut stdin, MEMORY_BYTES_MAX, &temporary_directory())
+        .map_err(|error| stdin.unread(&error))
 }
 
 /// Reads a file whole, or standard input for `-`.
-pub(crate) fn read_file_or_stdin(path: &Path, instead: &str) -> Result<Vec<u8>, Report> {
+pub(crate) fn read_file_or_stdin(path: &Path, bar: &Bar, instead: &str) -> Result<Vec<u8>, Report> {
     if path != Path::new("-") {
         return read_file(path);
     }
-    let stdin = io::stdin();
-    if stdin.is_terminal() {
-        return Err(nothing_to_read(instead));
-    }
+    let mut stdin = Stdin::open(bar, instead)?;
     let mut bytes = Vec::new();
     stdin
-        .lock()
         .read_to_end(&mut bytes)
-        .map_err(|error| unread("standard input", &error))?;
+        .map_err(|error| stdin.unread(&error))?;
     Ok(bytes)
+}
+
+/// Standard input, until somebody wants it to stop.
+struct Stdin<'b> {
+    bar: &'b Bar,
+}
+
+impl<'b> Stdin<'b> {
+    fn open(bar: &'b Bar, instead: &str) -> Result<Self, Report> {
+        if io::stdin().is_terminal() {
+            return Err(nothing_to_read(instead));
+        }
+        Ok(Self { bar })
+    }
+
+    /// Says why it was not read to its end.
+    fn unread(&self, error: &io::Error) -> Report {
+        if self.bar.is_stopped() {
+            return EngineError::from(FileError::Stopped).into();
+        }
+        unread("standard input", error)
+    }
+}
+
+impl Read for Stdin<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let stdin = rustix::stdio::stdin();
+        // A signal that comes between the look and the wait is seen a moment later.
+        while !self.bar.is_stopped() {
+            let mut wanted = [PollFd::new(&stdin, PollFlags::IN)];
+            match poll(&mut wanted, Some(&LOOK_AGAIN)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(rustix::io::read(stdin, buffer)?),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Err(io::Error::other("it was interrupted"))
+    }
 }
 
 /// Reads a file whole.

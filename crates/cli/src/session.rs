@@ -142,6 +142,11 @@ impl Session {
         }
     }
 
+    /// Gives the bar, which knows whether somebody wants to stop.
+    pub(crate) fn bar(&self) -> &Bar {
+        &self.bar
+    }
+
     /// Takes the bar away, if there is one.
     pub(crate) fn clear_bar(&self) {
         self.bar.clear();
@@ -168,8 +173,17 @@ impl Session {
 
     /// Has a write carried out and says so in the past tense.
     pub(crate) fn write(&mut self, request: FileRequest) -> Result<(), Failure> {
-        let said = show::write::past(&request, &self.here);
         let kind = advice::Asked::of(&request);
+        self.write_as(request, &kind)
+    }
+
+    /// The same, with advice for what was asked.
+    pub(crate) fn write_as(
+        &mut self,
+        request: FileRequest,
+        kind: &advice::Asked,
+    ) -> Result<(), Failure> {
+        let said = show::write::past(&request, &self.here);
         let engine = self.engine()?;
         match self.execute(&engine, Command::Write { request }) {
             Ok(Reply::Finished(finished)) if !self.ui.is_json() => {

@@ -149,6 +149,8 @@ pub enum EngineError {
         since: Option<Timestamp>,
         /// An operation that wrote a tree as one in which the path lies.
         inside: Option<OperationId>,
+        /// An operation that wrote the same file by another of its names, and that name.
+        other: Option<(OperationId, TargetPath)>,
         /// A command that is still at work, and may have changed it.
         at_work: Option<OperationId>,
     },

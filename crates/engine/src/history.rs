@@ -55,6 +55,7 @@ impl Engine {
             let examined = self.files.examine(&work.effect)?;
             let planned = work.examined(&examined).into_iter();
             all.extend(planned.map(|(target, found)| PlannedTarget {
+                goes: false,
                 target,
                 state: match found.map(|found| (&found.lost, &found.state)) {
                     Some((Some(why), _)) => TargetState::CannotComeBack { why: why.clone() },

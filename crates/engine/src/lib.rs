@@ -42,7 +42,7 @@ pub use reply::{
     RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState, TaskLeft,
     UndoReport, UndoneStep,
 };
-pub use report::{ErrorCode, Report, Severity, advice, force_flag};
+pub use report::{ErrorCode, Report, Severity, advice, force_flag, literal, quoted};
 pub use run::{COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, Watch};
 pub use selection::Selection;
 pub use sources::{Ids, RandomIds, SystemClock};

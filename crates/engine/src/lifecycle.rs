@@ -169,7 +169,13 @@ impl Engine {
         prepared: Prepared<Staged>,
         depends_on: Vec<Dependency>,
     ) -> Result<Armed<Staged>, EngineError> {
-        let room = self.store.make_room(&self.settings.retention, self.now());
+        let adding = match head.undoes {
+            Some(_) => 0,
+            None => Self::added_by(&prepared),
+        };
+        let room = self
+            .store
+            .make_room(&self.settings.retention, self.now(), adding);
         match (room, head.undoes) {
             // An undo needs no room that it does not give back, and no cap may keep anybody from going back.
             (Ok(()) | Err(StorageError::OverCap { .. }), Some(_)) | (Ok(()), None) => {}
@@ -202,6 +208,14 @@ impl Engine {
             .map_err(EngineError::NotArmed)?;
         crash_point("engine.armed");
         Ok(armed)
+    }
+
+    /// Tells how many bytes the store holds more, at most, when something is armed and has happened. What is in a tree that
+    /// goes whole is weighed afterwards: nobody walks over it before.
+    fn added_by(prepared: &Prepared<Staged>) -> u64 {
+        let contents = prepared.contents.iter();
+        let contents: u64 = contents.map(|content| content.bytes.len() as u64).sum();
+        prepared.staged.kept_bytes() + contents
     }
 
     /// Finds what an operation is built on: what touched its targets, what it copied, what it says, what it is part of.

@@ -317,6 +317,65 @@ fn a_scope_takes_only_its_targets_and_only_those_who_depend_on_them() {
 }
 
 #[test]
+fn a_scope_takes_along_who_took_the_whole_tree_that_it_lies_in() {
+    let history = history("1 committed paths=d/x,e\n2 committed paths=d/ on=1");
+    let scope = below("/d");
+    let plan = plan_undo(&history, &ops(&[1]), Some(&scope), &permitted()).unwrap();
+    assert_eq!(steps(&plan), [2, 1]);
+    let scope = below("/e");
+    let plan = plan_undo(&history, &ops(&[1]), Some(&scope), &permitted()).unwrap();
+    assert_eq!(steps(&plan), [1]);
+}
+
+#[test]
+fn a_key_of_a_file_and_the_whole_file_touch_each_other_and_two_files_of_a_directory_do_not() {
+    let node = |name: &str| standing(name).target;
+    let part = |name: &str| {
+        let key = node(name).key().part("port").unwrap();
+        Target::new(key, Reach::Node)
+    };
+    let touched =
+        |one: &Target, other: &Target| Touched::by(std::iter::once(one)).is_touched_by(other);
+    let (file, inside) = (node("a"), part("a"));
+    assert!(touched(&file, &inside) && touched(&inside, &file));
+    let (directory, entry) = (node("d"), node("d/x"));
+    assert!(!touched(&directory, &entry) && !touched(&entry, &directory));
+    let tree = node("d/");
+    assert!(touched(&tree, &entry) && touched(&entry, &tree));
+    assert!(!touched(&part("a"), &part("b")));
+}
+
+#[test]
+fn the_chain_below_leaves_out_what_is_undone_already() {
+    let history = history("1 undone\n2 committed on=1\n3 committed on=2");
+    let goal = Goal::Operations {
+        ids: vec![id(3)],
+        dependencies: true,
+    };
+    let plan = plan_undo(&history, &goal, None, &permitted()).unwrap();
+    assert_eq!(steps(&plan), [3, 2]);
+}
+
+#[test]
+fn what_is_undone_or_is_an_undo_is_no_later_work_that_stays() {
+    let history = history("1 committed\n2 undone\n3 committed undo\n4 committed");
+    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
+    assert_eq!(plan.left_alone, [LeftAlone::Independent { id: id(4) }]);
+}
+
+#[test]
+fn a_checkpoint_of_a_task_takes_back_only_what_the_task_did() {
+    let history = history("1 applied task=t\n2 applied task=t\n3 committed\n4 applied task=u");
+    let since = Goal::Since {
+        lsn: Lsn(1),
+        task: Some("t".parse().unwrap()),
+        agent: None,
+    };
+    let plan = plan_undo(&history, &since, None, &permitted()).unwrap();
+    assert_eq!(steps(&plan), [2]);
+}
+
+#[test]
 fn what_a_part_that_is_gone_was_built_on_does_not_count() {
     let history =
         history("1 committed paths=a!9,b\n2 committed paths=a on=1\n3 committed paths=b on=1");

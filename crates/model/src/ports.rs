@@ -174,6 +174,8 @@ pub struct How<'h> {
     pub homes: Option<&'h BTreeSet<Key>>,
     /// Whether the effect never finished: then what a step left that was cut short may be replaced, too.
     pub is_unfinished: bool,
+    /// What took other parts of the effect back before: what they wrote in its directories was nobody else.
+    pub earlier: &'h [Effect],
 }
 
 impl From<OnConflict> for How<'_> {
@@ -194,6 +196,7 @@ impl How<'_> {
             only: None,
             homes: None,
             is_unfinished: true,
+            earlier: &[],
         }
     }
 }

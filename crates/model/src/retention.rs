@@ -179,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_as_old_or_as_much_as_allowed_is_judged_by_the_edge() {
+        let retention = Retention {
+            store_bytes_max: 10,
+            ..Retention::standard()
+        };
+        let candidates = [aged(1, HOUR_MS, "/a", 4), aged(2, HOUR_MS, "/b", 4)];
+        assert_eq!(expired(&retention, &candidates, 10), []);
+        let oldest = expired(&retention, &candidates, 11);
+        assert_eq!(oldest.len(), 1, "{oldest:?}");
+    }
+
+    #[test]
     fn old_images_go_oldest_first() {
         let candidates = [
             aged(1, 31 * DAY_MS, "/a", 1),

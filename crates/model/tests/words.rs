@@ -6,7 +6,7 @@
 use backout_model::text::parse;
 use backout_model::{
     CaptureLevel, CaptureMode, DependencyReason, Digest, LeftAlone, Lsn, OperationId, OutcomeKind,
-    Retention, Status, Strategy, TargetPath, Verb, Verdict, wide::is_none_or_wide,
+    Retention, Status, Strategy, TargetPath, Timestamp, Verb, Verdict, wide::is_none_or_wide,
 };
 use serde::Serialize;
 
@@ -201,4 +201,10 @@ fn a_patch_tells_programs_links_and_files_apart() {
         assert_eq!(mode.is_executable(), is_executable, "{text}");
         assert_eq!(mode.is_symlink(), is_symlink, "{text}");
     }
+}
+
+#[test]
+fn no_time_has_passed_since_what_comes_later() {
+    let (early, late) = (Timestamp(1), Timestamp(5));
+    assert_eq!((late.millis_since(early), early.millis_since(late)), (4, 0));
 }

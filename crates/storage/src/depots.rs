@@ -18,7 +18,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 use crate::gc::operation_of;
 use crate::home::Copied;
 use crate::journal::lsn_from_sql;
-use crate::state_dir::{DEPOT, STAGING};
+use crate::state_dir::{DEPOT, JOURNAL, STAGING};
 use crate::{StorageError, Store};
 
 impl Depots for Store {
@@ -56,11 +56,12 @@ impl Depots for Store {
         let depot = slot.depot.as_path();
         let own = self.directory.path();
         if self.is_anothers(depot) {
-            let first = depot.parent().unwrap_or(depot).display();
+            let first = depot.parent().unwrap_or(depot);
             return Some(match self.copied() {
-                Some(_) => copied_from(&first),
+                Some(_) => copied_from(first),
                 None => format!(
-                    "it is kept in `{first}`, and the state directory is `{}` now: move that back to `{first}`",
+                    "it is kept in `{0}`, and the state directory is `{1}` now: move that back to `{0}`",
+                    first.display(),
                     own.display()
                 ),
             });
@@ -72,7 +73,7 @@ impl Depots for Store {
             && self.is_from_before(slot, &copied)
         {
             return Some(match copied.from {
-                Some(from) => copied_from(&from),
+                Some(from) => copied_from(from.as_path()),
                 None => format!(
                     "it may be kept by another store: the file `home` in `{0}` cannot be read; if `{0}` is no copy, \
                      remove that file",
@@ -104,9 +105,15 @@ impl Depots for Store {
     }
 }
 
-fn copied_from(first: &impl std::fmt::Display) -> String {
+fn copied_from(first: &Path) -> String {
+    let place = first.display();
+    if first.join(JOURNAL).exists() {
+        return format!(
+            "it is kept by the store in `{place}`, of which this one is a copy: take it back there, with `--state-dir {place}`"
+        );
+    }
     format!(
-        "it is kept by the store in `{first}`, of which this one is a copy: take it back there, with `--state-dir {first}`"
+        "it is kept for the store in `{place}`, and that is not there any more: if the one in use is that one, move it back to `{place}`"
     )
 }
 

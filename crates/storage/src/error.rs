@@ -88,10 +88,12 @@ pub enum StorageError {
     #[error("an earlier write to the journal failed, so it takes no more until it is opened again")]
     Poisoned,
     /// The store is full of images that may not be let go yet.
-    #[error("the store holds {stored} bytes, more than its cap of {cap}")]
+    #[error("the store holds {stored} bytes and would get {adding} more; its cap is {cap}")]
     OverCap {
         /// What it holds.
         stored: u64,
+        /// What the write would add, at most.
+        adding: u64,
         /// What it may hold.
         cap: u64,
     },

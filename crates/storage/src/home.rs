@@ -4,7 +4,8 @@
 //! first one's. So a store notes the path and the inode of its directory, in the file `home`:
 //!
 //! - The same path, or the same inode (a directory that was renamed): it is the same store.
-//! - Neither: it is a copy. Its first write notes how far the journal had come. What operations up to there keep outside
+//! - The path of the store that it is a copy of: it went away and came back, and is that store.
+//! - None of these: it is a copy. Its first write notes how far the journal had come. What operations up to there keep outside
 //!   of its own directory stays the first one's: this store takes nothing out and removes nothing.
 //! - No note: a store of an older program. It is at home where it is first written.
 //! - A note that cannot be read may be anybody's: it counts as a copy's. An empty one is what a loss of power left of a
@@ -69,6 +70,8 @@ impl Home {
                     let copied = noted.copied;
                     return Ok(Self { copied, is_noted });
                 }
+                // It went away and came back.
+                Ok(noted) if noted.was_copied_from(&here) => None,
                 Ok(noted) => Some(Copied {
                     from: Some(noted.path),
                     last,
@@ -103,6 +106,11 @@ impl Noted {
             inode: found.ino(),
             copied: None,
         })
+    }
+
+    fn was_copied_from(&self, here: &Self) -> bool {
+        let copied = self.copied.as_ref();
+        copied.is_some_and(|copied| copied.from.as_ref() == Some(&here.path))
     }
 
     fn is_same_place(&self, here: &Self) -> bool {
@@ -157,6 +165,9 @@ mod tests {
         fs::rename(at("renamed"), at("away")).unwrap();
         fs::create_dir(at("renamed")).unwrap();
         fs::copy(at("away").join(HOME), at("renamed").join(HOME)).unwrap();
+        assert_eq!(noted(&at("renamed"), 9).copied, None);
+        // So is the copy, if it is put there.
+        fs::copy(at("copy").join(HOME), at("renamed").join(HOME)).unwrap();
         assert_eq!(noted(&at("renamed"), 9).copied, None);
     }
 

@@ -15,6 +15,8 @@ pub struct Change {
     pub size_before: Option<u64>,
     /// How many bytes it has, if it is a file.
     pub size_after: Option<u64>,
+    /// How many names lay below it, if it was a directory and is none any more.
+    pub gone_below: u64,
 }
 
 /// What happened to a name, in a word.

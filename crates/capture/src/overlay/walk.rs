@@ -275,7 +275,18 @@ impl Walker<'_> {
             return Ok(());
         }
         let size = |found: &Metadata| found.is_file().then_some(found.len());
+        let is_gone = match what {
+            What::Deleted => true,
+            What::Changed => after.is_none_or(|after| !after.is_dir()),
+            What::Created | What::Metadata | What::Moved => false,
+        };
+        let was_directory = before.as_ref().is_some_and(Metadata::is_dir);
         self.changes.push(Change {
+            gone_below: if is_gone && was_directory {
+                count_below(path)
+            } else {
+                0
+            },
             path: path.to_path_buf(),
             what,
             becomes,
@@ -284,6 +295,21 @@ impl Walker<'_> {
         });
         Ok(())
     }
+}
+
+/// Counts the names below a directory. One that cannot be listed was empty, or the command could not have removed it.
+fn count_below(top: &Path) -> u64 {
+    let (mut count, mut left) = (0, vec![top.to_path_buf()]);
+    while let Some(directory) = left.pop() {
+        for name in names(&directory).unwrap_or_default() {
+            count += 1;
+            let path = directory.join(name);
+            if matches!(look(&path), Ok(Some(found)) if found.is_dir()) {
+                left.push(path);
+            }
+        }
+    }
+    count
 }
 
 /// An overlay notes a removed name as a character device with the number zero.

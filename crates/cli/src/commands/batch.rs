@@ -6,6 +6,7 @@ use backout_drivers::file::FileRequest;
 use backout_engine::Report;
 use clap::{Args, ValueHint};
 
+use crate::advice::Asked;
 use crate::batch::parse;
 use crate::failure::Failure;
 use crate::input::read_file_or_stdin;
@@ -43,10 +44,11 @@ pub(crate) struct BatchArgs {
 
 /// Makes several changes.
 pub(crate) fn cmd_batch(session: &mut Session, args: &BatchArgs) -> Result<(), Failure> {
-    let json = read_file_or_stdin(&args.file, "name a file with the changes")?;
+    let json = read_file_or_stdin(&args.file, session.bar(), "name a file with the changes")?;
     let base = crate::paths::absolute(Path::new("."))?;
     let requests = parse(&json, &base).map_err(|report| named(report, &args.file))?;
-    session.write(FileRequest::Batch(requests))
+    let kind = Asked::in_batch(&requests);
+    session.write_as(FileRequest::Batch(requests), &kind)
 }
 
 /// Says in which file it is.

@@ -38,6 +38,11 @@ pub(crate) struct StyleArgs {
 }
 
 impl StyleArgs {
+    /// Tells whether a style was asked for.
+    pub(crate) const fn is_given(self) -> bool {
+        self.stat || self.name_only
+    }
+
     /// Says it to the renderer.
     pub(crate) const fn style(self) -> Style {
         match (self.stat, self.name_only) {

@@ -64,7 +64,7 @@ pub(crate) struct EditArgs {
 pub(crate) fn cmd_edit(session: &mut Session, args: EditArgs) -> Result<(), Failure> {
     if let Some(patch) = &args.patch {
         let base = absolute(args.base.as_deref().unwrap_or_else(|| ".".as_ref()))?;
-        let patch = read_file_or_stdin(patch, "name a file with `--patch FILE`")?;
+        let patch = read_file_or_stdin(patch, session.bar(), "name a file with `--patch FILE`")?;
         return session.write(FileRequest::Patch { base, patch });
     }
     let path = absolute(&args.path.unwrap_or_default())?;

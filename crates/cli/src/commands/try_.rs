@@ -183,7 +183,7 @@ fn decide(session: &mut Session, args: TryArgs, selection: Selection) -> Result<
         TryCommand::Apply { trial, selection }
     } else if args.discard {
         TryCommand::Discard { trial }
-    } else if args.diff {
+    } else if args.diff || args.style.is_given() {
         return diff(session, trial, selection, args.style);
     } else if args.show {
         TryCommand::Show { trial, selection }

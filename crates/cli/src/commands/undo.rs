@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use backout_engine::{
     Command, Engine, EngineError, Glob, OperationRef, Report, Selection, UndoOptions, UndoWhat,
+    literal,
 };
 use backout_model::TargetPath;
 use backout_model::ports::OnConflict;
@@ -15,16 +16,15 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::paths::{absolute, real};
 use crate::session::Session;
-use crate::show::literal;
 use crate::show::undo::{Asked, Words};
 use crate::when::moment;
 
 /// Take operations back, with everything that was built on them.
 ///
-/// Without a name, this takes the newest operation of this agent at or below this directory, and says which one. If
-/// you name a path, it takes back what was last done to that path and nothing else. Later work that does not depend on
-/// it stays. If somebody changed a target since, nothing is undone, unless `--merge`, `--force` or `--partial` says
-/// what to do about it. You can take an undo back with `backout redo`.
+/// Without a name, this takes what this agent did last at or below this directory, and says what that was: one
+/// operation, or all that one redo brought back. If you name a path, it takes back what was last done to that path and
+/// nothing else. Later work that does not depend on it stays. If somebody changed a target since, nothing is undone,
+/// unless `--merge`, `--force` or `--partial` says what to do about it. You can take an undo back with `backout redo`.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
     /// Operations, or paths.

@@ -60,7 +60,7 @@ pub(crate) fn cmd_write(session: &mut Session, args: WriteArgs) -> Result<(), Fa
     let source = match (args.text, args.from) {
         (Some(text), _) => Source::Bytes(text.into_bytes()),
         (None, Some(from)) if from != Path::new("-") => Source::Path(absolute(&from)?),
-        (None, _) => content_from_stdin("give `--text STRING` or `--from FILE`")?,
+        (None, _) => content_from_stdin(session.bar(), "give `--text STRING` or `--from FILE`")?,
     };
     let request = if args.append {
         FileRequest::Append { path, source }

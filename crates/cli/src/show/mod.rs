@@ -20,11 +20,9 @@ pub(crate) mod undo;
 mod upkeep;
 pub(crate) mod write;
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::sync::OnceLock;
 
-use backout_engine::{Engine, Reply};
+use backout_engine::{Engine, Reply, quoted};
 use backout_model::OperationId;
 
 use crate::args::GlobalArgs;
@@ -129,24 +127,6 @@ pub(crate) fn called_with(global: &GlobalArgs) {
     };
     // A second session in one process is a test's.
     let _first = CALLED_WITH.set(with);
-}
-
-/// Says a word as one would type it.
-fn quoted(word: &OsStr) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./=:@%+,~".contains(letter);
-    match word.to_str() {
-        Some(text) if text.chars().all(is_plain) => text.to_owned(),
-        Some(_) | None => literal(word),
-    }
-}
-
-/// Says a word in quotes. What is no text, or would act on a terminal, is told byte by byte, as shells read it.
-pub(crate) fn literal(word: &OsStr) -> String {
-    let text = word.to_str();
-    if let Some(text) = text.filter(|text| !text.chars().any(char::is_control)) {
-        return format!("'{}'", text.replace('\'', "'\\''"));
-    }
-    format!("$'{}'", word.as_bytes().escape_ascii())
 }
 
 /// Gives a command line that can be typed.

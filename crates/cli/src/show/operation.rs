@@ -62,9 +62,10 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
     if operation.is_partly_undone() {
         let gone = operation.targets.len() - operation.in_effect().count();
         let of = operation.targets.len();
-        let how = match undos.is_empty() {
-            true => "not done when its process died".to_owned(),
-            false => format!("taken back by {}", names(undos)),
+        let how = if undos.is_empty() {
+            "not done when its process died".to_owned()
+        } else {
+            format!("taken back by {}", names(undos))
         };
         status = status.and(PLAIN, format!(", {gone} of {of} targets {how}"));
     } else if !undos.is_empty() {

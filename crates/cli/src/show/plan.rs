@@ -1,5 +1,7 @@
 //! What an undo, a redo or a rollback would do, and what to type next.
 
+use std::collections::HashSet;
+
 use backout_engine::{
     Engine, PlanView, PlannedStep, PlannedTarget, TakeBack, TargetState, force_flag,
 };
@@ -124,9 +126,20 @@ fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usiz
     let said = |planned: &PlannedTarget| planned.state.hindrance().cloned().unwrap_or_default();
     let (shown, hidden) = abridged(targets, fine_max, said);
     let shown_why = |why: &str| here.shorten(&printable(why));
-    let rows = shown.into_iter().map(|planned| {
+    // A name and the tree that it leads to are two targets, and one line.
+    let mut told = HashSet::new();
+    let rows = shown.into_iter().filter_map(|planned| {
         let path = here.target(&planned.target);
         let (style, said) = match &planned.state {
+            TargetState::ComesBack if way == TakeBack::Redo && planned.goes => {
+                (GOOD, "will be gone again".to_owned())
+            }
+            TargetState::AfterNewerStep if way == TakeBack::Redo && planned.goes => {
+                (GOOD, "will be gone again, after a step above".to_owned())
+            }
+            TargetState::Overwritten { why } if planned.goes => {
+                (WARN, format!("will be removed: {}", shown_why(why)))
+            }
             TargetState::ComesBack if way == TakeBack::Redo => {
                 (GOOD, "will be changed again".to_owned())
             }
@@ -156,11 +169,14 @@ fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usiz
                 (BAD, format!("cannot be brought back: {}", shown_why(why)))
             }
         };
-        vec![
-            Cell::plain("          "),
-            Cell::plain(path),
-            Cell::new(style, said),
-        ]
+        let is_new = told.insert((path.clone(), said.clone()));
+        is_new.then(|| {
+            vec![
+                Cell::plain("          "),
+                Cell::plain(path),
+                Cell::new(style, said),
+            ]
+        })
     });
     table(rows.collect(), None) + &hidden_line("            ", hidden)
 }

@@ -1,11 +1,11 @@
 //! What recovery did.
 
-use backout_engine::{RecoverReport, Recovered, RecoveredAs, TakeBack, TaskLeft};
+use backout_engine::{RecoverReport, Recovered, RecoveredAs, TakeBack, TaskLeft, quoted};
 use backout_model::{OutcomeKind, Status, TargetOutcome, Verb};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
 use super::undo::{outcome_style, outcome_text};
-use super::{counted_of, id, quoted, typed};
+use super::{counted_of, id, typed};
 use crate::session::Session;
 use crate::ui::{BAD, BOLD, Cell, GOOD, WARN, paint, printable, table};
 

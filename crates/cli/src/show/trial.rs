@@ -69,7 +69,7 @@ fn line(session: &Session, change: &TrialChange) -> String {
         TrialWhat::Deleted => ("-", BAD),
         TrialWhat::Moved => (">", ACCENT),
     };
-    let detail = match (change.what, change.size_before, change.size_after) {
+    let mut detail = match (change.what, change.size_before, change.size_after) {
         (TrialWhat::Metadata, _, _) => "mode, owner or attributes".to_owned(),
         (TrialWhat::Moved, _, _) => {
             let from = change.from().map(|from| session.here.show(from.as_path()));
@@ -81,6 +81,14 @@ fn line(session: &Session, change: &TrialChange) -> String {
         (_, Some(same), _) | (_, None, Some(same)) => size(same),
         (_, None, None) => String::new(),
     };
+    if let Some(below) = change.gone_below {
+        let inside = format!("{} in it", counted(below, "name"));
+        detail = match change.what {
+            TrialWhat::Deleted => format!("a directory, with {inside}"),
+            _ => format!("was a directory, with {inside}; {detail}"),
+        };
+        detail.truncate(detail.trim_end_matches("; ").len());
+    }
     let detail = if detail.is_empty() {
         detail
     } else {
@@ -110,10 +118,14 @@ pub(crate) fn counts(changes: &[TrialChange]) -> String {
             (count > 0).then(|| format!("{count} {word}"))
         })
         .collect();
-    if said.is_empty() {
-        "nothing changed".to_owned()
-    } else {
-        said.join(", ")
+    let below: u64 = changes.iter().filter_map(|change| change.gone_below).sum();
+    match (said.is_empty(), below) {
+        (true, _) => "nothing changed".to_owned(),
+        (false, 0) => said.join(", "),
+        (false, below) => {
+            let below = counted(below, "name");
+            format!("{}, and {below} in directories that go", said.join(", "))
+        }
     }
 }
 

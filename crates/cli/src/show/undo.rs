@@ -257,6 +257,14 @@ pub(super) fn outcome_text(outcome: &TargetOutcome, here: &Here, way: TakeBack) 
         (OutcomeKind::Restored, TakeBack::Redo, false) => "gone again".to_owned(),
         (OutcomeKind::Restored, TakeBack::Undo, false) => "gone, as before".to_owned(),
         (OutcomeKind::AlreadyGone, TakeBack::Redo, _) => "already so".to_owned(),
+        (OutcomeKind::Overwritten { why }, TakeBack::Undo | TakeBack::Redo, false) => {
+            let why = here.shorten(&printable(why));
+            format!("removed over a later change: {why}")
+        }
+        (OutcomeKind::Overwritten { why }, TakeBack::Redo, true) => {
+            let why = here.shorten(&printable(why));
+            format!("changed again over a later change: {why}")
+        }
         (kind, _, _) => here.shorten(&printable(&kind.to_string())),
     }
 }

@@ -315,13 +315,25 @@ fn report_text(report: &Report, here: &Here) -> String {
 }
 
 fn line(text: &str, here: &Here) -> String {
-    // What a cause says on several lines stays together below its label.
-    let lines: Vec<String> = text
-        .trim_end()
+    // What a cause says on several lines stays together below its label. A name is one, whatever it holds.
+    let lines: Vec<String> = names_in_one_line(text.trim_end())
         .lines()
         .map(|line| here.shorten(&printable(line)))
         .collect();
     lines.join("\n       ")
+}
+
+/// Escapes the ends of lines between two backquotes, where names stand.
+fn names_in_one_line(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(number, part)| {
+        if number % 2 == 1 {
+            part.replace('\n', "\\n")
+        } else {
+            part.to_owned()
+        }
+    });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 /// Stdout for streams: remembers when the reader has gone.

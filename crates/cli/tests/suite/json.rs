@@ -154,6 +154,7 @@ fn an_undo_answers_with_its_plan_and_its_outcome() {
           "summary": "write $WORLD/work/a",
           "targets": [
             {
+              "goes": true,
               "state": "comes-back",
               "target": {
                 "kind": "path",

@@ -117,6 +117,16 @@ fn a_batch_has_advice_in_its_own_words() {
       next: check the name; `"parents": true` makes missing directories too
     [exit code 1]
     "#);
+    for gone in [
+        r#"{"remove": {"path": "gone"}}"#,
+        r#"{"write": {"path": "n", "text": "1"}}, {"remove": {"path": "gone"}}"#,
+    ] {
+        let said = world.still(|| batch(&world, gone)).to_string();
+        assert!(
+            said.ends_with("next: check the name\n[exit code 1]"),
+            "{said}"
+        );
+    }
     let taken = r#"{"write": {"path": "n", "text": "1"}}, {"move": {"from": "f", "to": "d/f"}}"#;
     insta::assert_snapshot!(world.still(|| batch(&world, taken)), @r#"
     error: `d/f` already exists
@@ -330,4 +340,23 @@ fn a_new_value_of_an_attribute_is_no_difference_of_text() {
     let mut value = [0; 8];
     let length = rustix::fs::getxattr(world.path("a"), "user.k", &mut value).unwrap();
     assert_eq!(value.get(..length), Some(b"old".as_slice()));
+}
+
+#[test]
+fn a_name_with_a_newline_is_one_line_of_a_message() {
+    let world = World::new();
+    world.did(["write", "a\nb", "--text", "1"]);
+    world.put("a\nb", "22");
+    insta::assert_snapshot!(world.unmoved(["undo"]), @r"
+    error: nothing was undone
+      why: `a\nb`: content changed since (1 -> 2 bytes)
+      next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
+      next: do it anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["rm", "x\ny"]), @r"
+    error: `x\ny` does not exist
+      next: check the name; `--force` does not mind what is not there
+    [exit code 1]
+    ");
 }

@@ -48,12 +48,13 @@ fn what_is_as_before_already() {
     hint: take this back with `backout redo 3c6ef372`
     ");
     assert_eq!(world.text("a"), "0");
-    insta::assert_snapshot!(world.unmoved(["redo", "9e37", "--dry-run"]), @"
+    insta::assert_snapshot!(world.unmoved(["redo", "3c6e", "--dry-run"]), @"
     would not redo 1 operation:
       9e3779b9  write a
                 a  will be left as it is: it was as before already when it was undone, so nothing was kept
+    [exit code 1]
     ");
-    insta::assert_snapshot!(world.unmoved(["redo", "9e37"]), @"
+    insta::assert_snapshot!(world.unmoved(["redo", "3c6e"]), @"
     did not redo 9e3779b9  write a
       a  left as it is: it was as before already when it was undone, so nothing was kept
     error: nothing was brought back

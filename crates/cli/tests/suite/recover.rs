@@ -256,7 +256,7 @@ fn a_write_that_cannot_be_taken_back_is_in_doubt_until_it_can() {
     assert!(flag("-i").success());
     insta::assert_snapshot!(ran, @"
     9e3779b9  write a  now in-doubt
-      a  conflict: `a` is immutable: nobody may change it, not even root
+      a  conflict: `a` is immutable: nobody may change it, not even root; `chattr -i` takes that off
       it was left half-way and cannot be taken back as it stands; nothing was touched. Keep what is there with `backout recover --keep 9e3779b9`, or take it back anyway with `backout recover --rollback 9e3779b9 --force`
     [exit code 1]
     ");

@@ -288,6 +288,9 @@ impl Recorder {
                 self.learn(Note::Parent { path, times }, Vec::new())?;
             }
             if act == Act::Times {
+                if !self.ledger.timed.contains(&origin) {
+                    self.learn(Note::Timed(origin), Vec::new())?;
+                }
                 return Ok(());
             }
         }

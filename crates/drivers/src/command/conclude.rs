@@ -8,18 +8,23 @@ use backout_model::{Target, TargetPath};
 use super::inodes::key_of;
 use super::settle::{Counts, Settled, Settling};
 use crate::file::error::FileError;
+use crate::file::keep::meta_of;
 use crate::file::plan::targets_of;
-use crate::file::recipe::{Change, FileCompletion, FileRecipe, Kind, ParentTimes, Times};
-use crate::file::sys::Dir;
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Kind, Meta, ParentTimes, Times};
+use crate::file::sys::{Dir, Node};
 
 impl Settling<'_> {
     /// Makes the recipe that takes the changes back.
     pub(super) fn recipe(
         mut self,
-        changes: Vec<Change>,
+        mut changes: Vec<Change>,
         parents: &BTreeMap<TargetPath, Times>,
-        counts: Counts,
+        mut counts: Counts,
     ) -> Result<Settled, FileError> {
+        if changes.is_empty() {
+            changes = self.times_alone(parents)?;
+            counts.changed += changes.len() as u64;
+        }
         let own: HashSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         let mut is_nothing = changes.is_empty();
@@ -86,6 +91,38 @@ impl Settling<'_> {
             is_nothing,
             doubts: Vec::new(),
         })
+    }
+
+    /// Finds the directories whose times are all that the command changed. Beside other changes they go without saying: nobody's
+    /// undo is to be a conflict because somebody wrote in a directory since. Nor does a file that came and went count.
+    fn times_alone(
+        &mut self,
+        parents: &BTreeMap<TargetPath, Times>,
+    ) -> Result<Vec<Change>, FileError> {
+        let mut changes = Vec::new();
+        for path in self.ledger.timed.clone() {
+            let (Some(times), Some(place)) = (parents.get(&path), self.place(&path)?) else {
+                continue;
+            };
+            let node = place.node()?;
+            let is_other =
+                |node: &Node| node.kind == Kind::Directory && node.times.mtime != times.mtime;
+            let Some(node) = node.filter(is_other) else {
+                continue;
+            };
+            let after = meta_of(&place, &node)?;
+            let before = Meta {
+                times: Some(*times),
+                ..after.clone()
+            };
+            changes.push(Change::Retouch {
+                path,
+                before,
+                after,
+                node: Some(Kind::Directory),
+            });
+        }
+        Ok(changes)
     }
 
     /// Tells whether a name was changed after the last moment that somebody watched. The times of a directory speak of its

@@ -45,6 +45,8 @@ pub(crate) struct Ledger {
     /// By the names before the command.
     pub(crate) known: HashMap<TargetPath, Known>,
     pub(crate) parents: BTreeMap<TargetPath, Times>,
+    /// Directories that were given times.
+    pub(crate) timed: BTreeSet<TargetPath>,
     /// By the names of now: only where things moved.
     pub(crate) names: BTreeMap<TargetPath, Standing>,
     /// Second names that were given to files of before, by the names of now.
@@ -112,6 +114,7 @@ impl Ledger {
             Note::Parent { path, times } => {
                 self.parents.entry(path).or_insert(times);
             }
+            Note::Timed(path) => drop(self.timed.insert(path)),
             Note::Moving(what) => self.pending = Some(what),
             Note::Moved => {
                 if let Some(what) = self.pending.take() {

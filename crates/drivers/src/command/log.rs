@@ -50,6 +50,8 @@ pub(crate) enum Note {
     Forget(TargetPath),
     /// The times of a directory.
     Parent { path: TargetPath, times: Times },
+    /// The command gives a directory times by itself, and not by changing what is in it.
+    Timed(TargetPath),
     /// A thing is about to get another name.
     Moving(Move),
     /// The last move happened.

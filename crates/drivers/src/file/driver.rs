@@ -97,6 +97,24 @@ impl FileDriver {
         Ok(gone.collect())
     }
 
+    /// Names the directories that an effect brought back as one, with all that is in them.
+    pub fn come_trees(&self, effect: &Effect) -> Result<BTreeSet<TargetPath>, FileError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        let come = recipe.changes.iter().filter_map(|change| match change {
+            Change::Set {
+                path,
+                after:
+                    Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    },
+                ..
+            } => Some(path.clone()),
+            _ => None,
+        });
+        Ok(come.collect())
+    }
+
     /// Names the directories that an effect moved to where nothing was.
     pub fn brought(&self, effect: &Effect) -> Result<BTreeSet<TargetPath>, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;

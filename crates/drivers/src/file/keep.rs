@@ -511,5 +511,5 @@ pub(crate) fn link_target(place: &Place) -> Result<AnyBytes, FileError> {
 
 /// Computes the digest of the file that is there.
 pub(crate) fn digest_of(place: &Place) -> Result<(Digest, u64), FileError> {
-    bytes::digest(&mut place.read()?).naming(&place.path(), "read")
+    bytes::digest_of_file(&mut place.read()?).naming(&place.path(), "read")
 }

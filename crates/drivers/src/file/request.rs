@@ -317,7 +317,7 @@ impl FileRequest {
     }
 
     /// Lists the paths as given, to be looked at together.
-    pub(crate) fn paths(&self) -> Vec<&Path> {
+    pub fn paths(&self) -> Vec<&Path> {
         match self {
             Self::Write { path, .. }
             | Self::Append { path, .. }

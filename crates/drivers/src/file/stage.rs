@@ -23,6 +23,9 @@ use super::recipe::{Change, Identity, Image, ParentTimes};
 use super::sys::{Dir, bytes, flags};
 use super::tools::Tools;
 
+/// What `stat` counts blocks in, whatever the file system's own are.
+const BLOCK_BYTES: u64 = 512;
+
 /// How many files may be open at once only to be staged.
 const OPEN_MAX: usize = 256;
 
@@ -225,6 +228,21 @@ impl Staged {
             own: undo.unwrap_or_default(),
             shown: Mutex::new(Vec::new()),
         }
+    }
+
+    /// Tells how much of the disk the files take that will be kept as the inodes they are.
+    pub fn kept_bytes(&self) -> u64 {
+        use std::os::unix::fs::MetadataExt as _;
+        let kept = self.steps.iter().filter_map(|step| match &step.change {
+            Change::Set { path, before, .. } => before.slot().map(|_| path),
+            Change::Move { to, replaced, .. } => replaced.slot().map(|_| to),
+            Change::Retouch { .. } | Change::Rewrite { .. } => None,
+        });
+        let found = kept.filter_map(|path| path.as_path().symlink_metadata().ok());
+        found
+            .filter(|found| !found.is_dir())
+            .map(|found| found.blocks() * BLOCK_BYTES)
+            .sum()
     }
 
     /// Walks over the new files, for validators to look at.

@@ -1,19 +1,20 @@
 //! Where each target of an effect stands now.
 
 use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 
 use backout_model::{Effect, Target, TargetPath};
 
 use super::compare::Current;
 use super::error::FileError;
 use super::judge::{State, judge_all};
-use super::kept::{WRITTEN_SINCE, look_into, why_empty};
+use super::kept::{look_into, why_empty};
 use super::locks::Locks;
 use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Numbers};
-use super::sys::{Dir, Node};
+use super::sys::Dir;
 use super::tools::Tools;
-use super::undo::{first_of_both, lacking, not_the_first, without_directory};
+use super::undo::{doubted, first_of_both, lacking, names_shown, not_the_first, without_directory};
 use super::written::locate;
 
 /// A target and where it stands.
@@ -29,6 +30,8 @@ pub struct Examined {
     pub lost: Option<String>,
     /// Why what the operation left there is not its alone, if it is not.
     pub shared: Option<String>,
+    /// What stands in a directory that the operation made, and is not the operation's.
+    pub strangers: Vec<TargetPath>,
     /// The directory that does not let us take it back, if it is only that.
     pub barred: Option<TargetPath>,
 }
@@ -37,6 +40,15 @@ impl Examined {
     /// Says that a directory does not let us take something back.
     pub fn said_of_barred(directory: &TargetPath) -> String {
         Locks::said_of_barred(directory)
+    }
+
+    /// Says that a directory which is to go holds something; nothing if it does not.
+    pub fn said_of_strangers(strangers: &[TargetPath]) -> Option<String> {
+        let names = strangers
+            .iter()
+            .filter_map(|path| path.as_path().file_name());
+        let names: Vec<OsString> = names.map(OsStr::to_owned).collect();
+        (!names.is_empty()).then(|| format!("the directory is not empty: {}", names_shown(&names)))
     }
 }
 
@@ -51,11 +63,13 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
     let paths: HashSet<&TargetPath> = recipe.changes.iter().map(Change::path).collect();
     let brought: HashSet<&TargetPath> = recipe.changes.iter().filter_map(brings).collect();
     for (number, (change, state)) in std::iter::zip(&recipe.changes, states).enumerate() {
+        let mut strangers = Vec::new();
         let state = match state {
             State::After => {
+                strangers = strangers_in(change, &paths)?;
                 let hindered = match locks.why(change) {
                     Some(why) => Some(why),
-                    None => filled(change, &paths)?
+                    None => Examined::said_of_strangers(&strangers)
                         .or(homeless(change, &brought)?)
                         .or(written_since(tools, change, &rewritten)?)
                         .or(lacking(&recipe.changes, change)?),
@@ -66,9 +80,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
         };
         let lost = match state {
             State::Before => None,
-            State::After => lost(tools, &recipe.changes, change)?,
-            State::Other { ref why } if is_not_there(change, &brought)? => Some(why.clone()),
-            State::Other { .. } => lost(tools, &recipe.changes, change)?,
+            State::After | State::Other { .. } => lost(tools, &recipe.changes, change)?,
         };
         let shared = recipe.shared.get(&number);
         let barred = match state {
@@ -81,6 +93,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
             state: state.clone(),
             change: number,
             lost: lost.clone(),
+            strangers: strangers.clone(),
             barred: barred.clone(),
         };
         examined.extend(targets_of(change).into_iter().map(of));
@@ -88,7 +101,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
     Ok(examined)
 }
 
-/// Says that what a change replaced was kept as the inode it was, and is not what it was any more.
+/// Says that what a change replaced was kept as the inode it was, and may not be what it was any more.
 fn written_since(
     tools: &Tools,
     change: &Change,
@@ -99,23 +112,7 @@ fn written_since(
         Change::Move { replaced, .. } => replaced,
         Change::Rewrite { .. } | Change::Retouch { .. } => return Ok(None),
     };
-    let Image::Kept {
-        slot,
-        node: kind,
-        identity,
-        copy: None,
-        ..
-    } = kept
-    else {
-        return Ok(None);
-    };
-    let is_other = |node: &Node| {
-        !rewritten.contains(&identity.ino)
-            && !node.is_kept(*kind, identity)
-            && !node.is_kept_name(*kind, identity)
-    };
-    let node = look_into(tools, slot)?.node;
-    Ok(node.filter(is_other).map(|_| WRITTEN_SINCE.to_owned()))
+    Ok(doubted(tools, kept, rewritten)?.map(str::to_owned))
 }
 
 /// Says why what a change replaced cannot be brought back, if it is not kept or not kept any more.
@@ -139,18 +136,6 @@ fn lost(tools: &Tools, changes: &[Change], change: &Change) -> Result<Option<Str
         }
         Change::Retouch { .. } => Ok(None),
     }
-}
-
-/// Tells whether what a change moved or dressed is gone: no force puts it back, unless another change of the same effect does.
-fn is_not_there(change: &Change, brought: &HashSet<&TargetPath>) -> Result<bool, FileError> {
-    let (path, kind) = match change {
-        Change::Move { to, node, .. } => (to, Some(*node)),
-        Change::Retouch { path, .. } => (path, None),
-        Change::Set { .. } | Change::Rewrite { .. } => return Ok(false),
-    };
-    let found = Current::at(path)?.node;
-    let is_it = found.is_some_and(|node| kind.is_none_or(|kind| node.kind == kind));
-    Ok(!is_it && !brought.contains(path))
 }
 
 fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError> {
@@ -192,29 +177,21 @@ fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError>
 }
 
 /// Tells what stands in a directory that the operation made and that is not its own.
-fn filled(change: &Change, own: &HashSet<&TargetPath>) -> Result<Option<String>, FileError> {
+fn strangers_in(change: &Change, own: &HashSet<&TargetPath>) -> Result<Vec<TargetPath>, FileError> {
     let Change::Set {
         path,
         before,
         after: Image::Directory { .. },
     } = change
     else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     if matches!(before, Image::Directory { .. }) {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let mut names = Dir::of(path)?.enter()?.names()?;
-    names.retain(|name| !own.contains(&path.join(name)));
-    let Some(first) = names.first() else {
-        return Ok(None);
-    };
-    let more = match names.len() {
-        1 => String::new(),
-        number => format!(" and {} more", number - 1),
-    };
-    let first = first.to_string_lossy();
-    Ok(Some(format!("the directory is not empty: {first}{more}")))
+    let names = Dir::of(path)?.enter()?.names()?.into_iter();
+    let names = names.map(|name| path.join(&name));
+    Ok(names.filter(|name| !own.contains(name)).collect())
 }
 
 /// Gives the name that an undo of a change brings something back to.

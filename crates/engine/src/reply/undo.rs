@@ -83,6 +83,9 @@ pub struct PlannedTarget {
     /// How it stands.
     #[serde(flatten)]
     pub state: TargetState,
+    /// Whether nothing will be there any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub goes: bool,
 }
 
 /// Which way a step goes.
@@ -113,6 +116,14 @@ pub struct PlannedStep {
     pub summary: String,
     /// How each target stands.
     pub targets: Vec<PlannedTarget>,
+}
+
+impl PlannedStep {
+    /// Tells whether there is nothing to do for it, because all is so already and not by us.
+    pub fn is_idle(&self) -> bool {
+        let is_left = |it: &PlannedTarget| matches!(it.state, TargetState::Left { .. });
+        !self.targets.is_empty() && self.targets.iter().all(is_left)
+    }
 }
 
 /// What an undo would do.
@@ -151,12 +162,12 @@ impl PlanView {
             | TargetState::Incomplete { .. } => true,
             TargetState::ComesBack
             | TargetState::AlreadyBefore
+            | TargetState::Left { .. }
             | TargetState::AfterNewerStep
             | TargetState::Merges
-            | TargetState::Left { .. }
             | TargetState::Overwritten { .. } => false,
         };
-        self.is_executable && !targets.any(is_left)
+        self.is_executable && !targets.any(is_left) && !self.steps.iter().any(PlannedStep::is_idle)
     }
 }
 

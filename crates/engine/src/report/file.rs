@@ -2,7 +2,7 @@
 
 use backout_drivers::file::FileError;
 
-use super::Report;
+use super::{Report, quoted};
 
 /// A write whose undo cannot be kept.
 const NO_UNDO: &str = "a write whose undo cannot be kept does not happen";
@@ -18,7 +18,8 @@ pub(super) fn report(error: &FileError) -> Report {
         return Report::refused(error.to_string())
             .because(why)
             .next(format!(
-                "see which operations wrote it with `backout log {path}`"
+                "see which operations wrote it with `backout log {}`",
+                quoted(path.as_ref())
             ));
     }
     if let FileError::OutOfReach { why, .. } = error {

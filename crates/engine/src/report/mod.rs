@@ -9,6 +9,7 @@ mod code;
 mod file;
 mod plan;
 mod program;
+mod quote;
 mod storage;
 mod trial;
 
@@ -22,6 +23,7 @@ use serde::Serialize;
 use crate::EngineError;
 pub use advice::{advice, force_flag};
 pub use code::ErrorCode;
+pub use quote::{literal, quoted};
 
 /// The exit code that shells give for a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
@@ -233,8 +235,9 @@ impl Report {
                 path,
                 inside,
                 at_work,
+                other,
                 ..
-            } => plan::nothing_on_path(&path, inside, at_work),
+            } => plan::nothing_on_path(&path, inside, other.as_ref(), at_work),
             EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
             EngineError::NoUndo { recovered } => plan::no_undo(recovered.as_ref()),
             EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
@@ -243,7 +246,8 @@ impl Report {
                 Self::refused(format!("`{path}` was not restored"))
                     .because(format!("operation {} did not touch it", id.short()))
                     .next(format!(
-                        "see which operations did with `backout log {path}`"
+                        "see which operations did with `backout log {}`",
+                        quoted(path.as_path().as_os_str())
                     ))
             }
             EngineError::NothingToDecide { id, status } => Self::refused(format!(

@@ -2,8 +2,8 @@
 
 use backout_model::{Key, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Verb};
 
-use super::Report;
 use super::advice::{advice, undo, word_advice};
+use super::{Report, quoted};
 use crate::{EngineError, PlanView, RefusedTarget, TakeBack, UndoReport};
 
 /// How many lines of the same kind are told before the rest is counted.
@@ -128,10 +128,23 @@ pub(super) fn nothing_below(
 pub(super) fn nothing_on_path(
     path: &TargetPath,
     inside: Option<OperationId>,
+    other: Option<&(OperationId, TargetPath)>,
     at_work: Option<OperationId>,
 ) -> Report {
+    let typed = |path: &TargetPath| quoted(path.as_path().as_os_str());
     let report = Report::refused(format!("there is nothing to undo at `{path}`"));
     let report = still_at_work(report, at_work);
+    if let Some((id, other)) = other {
+        return report
+            .because(format!(
+                "it is the same file as `{other}`, by which operation {} wrote it",
+                id.short()
+            ))
+            .next(format!(
+                "take that back, by all of its names, with `backout undo {}`",
+                typed(other)
+            ));
+    }
     match inside {
         Some(id) => report
             .because(format!(
@@ -139,14 +152,18 @@ pub(super) fn nothing_on_path(
                 id.short()
             ))
             .next(format!(
-                "bring back only this with `backout restore {path} --from {}`",
+                "bring back only this with `backout restore {} --from {}`",
+                typed(path),
                 id.short()
             ))
             .next(format!(
                 "or take back the whole tree with `backout undo {}`",
                 id.short()
             )),
-        None => report.next(format!("see what was done to it with `backout log {path}`")),
+        None => report.next(format!(
+            "see what was done to it with `backout log {}`",
+            typed(path)
+        )),
     }
 }
 

@@ -141,9 +141,19 @@ fn room(error: &StorageError) -> Report {
         ))
         .because("a write whose undo cannot be kept does not happen")
         .next("mount it writable, or choose another with `--state-dir`"),
-        StorageError::OverCap { stored, cap } => {
-            Report::refused("nothing was written: the store is full")
-                .because(format!("it holds {stored} bytes, its cap is {cap}"))
+        StorageError::OverCap {
+            stored,
+            adding,
+            cap,
+        } => {
+            let report = if stored > cap {
+                Report::refused("nothing was written: the store is full")
+                    .because(format!("it holds {stored} bytes, its cap is {cap}"))
+            } else {
+                Report::refused("nothing was written: the store has no room for what this replaces")
+                    .because(format!("it holds {stored} bytes, and up to {adding} would be kept; its cap is {cap}"))
+            };
+            report
                 .because("nothing in it may be let go yet: it is uncommitted or not an hour old")
                 .next("commit or roll back open tasks (`backout status`), then `backout gc`")
                 .next("raise the cap with `--cap` or BACKOUT_CAP_BYTES")

@@ -320,7 +320,8 @@ impl Engine {
         start: &CommandStart,
         limits: Limits,
     ) -> Result<ArmedCommand, EngineError> {
-        self.store.make_room(&self.settings.retention, self.now())?;
+        self.store
+            .make_room(&self.settings.retention, self.now(), 0)?;
         let id = self.next_id();
         let mode = start.mode;
         let log = self.store.capture_log(id);

@@ -1,6 +1,6 @@
 //! What a trial would change, name by name.
 
-use backout_drivers::file::FileChange;
+use backout_drivers::file::{FileChange, Was};
 
 use super::manifest::TrialChange;
 use crate::{DiffFile, Engine, EngineError};
@@ -28,7 +28,8 @@ impl Engine {
                 });
                 continue;
             }
-            let is_gone = after.is_none();
+            // A directory that becomes something else takes all below it along.
+            let is_gone = !after.as_ref().is_some_and(Was::is_directory);
             let before = self.files.now(&change.path)?;
             all.push(FileChange::new(change.path.clone(), before, after));
             if is_gone {

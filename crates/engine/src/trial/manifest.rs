@@ -65,6 +65,9 @@ pub struct TrialChange {
     /// How many bytes it has, if it is a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_after: Option<u64>,
+    /// How many names lay below it, if it was a directory and is none any more. Older manifests do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone_below: Option<u64>,
 }
 
 /// What happened to a name.
@@ -100,6 +103,9 @@ pub enum TrialState {
         first: TargetPath,
         /// Where the file is.
         source: TargetPath,
+        /// What the first name came to be, if it was applied before this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        made: Option<Baseline>,
     },
     /// What was at another path, with all below.
     Moved {

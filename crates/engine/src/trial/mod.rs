@@ -188,9 +188,10 @@ impl Engine {
         }
         let homes = select::homes(&manifest.homes, &chosen);
         let all: Vec<&TrialChange> = homes.into_iter().chain(chosen).collect();
+        let mut notes = Vec::new();
         let request = FileRequest::Layer {
             summary: format!("try: {}", manifest.line()),
-            entries: select::entries(&manifest.changes, &all),
+            entries: select::entries(&manifest.changes, &all, &mut notes),
         };
         let applied: HashSet<TargetPath> = all.iter().map(|change| change.path.clone()).collect();
         let mut finished = match self.write(&request) {
@@ -202,10 +203,12 @@ impl Engine {
                 return Err(error);
             }
         };
+        finished.notes.extend(notes);
         crash_point("trial.applied");
-        let (done, waiting) = std::mem::take(&mut manifest.changes)
+        let (done, mut waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut manifest.changes)
             .into_iter()
             .partition(|change| applied.contains(&change.path));
+        select::link_to_applied(&done, &mut waiting);
         manifest.changes = waiting;
         manifest.homes.extend(done);
         select::keep_homes(&mut manifest);

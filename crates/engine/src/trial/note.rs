@@ -83,6 +83,7 @@ fn noted(change: &Change, began: i64) -> Result<Option<TrialChange>, EngineError
         is_conflict,
         size_before: change.size_before,
         size_after: change.size_after,
+        gone_below: Some(change.gone_below).filter(|below| *below > 0),
     }))
 }
 
@@ -92,7 +93,11 @@ fn state(becomes: &Becomes) -> Result<Option<TrialState>, EngineError> {
         Becomes::Nothing => Some(TrialState::Nothing),
         Becomes::Like(source) => target(source).map(|source| TrialState::Like { source }),
         Becomes::Linked { first, source } => match (target(first), target(source)) {
-            (Some(first), Some(source)) => Some(TrialState::Linked { first, source }),
+            (Some(first), Some(source)) => Some(TrialState::Linked {
+                first,
+                source,
+                made: None,
+            }),
             _ => None,
         },
         Becomes::Moved(from) => {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use backout_drivers::file::{LayerEntry, LayerState};
+use backout_drivers::file::{Baseline, LayerEntry, LayerState};
 use backout_model::TargetPath;
 
 use super::manifest::{Manifest, TrialChange, TrialState, TrialWhat};
@@ -57,8 +57,13 @@ pub(super) fn keep_homes(manifest: &mut Manifest) {
     manifest.homes.retain(is_home);
 }
 
-/// Says to the driver what shall become real. A second name whose first is left out stands for itself.
-pub(super) fn entries(changes: &[TrialChange], chosen: &[&TrialChange]) -> Vec<LayerEntry> {
+/// Says to the driver what shall become real. A second name whose first is left out, or is not any more what was applied,
+/// stands for itself; of the latter there is a note.
+pub(super) fn entries(
+    changes: &[TrialChange],
+    chosen: &[&TrialChange],
+    notes: &mut Vec<String>,
+) -> Vec<LayerEntry> {
     let known: BTreeSet<&TargetPath> = changes.iter().map(|change| &change.path).collect();
     // Where the first name of a file of several names is after all.
     let mut firsts: BTreeMap<&TargetPath, &TargetPath> = BTreeMap::new();
@@ -71,9 +76,21 @@ pub(super) fn entries(changes: &[TrialChange], chosen: &[&TrialChange]) -> Vec<L
         let becomes = match &change.becomes {
             TrialState::Nothing => LayerState::Nothing,
             TrialState::Like { source } => LayerState::Like(path(source)),
-            TrialState::Linked { first, source } => {
+            TrialState::Linked {
+                first,
+                source,
+                made,
+            } => {
                 match firsts.get(first) {
                     Some(first) => LayerState::Linked(path(first)),
+                    None if made.as_ref().is_some_and(|made| !holds(made, first)) => {
+                        firsts.insert(first, &change.path);
+                        notes.push(format!(
+                            "`{}` becomes a file of its own: `{first}` is not what was applied any more",
+                            change.path
+                        ));
+                        LayerState::Like(path(source))
+                    }
                     // The first name did not change at all.
                     None if !known.contains(first) => LayerState::Linked(path(first)),
                     None => {
@@ -94,4 +111,34 @@ pub(super) fn entries(changes: &[TrialChange], chosen: &[&TrialChange]) -> Vec<L
         });
     }
     entries
+}
+
+fn holds(baseline: &Baseline, path: &TargetPath) -> bool {
+    baseline.still_holds(path.as_path()).unwrap_or(false)
+}
+
+/// Notes of what still waits that another name of the same file has been applied: it is to be one file again.
+pub(super) fn link_to_applied(applied: &[TrialChange], waiting: &mut [TrialChange]) {
+    // The name that all names of a file know.
+    let known = |change: &TrialChange| match &change.becomes {
+        TrialState::Linked { first, .. } => first.clone(),
+        TrialState::Nothing | TrialState::Like { .. } | TrialState::Moved { .. } => {
+            change.path.clone()
+        }
+    };
+    let files = applied.iter().filter(|change| change.source().is_some());
+    let by_name: BTreeMap<TargetPath, &TargetPath> =
+        files.map(|change| (known(change), &change.path)).collect();
+    for change in waiting {
+        let (Some(first), Some(source)) = (by_name.get(&known(change)), change.source()) else {
+            continue;
+        };
+        // What cannot be looked at now is not linked to later.
+        let made = Baseline::of(first.as_path(), false).unwrap_or(Baseline::Absent);
+        change.becomes = TrialState::Linked {
+            first: (*first).clone(),
+            source: source.clone(),
+            made: Some(made),
+        };
+    }
 }

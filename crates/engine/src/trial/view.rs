@@ -113,6 +113,8 @@ struct ToldChange<'c> {
     size_before: Option<u64>,
     #[serde(skip_serializing_if = "wide::is_none_or_wide")]
     size_after: Option<u64>,
+    #[serde(skip_serializing_if = "wide::is_none_or_wide")]
+    gone_below: Option<u64>,
 }
 
 #[expect(
@@ -142,5 +144,6 @@ fn tell_changes<S: Serializer>(changes: &[TrialChange], serializer: S) -> Result
         is_conflict: change.is_conflict,
         size_before: change.size_before,
         size_after: change.size_after,
+        gone_below: change.gone_below,
     }))
 }

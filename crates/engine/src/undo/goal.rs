@@ -60,28 +60,6 @@ impl Engine {
         })
     }
 
-    /// Finds a command that fits a goal and has not ended: what it changed is not in the journal yet.
-    fn at_work_on(&self, goal: &Goal) -> Result<Option<Operation>, EngineError> {
-        let (since, task, agent) = match goal {
-            Goal::Operations { .. } => return Ok(None),
-            Goal::Task(task) => (None, Some(task), None),
-            Goal::Since { lsn, task, agent } => (Some(*lsn), task.as_ref(), agent.as_ref()),
-        };
-        let fits = |op: &Operation| {
-            since.is_none_or(|since| op.place > since)
-                && (task.is_none() || op.task.as_ref() == task)
-                && (agent.is_none() || op.agent.as_ref() == agent)
-        };
-        Ok(self.commands_at_work()?.into_iter().find(fits))
-    }
-
-    /// Lists the commands that have not ended, newest first, but for the one that we are part of.
-    fn commands_at_work(&self) -> Result<Vec<Operation>, EngineError> {
-        let mut armed = self.store.armed()?;
-        armed.retain(|op| op.verb == Verb::Run && Some(op.id) != self.settings.context.within);
-        Ok(armed)
-    }
-
     /// Finds what names lead to, each once.
     fn resolved(&self, references: &[OperationRef]) -> Result<Vec<OperationId>, EngineError> {
         let mut ids = Vec::with_capacity(references.len());
@@ -353,31 +331,8 @@ impl Engine {
         Ok(all)
     }
 
-    /// Says that there is nothing to undo here, and whether there is elsewhere.
-    fn nothing_below<T>(
-        &self,
-        below: Option<&TargetPath>,
-        filter: &Filter,
-    ) -> Result<T, EngineError> {
-        let Some(below) = below else {
-            return Err(PlanError::Nothing.into());
-        };
-        let anywhere = Filter {
-            at: None,
-            ..filter.clone()
-        };
-        let elsewhere = self.newest(&anywhere, |operation| {
-            Ok(!operation.verb.is_reversal() && operation.status != Status::Armed)
-        })?;
-        Err(EngineError::NothingBelow {
-            below: below.clone(),
-            elsewhere: elsewhere.map(|operation| (operation.id, operation.summary)),
-            at_work: self.commands_at_work()?.first().map(|command| command.id),
-        })
-    }
-
     /// Finds the newest operation that `wanted` accepts and that has something in effect, looking at a page at a time.
-    fn newest(
+    pub(super) fn newest(
         &self,
         filter: &Filter,
         wanted: impl Fn(&Operation) -> Result<bool, EngineError>,
@@ -443,44 +398,6 @@ impl Engine {
             ids.extend(here);
         }
         Ok(ids.into_iter().collect())
-    }
-
-    /// Says why there is nothing to undo at a path.
-    fn nothing_on(
-        &self,
-        path: &TargetPath,
-        since: Option<Timestamp>,
-    ) -> Result<EngineError, EngineError> {
-        // It may lie in a tree that went or came as one.
-        let mut inside = None;
-        for above in path.ancestors() {
-            let filter = Filter {
-                at: Some(above.clone().into()),
-                ..Filter::default()
-            };
-            let holds = |operation: &Operation| {
-                let mut targets = operation.in_effect().map(|standing| &standing.target);
-                Ok(!operation.verb.is_reversal()
-                    && targets.any(|target| {
-                        target.file() == Some(&above)
-                            && Target::node(path.clone()).overlap(target).is_some()
-                    }))
-            };
-            let found = self.newest(&filter, holds)?.map(|operation| operation.id);
-            // In a directory that was made may lie what others put there.
-            if let Some(id) = found
-                && self.has_touched(id, path)?
-            {
-                inside = found;
-                break;
-            }
-        }
-        Ok(EngineError::NothingOnPath {
-            path: path.clone(),
-            since,
-            inside,
-            at_work: self.commands_at_work()?.first().map(|command| command.id),
-        })
     }
 
     /// An undo or a redo that was the first of several stands for all of them.

@@ -10,6 +10,7 @@
 mod carriers;
 mod follow;
 mod goal;
+mod nothing;
 mod order;
 mod preview;
 mod work;
@@ -27,10 +28,10 @@ use backout_model::{
 
 use crate::lifecycle::{Head, with_causes};
 use crate::{
-    Engine, EngineError, Forcing, PlanView, RedoWhat, RefusedTarget, TakeBack, UndoOptions,
-    UndoReport, UndoWhat, UndoneStep,
+    Engine, EngineError, Forcing, PlanView, PlannedStep, RedoWhat, RefusedTarget, TakeBack,
+    UndoOptions, UndoReport, UndoWhat, UndoneStep,
 };
-use preview::{Planned, Planner, conflicts, is_idle, way_of};
+use preview::{Planned, Planner, conflicts, way_of};
 pub(crate) use work::{Told, Work};
 
 /// Pauses before a step that failed for a passing reason is tried again.
@@ -86,7 +87,7 @@ impl Engine {
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));
         }
-        if !view.is_executable && !is_idle(&view.steps) {
+        if !view.is_executable && !view.steps.iter().all(PlannedStep::is_idle) {
             return Err(conflicts(&view, options.on_conflict));
         }
         let mut report = UndoReport {

@@ -149,7 +149,7 @@ impl Engine {
             is_executable: plan.needs_committed.is_empty()
                 && plan.needs_others.is_empty()
                 && is_free
-                && !is_idle(&steps),
+                && (steps.is_empty() || !steps.iter().all(PlannedStep::is_idle)),
             is_mergeable: false,
             force: None,
             steps,
@@ -184,11 +184,21 @@ impl Engine {
             let mut steps = newer.iter().flat_map(|newer| &newer.step.targets);
             (!steps.any(is_it)).then(|| Examined::said_of_barred(directory))
         };
+        // What no step takes out of a directory that is to go is there when its turn comes.
+        let filled = |found: &Examined| {
+            let mut strangers = found.strangers.clone();
+            strangers.retain(|path| !is_later(&Target::node(path.clone())));
+            Examined::said_of_strangers(&strangers)
+        };
+        let sides = self.files.sides(&work.effect)?.into_iter();
+        let going = sides.filter(|side| side.before.is_none());
+        let going: HashSet<TargetPath> = going.map(|side| side.path).collect();
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
             let state = match found {
                 Some(found) if later.contains(&found.change) => {
-                    match (between.remove(target.key()), options.on_conflict) {
+                    let why = between.remove(target.key()).or_else(|| filled(found));
+                    match (why, options.on_conflict) {
                         (Some(why), OnConflict::Refuse) => TargetState::Conflict { why },
                         (Some(why), OnConflict::Force) => TargetState::Overwritten { why },
                         // Whether it merges is seen when its turn comes.
@@ -202,7 +212,11 @@ impl Engine {
                 },
                 None => TargetState::AlreadyBefore,
             };
-            PlannedTarget { target, state }
+            PlannedTarget {
+                goes: state.is_work() && target.file().is_some_and(|path| going.contains(path)),
+                target,
+                state,
+            }
         });
         let mut planned: Vec<_> = planned.collect();
         if way_of(work.operation) == TakeBack::Redo {
@@ -269,7 +283,8 @@ impl Engine {
         // What is in a directory that was moved, or goes as one, goes with it.
         let mut changes = self.files.changes(&work.effect)?.into_iter();
         if changes.all(|change| change.from.is_none() && !change.is_as_now) {
-            between.extend(filled(&left, self.brought_by(newer)?));
+            let come = self.files.come_trees(&work.effect)?;
+            between.extend(filled(&left, &come, self.brought_by(newer)?));
         }
         let is_shared = |path: &TargetPath| {
             let of = |it: &&Examined| it.shared.is_some() && it.target.file() == Some(path);
@@ -356,20 +371,17 @@ impl Engine {
     }
 }
 
-/// Tells whether there is nothing to do in a plan, because all is so already and not by us.
-pub(super) fn is_idle(steps: &[PlannedStep]) -> bool {
-    let mut targets = steps.iter().flat_map(|step| &step.targets);
-    !steps.is_empty() && targets.all(|it| matches!(it.state, TargetState::Left { .. }))
-}
-
-/// Finds the directories that a step made and that will not be empty when its turn comes.
+/// Finds the directories that a step made and that will not be empty when its turn comes. What came as one goes as one.
 fn filled(
     left: &HashMap<TargetPath, FileChange>,
+    come: &BTreeSet<TargetPath>,
     there: BTreeSet<TargetPath>,
 ) -> HashMap<Key, String> {
     let mut inside: HashMap<TargetPath, Vec<OsString>> = HashMap::new();
     for path in there {
-        let is_made = |path: &TargetPath| left.get(path).is_some_and(|it| it.before.is_none());
+        let is_made = |path: &TargetPath| {
+            left.get(path).is_some_and(|it| it.before.is_none()) && !come.contains(path)
+        };
         let above = path.parent().filter(is_made);
         if let Some((above, name)) = above.zip(path.as_path().file_name())
             && !is_made(&path)

@@ -23,6 +23,8 @@ pub(crate) struct Work<'h> {
     pub(crate) effect: Effect,
     /// The targets of the recipe that are meant; none means all.
     only: Option<BTreeSet<Key>>,
+    /// What took other parts of the operation back before.
+    earlier: Vec<Effect>,
     /// What the recipe made beside the operation's targets, so that they had a place.
     homes: BTreeSet<Key>,
 }
@@ -36,6 +38,7 @@ impl Work<'_> {
             only: self.only.as_ref(),
             homes: Some(&self.homes),
             is_unfinished: is_unfinished(self.operation.status),
+            earlier: &self.earlier,
         }
     }
 
@@ -106,6 +109,7 @@ impl Engine {
                         step,
                         effect,
                         only,
+                        earlier: self.earlier(operation.id)?,
                         homes: homes(operation, &held),
                     });
                 }
@@ -117,6 +121,14 @@ impl Engine {
             way: way_of(operation),
             tree: held_as_one,
         })
+    }
+
+    /// Gives the recipes of what took parts of an operation back, a moment ago too.
+    fn earlier(&self, id: OperationId) -> Result<Vec<Effect>, EngineError> {
+        let now = self.store.operation(id)?;
+        let undos = now.map(|now| now.undos()).unwrap_or_default();
+        let effects = undos.into_iter().map(|undo| self.store.effect(undo));
+        Ok(effects.collect::<Result<_, _>>()?)
     }
 
     /// Joins two steps of an operation, if the recipe of the first speaks of all that the second is about.
@@ -173,6 +185,7 @@ impl Engine {
             effect: self.store.effect(operation.id)?,
             step,
             only: None,
+            earlier: Vec::new(),
             homes: BTreeSet::new(),
         })
     }

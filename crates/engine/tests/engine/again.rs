@@ -214,3 +214,25 @@ fn what_stood_at_the_name_of_a_move_before_goes_back_after_it() {
     assert_eq!(world.read("d/f").as_deref(), Some("moved"));
     assert_eq!(fs::read_dir(world.path("e")).unwrap().count(), 0);
 }
+
+#[test]
+fn what_is_there_already_and_could_not_be_taken_back_again_is_left_by_a_redo() {
+    let world = World::new().file("a", &"x".repeat(LARGE)).file("b", "0");
+    let id = two_files(&world, "1");
+    world.undone(id);
+    // What the first was is in no store any more, what the second was is.
+    fs::remove_file(world.path("a")).unwrap();
+    for name in ["a", "b"] {
+        fs::write(world.path(name), "1").unwrap();
+    }
+    let report = world.redo();
+    let kinds: Vec<_> = report.steps[0].outcomes.iter().map(|it| &it.kind).collect();
+    let is_so = matches!(
+        kinds[..],
+        [OutcomeKind::Left { .. }, OutcomeKind::AlreadyGone]
+    );
+    assert!(is_so, "{kinds:?}");
+    world.undone(id);
+    let now = (world.read("a"), world.read("b"));
+    assert_eq!(now, (Some("1".to_owned()), Some("0".to_owned())));
+}

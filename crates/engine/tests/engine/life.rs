@@ -4,7 +4,8 @@ use std::fs;
 
 use backout_drivers::file::{Expect, FileRequest, Source};
 use backout_engine::{EngineError, Report, UndoOptions, UndoWhat};
-use backout_model::{PlanError, Status};
+use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::{Event, OperationId, PlanError, Status};
 
 use crate::world::{NEWEST, World, written};
 
@@ -256,5 +257,28 @@ fn frequent_writes_change_the_strategy() {
     assert_eq!(
         finished.strategy,
         Some(backout_model::Strategy::Transaction)
+    );
+}
+
+#[test]
+fn what_this_process_left_in_doubt_it_can_try_again() {
+    let world = World::new().file("a", "0");
+    let write = world.write("a", "1");
+    let id = OperationId::from_bits(7);
+    let mut left = world.intent(id, write);
+    // Nobody has this number any more.
+    left.owner.started += 1;
+    let entry = Entry::of(vec![Event::Intent(Box::new(left))]);
+    let store = world.engine.store();
+    store.append(&entry, Durability::Power).unwrap();
+    fs::write(world.path("a"), "theirs").unwrap();
+    world.engine.recover(None).unwrap();
+    assert_eq!(world.status(id), Status::InDoubt);
+    fs::write(world.path("a"), "1").unwrap();
+    let report = world.engine.recover(None).unwrap();
+    assert!(report.running.is_empty(), "{report:?}");
+    assert_eq!(
+        (world.status(id), world.read("a").as_deref()),
+        (Status::Undone, Some("0"))
     );
 }

@@ -314,6 +314,8 @@ fn a_plan_that_needs_anothers_work_to_go_needs_the_word_for_it() {
     write(&two, &world, "a", "2");
     let error = one.undo(&named(base), &UndoOptions::default()).unwrap_err();
     assert!(matches!(error, EngineError::NeedsWord(_)), "{error}");
+    let view = one.preview_undo(&named(base), &UndoOptions::default());
+    assert!(!view.unwrap().is_executable);
     let others = UndoOptions {
         others: true,
         ..UndoOptions::default()

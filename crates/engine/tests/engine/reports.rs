@@ -5,10 +5,7 @@ use std::fs;
 use backout_drivers::file::FileRequest;
 use backout_engine::{EngineError, Report, UndoOptions};
 use backout_model::ports::{Durability, Entry, Journal as _};
-use backout_model::{
-    Completion, Decision, Event, Intent, OperationId, Status, Strategy, Target, TargetPath, Verb,
-};
-use backout_storage::this_process;
+use backout_model::{Completion, Decision, Event, Intent, OperationId, Status, Strategy, Verb};
 use insta::assert_snapshot;
 
 use crate::world::{World, named, written};
@@ -213,26 +210,14 @@ fn what_nothing_takes_back_is_left_to_a_person() {
     let write = world.write("a", "1");
     let (id, store) = (OperationId::from_bits(7), world.engine.store());
     let sent = Intent {
-        id,
         verb: Verb::Run,
         summary: "send a letter".to_owned(),
-        agent: None,
-        task: None,
-        owner: this_process(),
         decision: Decision {
             strategy: Strategy::Irreversible,
             fallback: None,
             reason: "a letter does not come back".to_owned(),
         },
-        targets: vec![Target::node(TargetPath::new(world.path("a")).unwrap())],
-        depends_on: Vec::new(),
-        undoes: None,
-        with: None,
-        group: None,
-        asked: None,
-        notes: Vec::new(),
-        command: None,
-        recipe: store.effect(write).unwrap().recipe,
+        ..world.intent(id, write)
     };
     let completion = Completion::default();
     let events = vec![

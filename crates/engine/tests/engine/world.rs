@@ -8,7 +8,8 @@ use backout_engine::{
     Engine, EngineError, Finished, RedoWhat, Settings, UndoOptions, UndoReport, UndoWhat,
 };
 use backout_model::ports::OnConflict;
-use backout_model::{OperationId, Status};
+use backout_model::{Intent, OperationId, Status};
+use backout_storage::this_process;
 
 pub(crate) struct World {
     pub(crate) directory: tempfile::TempDir,
@@ -84,6 +85,31 @@ impl World {
         self.engine
             .redo(&NEWEST_UNDO, &UndoOptions::default())
             .unwrap()
+    }
+
+    /// The intent of an operation that does again what another did.
+    pub(crate) fn intent(&self, id: OperationId, again: OperationId) -> Intent {
+        let store = self.engine.store();
+        let first = store.operation(again).unwrap().unwrap();
+        let targets = first.targets.into_iter().map(|it| it.target);
+        Intent {
+            id,
+            verb: first.verb,
+            summary: first.summary,
+            agent: None,
+            task: None,
+            owner: this_process(),
+            decision: first.decision,
+            targets: targets.collect(),
+            depends_on: Vec::new(),
+            undoes: None,
+            with: None,
+            group: None,
+            asked: None,
+            notes: Vec::new(),
+            command: None,
+            recipe: store.effect(again).unwrap().recipe,
+        }
     }
 
     pub(crate) fn status(&self, id: OperationId) -> Status {

@@ -168,19 +168,26 @@ impl Store {
         Ok(report)
     }
 
-    /// Makes sure that the store is under its cap before the next write adds to it. Costs next to nothing if it is.
-    /// If images that may not go fill it, the write must not happen: [`StorageError::OverCap`].
-    pub fn make_room(&self, retention: &Retention, now: Timestamp) -> Result<(), StorageError> {
+    /// Makes sure that the store is under its cap also when the next write has added so many bytes to it. Costs next to
+    /// nothing if it is. If images that may not go fill it, the write must not happen: [`StorageError::OverCap`].
+    pub fn make_room(
+        &self,
+        retention: &Retention,
+        now: Timestamp,
+        adding: u64,
+    ) -> Result<(), StorageError> {
         let cap = retention.store_bytes_max;
+        let most = cap.saturating_sub(adding);
+        let fits = |stored: u64| adding <= cap && stored <= most;
         self.measure_new_slots()?;
-        if self.stored_bytes()?.total <= cap {
+        if fits(self.stored_bytes()?.total) {
             return Ok(());
         }
         let _turn = self.gc_turn()?;
         // Whoever had the turn before may have made room already.
-        if self.stored_bytes()?.total > cap {
+        if !fits(self.stored_bytes()?.total) {
             let room = Retention {
-                store_bytes_max: cap / 100 * ROOM_PERCENT,
+                store_bytes_max: most.min(cap / 100 * ROOM_PERCENT),
                 ..retention.clone()
             };
             let mut report = GcReport::default();
@@ -195,10 +202,14 @@ impl Store {
             self.tidy_slots(&mut report)?;
         }
         let stored = self.stored_bytes()?.total;
-        if stored > cap {
-            Err(StorageError::OverCap { stored, cap })
-        } else {
+        if fits(stored) {
             Ok(())
+        } else {
+            Err(StorageError::OverCap {
+                stored,
+                adding,
+                cap,
+            })
         }
     }
 

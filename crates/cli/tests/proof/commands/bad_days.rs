@@ -215,8 +215,10 @@ fn a_file_above_the_limit_is_never_silently_lost() {
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("cannot be brought back"), "{told}");
     // The undo says it as well, and does the rest when told to.
-    for arguments in [&["undo", "@", "--dry-run"][..], &["show", "@"]] {
-        let told = world.ok(arguments);
+    for (code, arguments) in [(1, &["undo", "@", "--dry-run"][..]), (0, &["show", "@"])] {
+        let output = world.run(arguments);
+        assert_eq!(output.status.code(), Some(code));
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(told.contains("cannot be brought back"), "{told}");
     }
     let told = world.fails(1, &["undo", "@"]);

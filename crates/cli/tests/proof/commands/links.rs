@@ -362,6 +362,21 @@ fn holes_stay_holes() {
 }
 
 #[test]
+fn a_hole_that_nobody_can_read_to_its_end() {
+    let world = World::in_memory();
+    world.file("g", "hi\n");
+    let before = world.tree();
+    world.ok(&["run", "--", "sh", "-c", "truncate -s 6E f g; mv g k"]);
+    for _ in 0..2 {
+        assert_eq!(world.path("k").metadata().unwrap().len(), 6 << 60);
+        world.ok(&["undo"]);
+        let now = world.tree();
+        assert!(now == before, "{}", now.difference(&before));
+        world.ok(&["redo"]);
+    }
+}
+
+#[test]
 fn directories_that_move_onto_each_other() {
     let world = World::in_memory();
     for name in ["d/e/f", "g/a", "l/a"] {

@@ -11,6 +11,9 @@ use crate::world::World;
 
 const EIO: Fault = Fault::Fails(Errno::EIO);
 
+/// How many looks at files are let fail, from the last on.
+const LOOKS: usize = 24;
+
 /// A workload that begins with nothing.
 const fn only(command: &'static [&'static str]) -> Workload {
     Workload {
@@ -240,4 +243,52 @@ fn after_a_commit_that_failed_the_journal_takes_no_more_writes() {
     assert_eq!(world.tree().without_times(), before);
     world.ok(workload.command);
     assert_eq!(world.tree().without_times(), first);
+}
+
+#[test]
+fn that_nobody_could_look_is_not_called_a_change() {
+    let is_look = |name: &str| matches!(name, "fstat" | "newfstatat" | "statx");
+    for workload in [only(SMALL), only(LARGE), only(TREE)] {
+        let quiet = run(
+            &prepared(&workload).command(workload.command),
+            is_look,
+            None,
+        );
+        // The last of them are those around the swap.
+        for number in (1..=quiet.calls).rev().take(LOOKS) {
+            let world = prepared(&workload);
+            let command = world.command(workload.command);
+            let ran = run(&command, is_look, Some((number, EIO)));
+            assert!(
+                !ran.said
+                    .contains("changed while the operation was being prepared"),
+                "call {number}: {}",
+                ran.said
+            );
+        }
+    }
+}
+
+#[test]
+fn an_undo_that_a_dying_disk_stops_half_way_names_what_it_did_and_what_not() {
+    let workload = Workload {
+        before: &[BATCH_COMMAND],
+        cut_off: None,
+        command: &["undo"],
+    };
+    let before = prepared(&workload).tree().without_times();
+    let is_change = |name: &str| name.starts_with("rename") || name.starts_with("unlink");
+    let sentence = "it stopped half-way, and this was put back";
+    let (text, world) = said(&workload, Fault::DiskDies, is_change, sentence);
+    says(
+        &text,
+        &[
+            "  app.toml     failed: it is as the operation made it",
+            "  batch        skipped: it stopped half-way, and this was put back",
+        ],
+    );
+    assert_eq!(world.read("app.toml"), "port = 8080\n");
+    assert!(world.path("batch").is_dir());
+    world.ok(&["recover"]);
+    assert_eq!(world.tree().without_times(), before);
 }

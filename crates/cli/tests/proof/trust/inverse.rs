@@ -397,3 +397,28 @@ fn a_redo_without_a_name_goes_past_an_undo_that_found_nothing_to_do() {
     assert!(told.contains("there is nothing to redo"), "{told}");
     world.check_store();
 }
+
+#[test]
+fn a_command_that_only_gives_directories_times_is_undone_and_redone() {
+    let world = World::new();
+    world.file("d/x", "1\n");
+    world.file("e/x", "1\n");
+    let before = world.tree();
+    world.ok(&["run", "--", "touch", "-d", "2001-01-01", "d", "e"]);
+    let after = world.tree();
+    assert!(after != before);
+    for (word, wanted) in [("undo", &before), ("redo", &after)]
+        .into_iter()
+        .cycle()
+        .take(4)
+    {
+        world.ok(&[word]);
+        let now = world.tree();
+        assert!(now == *wanted, "{word}: {}", now.difference(wanted));
+    }
+    // A file that comes and goes leaves a new time, and is no change.
+    world.ok(&["run", "--", "sh", "-c", "touch d/y; rm d/y"]);
+    let log = world.ok(&["log", "-n", "1"]);
+    assert!(log.contains("changed nothing"), "{log}");
+    world.check_store();
+}

@@ -1,7 +1,7 @@
 //! What a redo, a recovery or a word about them stands for: a hint means what it was printed for, and what an act did not
 //! make is not taken back with it.
 
-use super::newest;
+use super::{newest, to_and_fro};
 use crate::world::{World, said};
 
 /// Runs a shell command under `run`, and gives its id.
@@ -139,7 +139,7 @@ fn force_is_not_advised_where_what_was_to_be_moved_is_gone() {
     std::fs::remove_file(world.path("a")).unwrap();
     let refused = world.fails(1, &["redo"]);
     assert!(!refused.contains("--force"), "{refused}");
-    let plan = world.ok(&["redo", "--force", "-n"]);
+    let plan = told(&world, &["redo", "--force", "-n"]);
     assert!(plan.contains("would not redo"), "{plan}");
     world.fails(1, &["redo", "--force"]);
 }
@@ -153,7 +153,7 @@ fn a_redo_leaves_the_directory_that_somebody_filled_and_so_does_its_undo() {
         world.ok(&["undo"]);
         world.file("c/f", "F\n");
         let before = world.tree().without_times();
-        let plan = world.ok(&[&["redo", "-n"], force].concat());
+        let plan = told(&world, &[&["redo", "-n"], force].concat());
         let left = "c  will be left as it is: the directory is not empty: f";
         assert!(plan.contains(left), "{plan}");
         world.ok(&[&["redo"], force].concat());
@@ -173,7 +173,7 @@ fn a_redo_leaves_the_directory_that_somebody_filled_and_so_does_its_undo() {
     world.ok(&["mkdir", "c"]);
     world.ok(&["undo"]);
     world.file("c/f", "F\n");
-    let plan = world.ok(&["redo", "-n"]);
+    let plan = told(&world, &["redo", "-n"]);
     assert!(plan.contains("would not redo 1 operation"), "{plan}");
     let refused = world.fails(1, &["redo"]);
     let id = newest(&world, "mkdir");
@@ -201,7 +201,7 @@ fn what_somebody_removed_after_an_undo_is_no_damage_after_the_redo() {
     let id = run(&world, "rm -rf d");
     world.ok(&["undo"]);
     std::fs::remove_dir_all(world.path("d")).unwrap();
-    let plan = world.ok(&["redo", "-n"]);
+    let plan = told(&world, &["redo", "-n"]);
     assert!(plan.contains("d    is so already"), "{plan}");
     assert!(plan.contains("d/y  will be left as it is"), "{plan}");
     let redone = world.ok(&["redo"]);
@@ -221,8 +221,83 @@ fn what_somebody_removed_after_an_undo_is_no_damage_after_the_redo() {
     world.ok(&["rm", "-r", "d"]);
     world.ok(&["undo"]);
     std::fs::remove_dir_all(world.path("d")).unwrap();
-    let plan = world.ok(&["redo", "-n"]);
+    let plan = told(&world, &["redo", "-n"]);
     assert!(plan.contains("would not redo 1 operation"), "{plan}");
     let refused = world.fails(1, &["redo"]);
     assert!(refused.contains("next: "), "{refused}");
+}
+
+#[test]
+fn a_redo_that_has_to_take_later_work_back_does_nothing_if_somebody_wrote_in_between() {
+    for remove in [&["rm", "e"][..], &["run", "--", "rm", "e"]] {
+        for before in [None, Some("0\n")] {
+            let world = World::new();
+            if let Some(before) = before {
+                world.file("e", before);
+            }
+            world.ok(&["write", "e", "--text", "1\n"]);
+            world.ok(&["undo"]);
+            world.file("e", "F\n");
+            world.ok(remove);
+            let log = world.operations();
+            let plan = told(&world, &["redo", "-n"]);
+            assert!(plan.contains("would not redo 2 operations"), "{plan}");
+            let refused = world.fails(1, &["redo"]);
+            assert!(refused.contains("nothing was redone"), "{refused}");
+            assert!(!world.path("e").exists());
+            assert_eq!(world.operations(), log);
+            world.check_store();
+        }
+    }
+}
+
+#[test]
+fn a_tree_that_came_back_as_one_is_removed_again_whoever_removed_it_since() {
+    let removals = [&["rm", "-r", "d"][..], &["run", "--", "rm", "-r", "d"]];
+    for first in removals {
+        for second in removals {
+            let world = World::new();
+            world.file("d/e", "0\n");
+            let before = world.tree().without_times();
+            world.ok(first);
+            let verb = if *first == *removals[0] {
+                "remove"
+            } else {
+                "run"
+            };
+            let id = newest(&world, verb);
+            world.ok(&["undo"]);
+            world.ok(second);
+            let plan = told(&world, &["redo", "-n"]);
+            assert!(plan.contains("would redo 2 operations"), "{plan}");
+            world.ok(&["redo"]);
+            assert!(!world.path("d").exists());
+            world.ok(&["undo", &id]);
+            let now = world.tree().without_times();
+            assert!(now == before, "{}", now.difference(&before));
+            world.check_store();
+        }
+    }
+}
+
+#[test]
+fn names_of_one_file_that_go_and_come_one_by_one_stay_names_of_one_file() {
+    let world = World::new();
+    world.file("z", "z\n");
+    std::fs::hard_link(world.path("z"), world.path("z2")).unwrap();
+    let before = world.tree().without_times();
+    run(&world, "mv z w; ln w s; echo more >> w");
+    let after = world.tree().without_times();
+    for _ in 0..2 {
+        world.ok(&["undo", "w"]);
+        world.ok(&["undo", "z"]);
+        let now = world.tree().without_times();
+        assert!(now == before, "{}", now.difference(&before));
+        world.ok(&["redo"]);
+        world.ok(&["redo"]);
+        let now = world.tree().without_times();
+        assert!(now == after, "{}", now.difference(&after));
+        world.check_store();
+    }
+    to_and_fro(&world, &before);
 }

@@ -1,5 +1,6 @@
 //! Ctrl-C is a decision: the step under way is put back, that is said and journalled, and nothing goes on later.
 
+use std::io::Write as _;
 use std::process::Child;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::{json, newest};
+use crate::commands::wait_for;
 use crate::world::{World, said};
 
 const FILES: usize = 6000;
@@ -102,6 +104,25 @@ fn a_write_that_is_interrupted_leaves_nothing() {
     assert_eq!(output.status.code(), Some(130), "{}", said(&output));
     assert!(!world.path("d").exists());
     world.check_store();
+}
+
+#[test]
+fn a_write_that_waits_for_its_input_ends_at_the_first_signal() {
+    for arguments in [&["write", "f"][..], &["edit", "--patch", "-"], &["batch"]] {
+        let world = World::new();
+        let mut command = world.command(arguments);
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // It has begun to read when the pipe is empty again.
+        stdin.write_all(b"half of it").unwrap();
+        wait_for(|| rustix::io::ioctl_fionread(&stdin).unwrap() == 0);
+        interrupt(&child, Signal::SIGINT);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+        assert!(said(&output).contains("it was interrupted"));
+        assert!(!world.path("f").exists());
+        drop(stdin);
+    }
 }
 
 #[test]

@@ -96,6 +96,33 @@ fn an_undo_needs_no_room_that_it_holds_already() {
 }
 
 #[test]
+fn a_write_that_would_go_over_the_cap_is_refused_before_it_happens() {
+    let world = World::in_memory();
+    world.file("large", &"x".repeat(3_000_000));
+    world.file("small", &"y".repeat(1_500));
+    let before = world.tree();
+    for (cap, arguments) in [
+        ("2MB", &["write", "large", "--text", "1"][..]),
+        ("2MB", &["rm", "large"]),
+        ("2MB", &["mv", "--force", "small", "large"]),
+        ("1kB", &["write", "small", "--text", "1"]),
+    ] {
+        let told = world.fails(1, &[&["--cap", cap], arguments].concat());
+        assert!(
+            told.contains("nothing was written: the store has no room for what this replaces"),
+            "{told}"
+        );
+        assert!(told.contains("would be kept; its cap is"), "{told}");
+        assert!(world.tree() == before, "{arguments:?}");
+    }
+    world.ok(&["--cap", "4MB", "rm", "large"]);
+    // What goes back needs no room.
+    world.ok(&["--cap", "1kB", "undo"]);
+    assert!(world.tree() == before);
+    world.check_store();
+}
+
+#[test]
 fn a_clock_that_went_back_does_not_make_the_newest_images_old() {
     let world = World::new();
     // `faketime` is not needed: the tests may set the clock of the program.

@@ -82,7 +82,7 @@ impl Run<'_> {
                 names::rename_to_free(&place, &stage)?;
                 self.done.push(Done::Withdrawn(index));
                 self.check_seen(&stage, seen, false)
-                    .map_err(|_| changed(path))?;
+                    .map_err(|error| found_changed(error, path))?;
             }
             (false, false) => {
                 self.check_seen(&place, seen, true)?;
@@ -90,7 +90,7 @@ impl Run<'_> {
                 self.done.push(Done::Exchanged(index));
                 self.note_placed(index, &place)?;
                 self.check_seen(&stage, seen, false)
-                    .map_err(|_| changed(path))?;
+                    .map_err(|error| found_changed(error, path))?;
             }
         }
         Ok(())
@@ -127,11 +127,11 @@ impl Run<'_> {
             exchange(&old, &new)?;
             self.done.push(Done::Moved(index, true));
             self.check_seen(&old, seen_at_new, false)
-                .map_err(|_| changed(to))?;
+                .map_err(|error| found_changed(error, to))?;
         }
         self.check_seen(&new, seen, false)
             .map(drop)
-            .map_err(|_| changed(from))
+            .map_err(|error| found_changed(error, from))
     }
 
     fn retouch(
@@ -364,5 +364,13 @@ pub(crate) fn exchange(stage: &Place, place: &Place) -> Result<(), FileError> {
 pub(super) fn changed(path: &TargetPath) -> FileError {
     FileError::Changed {
         path: path.to_string(),
+    }
+}
+
+/// Says of the target what was found of another of its names. That nobody could look is not that it changed.
+fn found_changed(error: FileError, path: &TargetPath) -> FileError {
+    match error {
+        FileError::Changed { .. } => changed(path),
+        error => error,
     }
 }

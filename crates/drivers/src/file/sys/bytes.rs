@@ -19,6 +19,9 @@ const BLOCK_BYTES_MAX: u64 = 64 * 1024;
 /// How many holes of one file are told at most.
 const HOLES_MAX: usize = 1024;
 
+/// What is no larger is read whole, with its holes.
+const WHOLE_BYTES_MAX: u64 = 1 << 40;
+
 /// What is no larger is read at once.
 const SMALL_BYTES: usize = 4 * 1024;
 
@@ -59,6 +62,53 @@ pub(crate) fn digest(from: &mut dyn Read) -> io::Result<(Digest, u64)> {
         }
     }
     copy_stream(&mut head.as_slice().chain(from), &mut io::sink())
+}
+
+/// Computes digest and length of a file. Nobody has the time to read the zeros of a huge hole: of a file above a size only the
+/// blocks with something in them count, each with its place, whether the zeros between are a hole or not.
+pub(crate) fn digest_of_file(file: &mut File) -> io::Result<(Digest, u64)> {
+    let size = file.metadata()?.len();
+    if size <= WHOLE_BYTES_MAX {
+        return digest(file);
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut block = vec![0_u8; BUFFER_BYTES];
+    let step = BUFFER_BYTES as u64;
+    let mut at = 0;
+    while at < size {
+        at = match seek(&*file, SeekFrom::Data(at)) {
+            Ok(data) => data.max(at) / step * step,
+            Err(Errno::NXIO) => break,
+            Err(errno) => return Err(errno.into()),
+        };
+        let count = read_at(file, &mut block, at)?;
+        if count == 0 {
+            break;
+        }
+        let found = block.get(..count).unwrap_or_default();
+        if found.iter().any(|byte| *byte != 0) {
+            hasher.update(&at.to_le_bytes());
+            hasher.update(found);
+        }
+        at += step;
+    }
+    hasher.update(&size.to_le_bytes());
+    Ok((Digest::from_bytes(*hasher.finalize().as_bytes()), size))
+}
+
+/// Reads as much as there is at a place, and is room for.
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    use std::os::unix::fs::FileExt as _;
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, at + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 /// Tells whether a file has holes.
@@ -163,6 +213,26 @@ mod tests {
             let expected = (Digest::of(&bytes), length as u64);
             assert_eq!(digest(&mut bytes.as_slice()).unwrap(), expected, "{length}");
         }
+    }
+
+    #[test]
+    fn of_a_huge_file_the_blocks_with_something_in_them_count() {
+        use std::os::unix::fs::FileExt as _;
+        let of = |pieces: &[(&[u8], u64)], size: u64| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.set_len(size).unwrap();
+            for (bytes, at) in pieces {
+                file.write_all_at(bytes, *at).unwrap();
+            }
+            digest_of_file(&mut file).unwrap().0
+        };
+        let (far, size) = (1 << 40, 2 << 40);
+        let one = of(&[(b"here", far)], size);
+        assert_eq!(one, of(&[(&[0; 100_000], 5), (b"here", far)], size));
+        assert_ne!(one, of(&[(b"here", far + 1)], size));
+        assert_ne!(one, of(&[(b"here", far + (1 << 20))], size));
+        assert_ne!(one, of(&[(b"here", far)], size + 1));
+        assert_ne!(one, of(&[(b"hers", far)], size));
     }
 
     #[test]

@@ -51,6 +51,7 @@ const PARTLY: How<'static> = How {
     only: None,
     homes: None,
     is_unfinished: false,
+    earlier: &[],
 };
 
 #[test]

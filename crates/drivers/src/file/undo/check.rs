@@ -86,7 +86,8 @@ fn cannot_be_used(why: impl Display) -> String {
     format!("cannot be used: {why}")
 }
 
-fn changed_below(top: &Path) -> Option<String> {
+/// Names something in a tree that is newer than the tree itself.
+pub(super) fn changed_below(top: &Path) -> Option<String> {
     // A file with another name elsewhere gets a new change time when that name goes: its bytes have a time of their own. What
     // is written by that other name is in the world, and no harm to what was kept.
     let stamp = |path: &Path| {

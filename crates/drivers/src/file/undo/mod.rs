@@ -14,6 +14,7 @@ mod restore;
 mod rewrite;
 mod rights;
 mod select;
+mod times;
 mod torn;
 
 use backout_model::{OutcomeKind, Target, TargetOutcome};
@@ -23,7 +24,7 @@ use super::recipe::{Change, Meta};
 
 pub(crate) use check::check_kept;
 pub(crate) use homes::without_directory;
-pub(crate) use obtain::{first_of_both, not_the_first};
+pub(crate) use obtain::{doubted, first_of_both, not_the_first};
 pub(crate) use prepare::prepare_undo;
 pub use restore::names_shown;
 pub(crate) use rights::lacking;

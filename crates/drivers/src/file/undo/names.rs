@@ -95,7 +95,8 @@ impl Undo<'_> {
                 why: format!("`{to}` is gone or something else"),
             });
         };
-        let obtained = match obtain(self.tools, to, replaced, false, &self.rewritten)? {
+        let anyway = self.is_forced();
+        let obtained = match obtain(self.tools, to, replaced, anyway, &self.rewritten)? {
             Ok(obtained) => obtained,
             Err(why) => return Ok(OutcomeKind::Failed { why }),
         };
@@ -191,7 +192,8 @@ impl Undo<'_> {
 
     /// Puts back what a move had replaced that is already under its old name again.
     fn put_replaced(&mut self, at: &Current, replaced: &Image) -> Result<OutcomeKind, FileError> {
-        match obtain(self.tools, &at.path, replaced, false, &self.rewritten)? {
+        let anyway = self.is_forced();
+        match obtain(self.tools, &at.path, replaced, anyway, &self.rewritten)? {
             Ok(obtained) => self.put(at, (Image::Absent, Seen::Absent), obtained),
             Err(why) => Ok(OutcomeKind::Failed { why }),
         }

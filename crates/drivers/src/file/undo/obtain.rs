@@ -2,6 +2,7 @@
 
 use backout_model::{Digest, TargetPath};
 
+use super::check::changed_below;
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
@@ -130,20 +131,16 @@ fn obtain_kept(
     };
     let Current { place, node, .. } = look_into(tools, slot)?;
     let is_rewritten = rewritten.contains(&identity.ino);
+    let mut doubt = None;
     if let (Some(place), Some(node)) = (&place, node) {
-        // A copy exists where other names could change the bytes: then stamps are not proof enough.
-        let is_same = match copy {
-            _ if is_rewritten => node.identity.ino == identity.ino,
-            Some(digest) if node.kind == Kind::File => digest_of(place)?.0 == *digest,
-            Some(_) | None => node.is_kept(*kind, identity),
-        };
-        let is_name = copy.is_none() && node.is_kept_name(*kind, identity);
-        if is_same || is_name || (anyway && copy.is_none()) {
+        let found = as_it_was_kept(place, &node, image, is_rewritten)?;
+        let is_same = matches!(found, Ok(Found::Itself | Found::Copied));
+        if found.is_ok() || (anyway && copy.is_none()) {
             let now = meta_of(place, &node)?;
             // By another of its names somebody may have given it another mode or owner, and that stands.
             let is_dressed_anew =
                 node.is_shared && !is_rewritten && differs_in_meta(&now, meta, *kind).is_some();
-            let said = said_of(path, (is_same, is_name), is_dressed_anew);
+            let said = said_of(path, found.ok(), is_dressed_anew);
             let listed = listed(place, &node, *entries)?;
             let is_other_tree = entries.is_some() && listed != *entries;
             let image = Image::Kept {
@@ -161,12 +158,10 @@ fn obtain_kept(
                 note: said.or_else(|| is_other_tree.then(|| said_of_tree(path))),
             }));
         }
+        doubt = found.err();
     }
     let Some(digest) = copy else {
-        let why = match node {
-            Some(_) => WRITTEN_SINCE.to_owned(),
-            None => why_empty(tools, slot),
-        };
+        let why = doubt.map_or_else(|| why_empty(tools, slot), str::to_owned);
         return Ok(Err(why));
     };
     let file = Image::File {
@@ -181,6 +176,94 @@ fn obtain_kept(
     let said = said_of_copy(path, node.is_some(), is_away);
     let obtained = obtain(tools, path, &file, anyway, rewritten)?;
     Ok(obtained.map(|obtained| obtained.with_note(said)))
+}
+
+/// Says why what is kept for an image is not taken unless that is asked for, if it is not.
+pub(crate) fn doubted(
+    tools: &Tools,
+    image: &Image,
+    rewritten: &Numbers,
+) -> Result<Option<&'static str>, FileError> {
+    let Image::Kept {
+        slot,
+        identity,
+        copy: None,
+        ..
+    } = image
+    else {
+        return Ok(None);
+    };
+    let Current { place, node, .. } = look_into(tools, slot)?;
+    let (Some(place), Some(node)) = (&place, node) else {
+        return Ok(None);
+    };
+    let is_rewritten = rewritten.contains(&identity.ino);
+    Ok(as_it_was_kept(place, &node, image, is_rewritten)?.err())
+}
+
+/// What is in a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// The inode that was put there.
+    Itself,
+    /// Another one that has all that is known of it: a state directory that is moved to another file system, or comes out
+    /// of a backup, is made anew.
+    Copied,
+    /// A name of a file that is in the world by another one, and was written there.
+    Name,
+}
+
+/// Tells whether what is in a slot is what was put there. The inner error says why it may not be.
+fn as_it_was_kept(
+    place: &Place,
+    node: &Node,
+    image: &Image,
+    is_rewritten: bool,
+) -> Result<Result<Found, &'static str>, FileError> {
+    let Image::Kept {
+        slot,
+        node: kind,
+        identity,
+        copy,
+        entries,
+        digest,
+        ..
+    } = image
+    else {
+        return Ok(Err("it was not kept"));
+    };
+    let has_number = node.identity.ino == identity.ino;
+    // A copy exists where other names could change the bytes: then stamps are not proof enough.
+    let is_same = match copy {
+        _ if is_rewritten => has_number,
+        Some(digest) if node.kind == Kind::File => digest_of(place)?.0 == *digest,
+        Some(_) | None => node.is_kept(*kind, identity),
+    };
+    if is_same {
+        return Ok(Ok(Found::Itself));
+    }
+    if copy.is_none() && node.is_kept_name(*kind, identity) {
+        return Ok(Ok(Found::Name));
+    }
+    if has_number || is_rewritten {
+        return Ok(Err(WRITTEN_SINCE));
+    }
+    let looks_so = node.looks_like(*kind, identity);
+    let is_copied = looks_so
+        && match (kind, digest) {
+            // A tree that nobody listed is believed, if nothing in it is newer than itself.
+            (Kind::Directory, _) => match entries {
+                Some(_) => listing(place)? == *entries,
+                None => changed_below(slot.path().as_path()).is_none(),
+            },
+            (Kind::File, Some(digest)) => digest_of(place)?.0 == *digest,
+            (_, _) => true,
+        };
+    Ok(if is_copied {
+        Ok(Found::Copied)
+    } else {
+        Err("what was kept was copied or moved since, and may have changed on the way")
+    })
 }
 
 /// Lists a kept tree as it is: by other names of its files, or by what an unfinished redo left in it, it may have become
@@ -207,22 +290,21 @@ fn said_of_copy(path: &TargetPath, is_there: bool, is_away: bool) -> String {
 }
 
 /// Says how a kept inode is not quite what it was.
-fn said_of(
-    path: &TargetPath,
-    (is_same, is_name): (bool, bool),
-    is_dressed_anew: bool,
-) -> Option<String> {
-    match (is_same, is_dressed_anew) {
-        (false, _) if is_name => Some(format!(
+fn said_of(path: &TargetPath, found: Option<Found>, is_dressed_anew: bool) -> Option<String> {
+    match (found, is_dressed_anew) {
+        (None, _) => Some(format!(
+            "`{path}` may not be as it was kept: what was kept was changed since"
+        )),
+        (Some(Found::Copied), _) => Some(format!(
+            "`{path}` comes back as a copy: the state directory was copied or moved to another file system"
+        )),
+        (Some(Found::Name), _) => Some(format!(
             "`{path}` is another name of a file that was written since, and holds what that holds"
         )),
-        (false, _) => Some(format!(
-            "`{path}` was changed by another process after it was kept"
-        )),
-        (true, true) => Some(format!(
+        (Some(Found::Itself), true) => Some(format!(
             "`{path}` has the mode and owner that its other names were given since"
         )),
-        (true, false) => None,
+        (Some(Found::Itself), false) => None,
     }
 }
 

@@ -6,7 +6,6 @@
 use std::collections::{HashMap, HashSet};
 
 use backout_model::ports::{How, OnConflict, PreparedUndo};
-use backout_model::wide::Wide;
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
 use super::outcomes_of;
@@ -19,9 +18,9 @@ use crate::file::keep::Keeper;
 use crate::file::listing::has_strangers;
 use crate::file::locks::Locks;
 use crate::file::plan::{parents_of, prepared};
-use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers, ParentTimes};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers};
 use crate::file::stage::Staged;
-use crate::file::sys::{Dir, meta};
+use crate::file::sys::Dir;
 use crate::file::tools::Tools;
 
 /// Prepares the operation that takes `effect` back.
@@ -40,6 +39,9 @@ pub(crate) fn prepare_undo(
     tools.progress.total(recipe.changes.len() as u64 * 3);
     let states = judge_all(tools, &recipe, &completion)?;
     let chosen = chosen(&recipe, &states, how.only);
+    let numbered = recipe.changes.iter().enumerate();
+    let meant = numbered.filter(|(index, _)| chosen.contains(index));
+    let meant: Vec<&Change> = meant.map(|(_, change)| change).collect();
     let mut undo = Undo {
         tools,
         id,
@@ -48,7 +50,9 @@ pub(crate) fn prepare_undo(
         steps: Vec::new(),
         open: 0,
         whole: whole_trees(&recipe, &completion),
-        returning: returning(&recipe),
+        returning: returning(meant.iter().copied()),
+        names: meant.iter().map(|change| change.path()).collect(),
+        meant,
         listed: recipe
             .changes
             .iter()
@@ -59,7 +63,7 @@ pub(crate) fn prepare_undo(
     };
     undo.forget_trees_without_depot()?;
     if how.is_unfinished {
-        undo.forget_trees_of_slots();
+        undo.forget_trees_out_of_slots();
     }
     if how.is_partial || how.only.is_some() {
         let mut clean = HashMap::new();
@@ -73,10 +77,12 @@ pub(crate) fn prepare_undo(
         undo.whole = clean;
     }
     let mut outcomes = Vec::new();
+    let mut stay = Vec::new();
     let judged = std::iter::zip(&recipe.changes, states).enumerate().rev();
     for (index, (change, state)) in judged {
         tools.progress.advance(1);
         if !chosen.contains(&index) {
+            stay.extend((state != State::Before).then_some(change));
             continue;
         }
         let is_shared = recipe.shared.contains_key(&index);
@@ -86,12 +92,13 @@ pub(crate) fn prepare_undo(
         {
             undo.keep_room(from, &mut outcomes);
         }
+        stay.extend((!kind.is_settled()).then_some(change));
         outcomes.extend(outcomes_of(change, &kind).into_iter().rev());
         tools.reach("file.judged")?;
     }
     outcomes.reverse();
     undo.leave_homes(&recipe, &completion, &chosen)?;
-    undo.finish(&recipe, &completion, outcomes)
+    undo.finish(&recipe, &completion, outcomes, &stay)
 }
 
 /// An undo in the making.
@@ -112,6 +119,10 @@ pub(super) struct Undo<'t> {
     pub(super) rewritten: Numbers,
     /// All that the effect did.
     pub(super) changes: &'t [Change],
+    /// The part of it that this undo takes back.
+    pub(super) meant: Vec<&'t Change>,
+    /// The names that it is about.
+    pub(super) names: HashSet<&'t TargetPath>,
 }
 
 impl Undo<'_> {
@@ -180,8 +191,8 @@ impl Undo<'_> {
         Ok(())
     }
 
-    /// What an unfinished effect took out of slots goes back to them: to whoever holds it, nothing happened.
-    fn forget_trees_of_slots(&mut self) {
+    /// What it took out of slots goes back to them: to whoever holds it, nothing happened.
+    fn forget_trees_out_of_slots(&mut self) {
         let is_taken = |change: &&Change| {
             matches!(
                 change,
@@ -260,6 +271,7 @@ impl Undo<'_> {
         recipe: &FileRecipe,
         completion: &FileCompletion,
         mut outcomes: Vec<TargetOutcome>,
+        stay: &[&Change],
     ) -> Result<PreparedUndo<Staged>, FileError> {
         let is_locked = self.refuse_locked(recipe, &mut outcomes);
         let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_settled());
@@ -277,8 +289,9 @@ impl Undo<'_> {
             step.number = number;
         }
         let mut parents = parents_of(self.steps.iter().map(|step| &step.change))?;
-        if is_whole && self.how.only.is_none() {
-            put_back_times(&mut parents, recipe, completion);
+        if !is_locked {
+            let is_all = is_whole && self.how.only.is_none();
+            self.put_back_times(&mut parents, (recipe, completion), stay, is_all)?;
             self.leave_times_of_others(&mut parents);
         }
         self.tools.reach("file.undo-prepared")?;
@@ -288,54 +301,10 @@ impl Undo<'_> {
     }
 }
 
-impl Undo<'_> {
-    /// Leaves the times of directories that only somebody else may set, and says so.
-    fn leave_times_of_others(&mut self, parents: &mut [ParentTimes]) {
-        let node = |path: &TargetPath| Dir::open(path).and_then(|dir| dir.node());
-        for parent in parents.iter_mut().filter(|parent| parent.after.is_some()) {
-            if node(&parent.path).is_ok_and(|node| !meta::may_set_times(&node)) {
-                parent.after = None;
-                let path = &parent.path;
-                self.keeper.notes.push(format!(
-                    "the times of the directory `{path}` stay as they are: only its owner may set them"
-                ));
-            }
-        }
-    }
-}
-
-/// Plans to give directories the times they had, where nobody else has written to them since. A command may have
-/// changed the times of a directory and nothing in it.
-fn put_back_times(
-    parents: &mut Vec<ParentTimes>,
-    recipe: &FileRecipe,
-    completion: &FileCompletion,
-) {
-    for (other, left) in std::iter::zip(&recipe.parents, &completion.parents) {
-        if let Some(parent) = parents.iter_mut().find(|parent| parent.path == other.path) {
-            if *left == Some(Wide(parent.before.mtime)) {
-                parent.after = Some(other.before);
-            }
-            continue;
-        }
-        let now = Dir::open(&other.path).and_then(|dir| dir.node());
-        if let Ok(now) = now
-            && *left == Some(Wide(now.times.mtime))
-            && now.times.mtime != other.before.mtime
-        {
-            parents.push(ParentTimes {
-                path: other.path.clone(),
-                before: now.times,
-                after: Some(other.before),
-            });
-        }
-    }
-}
-
 /// Finds the files that an undo takes out of their slots, moves back or writes into.
-fn returning(recipe: &FileRecipe) -> HashMap<u64, TargetPath> {
+fn returning<'r>(changes: impl Iterator<Item = &'r Change>) -> HashMap<u64, TargetPath> {
     let mut all = HashMap::new();
-    for change in &recipe.changes {
+    for change in changes {
         match change {
             Change::Set { path, before, .. } => all.extend(kept_number(before, path)),
             Change::Rewrite { path, ino, .. } => drop(all.insert(*ino, path.clone())),
@@ -371,7 +340,7 @@ fn kept_number(image: &Image, path: &TargetPath) -> Option<(u64, TargetPath)> {
 fn whole_trees(recipe: &FileRecipe, completion: &FileCompletion) -> HashMap<TargetPath, bool> {
     let mut roots: HashMap<TargetPath, bool> = HashMap::new();
     let mut filled = HashSet::new();
-    let returning = returning(recipe);
+    let returning = returning(recipe.changes.iter());
     let returns = |index: usize| {
         let left = completion.identity(index);
         left.is_some_and(|left| returning.contains_key(&left.ino))

@@ -62,6 +62,10 @@ impl Undo<'_> {
                 let is_there = current.node.is_some();
                 Ok(match self.restore(&current, before, None, after, None)? {
                     OutcomeKind::Restored if is_there => OutcomeKind::Overwritten { why },
+                    // That it is a directory by now says more than what is in it.
+                    OutcomeKind::Overwritten { .. } if !after.is_directory() => {
+                        OutcomeKind::Overwritten { why }
+                    }
                     kind => kind,
                 })
             }
@@ -296,7 +300,7 @@ impl Undo<'_> {
         Ok(Image::Linked { to, identity, copy })
     }
 
-    /// Tells whether the effect brought a name, by itself or in a tree that it brought as one.
+    /// Tells whether what this undo takes back brought a name, by itself or in a tree that it brought as one.
     fn makes(&self, name: &TargetPath) -> bool {
         let is_tree_above = |change: &Change| match change {
             Change::Set { path, after, .. } => {
@@ -310,7 +314,7 @@ impl Undo<'_> {
             }
             Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
         };
-        self.listed.contains(name) || self.changes.iter().any(is_tree_above)
+        self.names.contains(name) || self.meant.iter().any(|change| is_tree_above(change))
     }
 
     /// Gives a name that a file with several had before the effect and has again after this undo. If that is the same
@@ -325,7 +329,7 @@ impl Undo<'_> {
         let returning = returning.filter(|name| *name != except);
         let moved = || {
             let now = now?;
-            self.changes.iter().rev().find_map(|change| match change {
+            self.meant.iter().rev().find_map(|change| match change {
                 Change::Move { from, to, .. } if now.is_below(to) => now.rebase(to, from),
                 Change::Set { .. }
                 | Change::Move { .. }

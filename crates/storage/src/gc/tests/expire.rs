@@ -261,7 +261,7 @@ fn room_is_made_or_the_next_write_is_refused() {
         store_bytes_max: 100_000,
         ..Retention::standard()
     };
-    let make_room = || world.store.make_room(&retention, world.now());
+    let make_room = || world.store.make_room(&retention, world.now(), 0);
     for n in 0..11 {
         world.write(n, "/f", &[&noise(n, 10_000)]);
         world.pass(1);
@@ -272,6 +272,7 @@ fn room_is_made_or_the_next_write_is_refused() {
         refused,
         Err(StorageError::OverCap {
             stored: 110_000,
+            adding: 0,
             cap: 100_000
         })
     ));
@@ -386,7 +387,7 @@ fn the_cap_is_reached_even_if_versions_depend_on_each_other() {
         store_bytes_max: 100,
         ..Retention::standard()
     };
-    let refused = world.store.make_room(&retention, world.now());
+    let refused = world.store.make_room(&retention, world.now(), 0);
     assert!(matches!(refused, Err(StorageError::OverCap { .. })));
     assert_eq!(world.count("SELECT sum(retained) FROM operation"), 2);
     for n in 0..=2 {

@@ -40,7 +40,7 @@ fn a_kept_inode_counts_before_the_next_write() {
         store_bytes_max: 1_000_000,
         ..Retention::standard()
     };
-    let make_room = || world.store.make_room(&retention, world.now());
+    let make_room = || world.store.make_room(&retention, world.now(), 0);
     let arm = |number| {
         let slot = slot(&world, number, 0);
         world.arm_with(number, &["/f"], &[], vec![slot.clone()]);

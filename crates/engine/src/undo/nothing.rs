@@ -1,0 +1,129 @@
+//! Why there is nothing to undo, where somebody expects something: it was done elsewhere, as part of a tree, by another name of
+//! the same file, or by a command that has not ended.
+
+use std::os::unix::fs::MetadataExt as _;
+
+use backout_model::{
+    Goal, Operation, OperationId, PlanError, Status, Target, TargetPath, Timestamp, Verb,
+};
+use backout_storage::Filter;
+
+use crate::{Engine, EngineError};
+
+/// How many operations are looked at when the other names of a file are looked for.
+const OTHER_NAMES_MAX: usize = 1000;
+
+impl Engine {
+    /// Finds a command that fits a goal and has not ended: what it changed is not in the journal yet.
+    pub(super) fn at_work_on(&self, goal: &Goal) -> Result<Option<Operation>, EngineError> {
+        let (since, task, agent) = match goal {
+            Goal::Operations { .. } => return Ok(None),
+            Goal::Task(task) => (None, Some(task), None),
+            Goal::Since { lsn, task, agent } => (Some(*lsn), task.as_ref(), agent.as_ref()),
+        };
+        let fits = |op: &Operation| {
+            since.is_none_or(|since| op.place > since)
+                && (task.is_none() || op.task.as_ref() == task)
+                && (agent.is_none() || op.agent.as_ref() == agent)
+        };
+        Ok(self.commands_at_work()?.into_iter().find(fits))
+    }
+
+    /// Lists the commands that have not ended, newest first, but for the one that we are part of.
+    fn commands_at_work(&self) -> Result<Vec<Operation>, EngineError> {
+        let mut armed = self.store.armed()?;
+        armed.retain(|op| op.verb == Verb::Run && Some(op.id) != self.settings.context.within);
+        Ok(armed)
+    }
+
+    /// Says that there is nothing to undo here, and whether there is elsewhere.
+    pub(super) fn nothing_below<T>(
+        &self,
+        below: Option<&TargetPath>,
+        filter: &Filter,
+    ) -> Result<T, EngineError> {
+        let Some(below) = below else {
+            return Err(PlanError::Nothing.into());
+        };
+        let anywhere = Filter {
+            at: None,
+            ..filter.clone()
+        };
+        let elsewhere = self.newest(&anywhere, |operation| {
+            Ok(!operation.verb.is_reversal() && operation.status != Status::Armed)
+        })?;
+        Err(EngineError::NothingBelow {
+            below: below.clone(),
+            elsewhere: elsewhere.map(|operation| (operation.id, operation.summary)),
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
+        })
+    }
+
+    /// Says why there is nothing to undo at a path.
+    pub(super) fn nothing_on(
+        &self,
+        path: &TargetPath,
+        since: Option<Timestamp>,
+    ) -> Result<EngineError, EngineError> {
+        // It may lie in a tree that went or came as one.
+        let mut inside = None;
+        for above in path.ancestors() {
+            let filter = Filter {
+                at: Some(above.clone().into()),
+                ..Filter::default()
+            };
+            let holds = |operation: &Operation| {
+                let mut targets = operation.in_effect().map(|standing| &standing.target);
+                Ok(!operation.verb.is_reversal()
+                    && targets.any(|target| {
+                        target.file() == Some(&above)
+                            && Target::node(path.clone()).overlap(target).is_some()
+                    }))
+            };
+            let found = self.newest(&filter, holds)?.map(|operation| operation.id);
+            // In a directory that was made may lie what others put there.
+            if let Some(id) = found
+                && self.has_touched(id, path)?
+            {
+                inside = found;
+                break;
+            }
+        }
+        Ok(EngineError::NothingOnPath {
+            path: path.clone(),
+            since,
+            inside,
+            other: self.by_another_name(path)?,
+            at_work: self.commands_at_work()?.first().map(|command| command.id),
+        })
+    }
+
+    /// Finds the newest operation in effect that wrote the file at a path by another of its names.
+    fn by_another_name(
+        &self,
+        path: &TargetPath,
+    ) -> Result<Option<(OperationId, TargetPath)>, EngineError> {
+        let look = |path: &TargetPath| path.as_path().symlink_metadata().ok();
+        let Some(found) = look(path).filter(|found| found.is_file() && found.nlink() > 1) else {
+            return Ok(None);
+        };
+        let is_it = |other: &TargetPath| {
+            look(other).is_some_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()))
+        };
+        let filter = Filter {
+            limit: Some(OTHER_NAMES_MAX),
+            ..Filter::default()
+        };
+        for operation in self.store.operations(&filter)? {
+            let stands = operation.status.is_in_effect() && operation.status != Status::Armed;
+            if !stands || operation.verb.is_reversal() {
+                continue;
+            }
+            let mut names = operation.in_effect().filter_map(|it| it.target.file());
+            if let Some(other) = names.find(|other| is_it(other)) {
+                return Ok(Some((operation.id, other.clone())));
+            }
+        }
+        Ok(None)
+    }
+}
