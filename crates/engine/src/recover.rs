@@ -431,8 +431,15 @@ impl Engine {
             Some(_) => self.subject(operation.clone())?,
             None => None,
         };
+        // Of an act with several steps, only the one that was under way is put back.
+        let mut stays = Vec::new();
+        if subject.is_some() && became != RecoveredAs::Kept {
+            stays = self.members(&operation)?;
+            stays.retain(|member| *member != id && Some(*member) != by);
+        }
         Ok(Recovered {
             id,
+            stays,
             verb: operation.verb,
             summary: operation.summary,
             subject,

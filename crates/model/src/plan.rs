@@ -425,6 +425,10 @@ impl<'h> Closure<'h> {
         let history = self.history;
         let all = bases.into_iter().flat_map(|on| history.dependents(on));
         let all = all.filter(|(dependent, _)| dependent.id != on);
+        // What was brought back after them lies above those that were once built on it.
+        let since = self.brought_back(base);
+        let is_above = |dependent: &Operation| since.is_none_or(|since| dependent.place > since);
+        let all = all.filter(|(dependent, reason)| !reason.is_of_targets() || is_above(dependent));
         // Where everything goes, the edge is proof enough. Where a part goes, only that part's dependents do.
         if self.scope.is_none() && !base.is_partly_undone() {
             return all.collect();
@@ -439,6 +443,21 @@ impl<'h> Closure<'h> {
             }
         })
         .collect()
+    }
+
+    /// Gives the place in the journal where the first of the redos begins that hold all of an operation; none if a part was
+    /// there all the time.
+    fn brought_back(&self, operation: &Operation) -> Option<Lsn> {
+        let holders = operation.holders();
+        let is_own = |id: &OperationId| *id == operation.id;
+        if holders.iter().any(is_own) {
+            return None;
+        }
+        let places: Option<Vec<Lsn>> = holders
+            .iter()
+            .map(|id| Some(self.history.get(*id)?.lsn))
+            .collect();
+        places?.into_iter().min()
     }
 
     fn into_plan(mut self) -> Result<UndoPlan, PlanError> {

@@ -57,7 +57,27 @@ fn said(recovered: &Recovered) -> String {
         let back = typed(&format!("restore {path} --from {}", by.short()));
         text.extend(["; what was overwritten comes back with ", &back, &more]);
     }
+    text.extend(stays_text(recovered));
     text
+}
+
+/// Says that earlier steps of the same act were not put back with it.
+fn stays_text(recovered: &Recovered) -> Option<String> {
+    // The first step gives an act its name.
+    let act = recovered.stays.last()?;
+    let back = match recovered.verb {
+        Verb::Redo => "undo",
+        _ => "redo",
+    };
+    let (number, stay) = match recovered.stays.len() {
+        1 => ("1 step".to_owned(), "stays"),
+        many => (format!("{many} steps"), "stay"),
+    };
+    let back = typed(&format!("{back} {}", act.short()));
+    let verb = recovered.verb;
+    Some(format!(
+        "; {number} of the same {verb} came before it and {stay}: take that back with {back}, or ask for the same again to go on"
+    ))
 }
 
 fn became(recovered: &Recovered) -> String {

@@ -124,7 +124,21 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
         Words::Undo | Words::Rollback => "redo",
         Words::Redo => "undo",
     };
-    if let Some(act) = report.act {
+    // What found everything as it had to be has no way back.
+    let mut outcomes = report.steps.iter().flat_map(|step| &step.outcomes);
+    let is_change = |outcome: &TargetOutcome| match outcome.kind {
+        OutcomeKind::AlreadyGone | OutcomeKind::Left { .. } => false,
+        OutcomeKind::Restored
+        | OutcomeKind::Compensated
+        | OutcomeKind::Merged
+        | OutcomeKind::Overwritten { .. }
+        | OutcomeKind::Incomplete { .. }
+        | OutcomeKind::Failed { .. }
+        | OutcomeKind::Conflict { .. }
+        | OutcomeKind::Skipped { .. }
+        | OutcomeKind::InDoubt { .. } => true,
+    };
+    if let Some(act) = report.act.filter(|_| outcomes.any(is_change)) {
         let command = typed(&format!("{back} {}", act.short()));
         session.ui.hint(&format!("take this back with {command}"));
     }

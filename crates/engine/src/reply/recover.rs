@@ -41,6 +41,9 @@ pub struct Recovered {
     pub by: Option<OperationId>,
     /// What became of each target.
     pub outcomes: Vec<TargetOutcome>,
+    /// What was done before it by the same undo or redo, and stays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stays: Vec<OperationId>,
     /// What nobody can tell any more of what it did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,

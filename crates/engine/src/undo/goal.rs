@@ -9,6 +9,7 @@ use backout_model::{
 };
 use backout_storage::{Filter, OperationRef};
 
+use super::carriers::Carriers;
 use super::preview::Planned;
 use super::work::Told;
 use crate::diff::unfinished;
@@ -109,16 +110,21 @@ impl Engine {
         let is_restricted = !aim.keys.is_empty() || !options.selection.is_everything();
         // What moved has two names and goes by either: whatever was built on the other one goes, too.
         let mut along: BTreeSet<Key> = BTreeSet::new();
+        // So does whatever moved a directory that it is in.
+        let mut carriers = Carriers::default();
         loop {
-            let is_meant = |target: &Target| along.contains(target.key()) || is_named(target);
+            let is_wanted = |target: &Target| along.contains(target.key()) || is_named(target);
+            let is_meant = |target: &Target| carriers.have(target) || is_wanted(target);
             let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
             let mut plan = plan_undo(&history, &aim.goal, scope, &permission)?;
+            carriers.hold(&mut plan, is_wanted);
             self.hold(aim, &mut plan)?;
-            let known = along.len();
+            let known = (along.len(), carriers.len());
             if is_restricted {
                 self.add_moved(&plan, &mut along)?;
+                self.add_carriers(&history, &plan, &mut carriers)?;
             }
-            if along.len() == known {
+            if (along.len(), carriers.len()) == known {
                 self.put_in_order(&history, &mut plan)?;
                 return Ok((history, plan));
             }
@@ -410,7 +416,7 @@ impl Engine {
     }
 
     /// Lists the operations of the same act that still hold.
-    fn members(&self, operation: &Operation) -> Result<Vec<OperationId>, EngineError> {
+    pub(crate) fn members(&self, operation: &Operation) -> Result<Vec<OperationId>, EngineError> {
         let Some(group) = operation.group else {
             return Ok(vec![operation.id]);
         };

@@ -7,6 +7,7 @@
 //! - A step that fails does not stop the independent ones; what it stands on is left alone.
 //! - What is reported is what was found afterwards.
 
+mod carriers;
 mod follow;
 mod goal;
 mod nothing;

@@ -136,3 +136,103 @@ fn a_directory_that_a_redo_had_to_make_goes_with_what_it_was_made_for_if_nobody_
         world.check_store();
     }
 }
+
+#[test]
+fn a_file_whose_directory_was_moved_is_undone_by_its_path_with_the_move() {
+    for is_made in [false, true] {
+        let world = World::new();
+        if is_made {
+            world.ok(&["run", "--", "sh", "-c", "mkdir d; echo 1 > d/y"]);
+        } else {
+            world.file("d/y", "1\n");
+            world.ok(&["write", "d/y", "--text", "2"]);
+        }
+        world.ok(&["mv", "d", "c"]);
+        let moved = world.tree().without_times();
+        let plan = world.json(&["undo", "d/y", "-n"]);
+        assert_eq!(plan["is_executable"], true, "{plan}");
+        world.ok(&["undo", "d/y"]);
+        assert!(world.path("d").exists() && !world.path("c").exists());
+        assert_eq!(world.path("d/y").exists(), !is_made);
+        world.ok(&["redo"]);
+        let now = world.tree().without_times();
+        assert!(now == moved, "{}", now.difference(&moved));
+        world.check_store();
+    }
+}
+
+#[test]
+fn what_came_before_a_step_that_died_is_told_and_its_way_back_too() {
+    let world = World::new();
+    world.ok(&["checkpoint", "c"]);
+    for name in ["f1", "f2", "f3"] {
+        world.file(name, "0\n");
+        world.ok(&["write", name, "--text", "1"]);
+    }
+    let mut rollback = world.command(&["rollback", "--to", "c"]);
+    let output = rollback.env("BACKOUT_CRASH_AT", "file.applied#2").output();
+    assert!(!output.unwrap().status.success());
+    let told = world.ok(&["recover"]);
+    assert_eq!(
+        (world.read("f2"), world.read("f3")),
+        ("1".into(), "0\n".into())
+    );
+    assert!(
+        told.contains("1 step of the same undo came before it and stays"),
+        "{told}"
+    );
+    let log = world.json(&["log"]);
+    let operations = log["operations"].as_array().unwrap();
+    let first = operations
+        .iter()
+        .find(|op| op["status"] == "committed" && op["verb"] == "undo");
+    let first = first.unwrap()["id"].as_str().unwrap()[..8].to_owned();
+    assert!(told.contains(&format!("backout redo {first}")), "{told}");
+    world.ok(&["redo", &first]);
+    assert_eq!(world.read("f3"), "1");
+    world.check_store();
+}
+
+#[test]
+fn a_redo_that_came_after_a_later_operation_is_taken_back_without_it() {
+    let world = World::new();
+    world.file("y", "4\n");
+    world.ok(&["run", "--", "mkdir", "c"]);
+    world.ok(&["run", "--", "sh", "-c", "rmdir c; rm y"]);
+    let second = newest(&world, "run");
+    world.ok(&["undo"]);
+    world.ok(&["undo"]);
+    world.ok(&["redo", &second]);
+    let before = world.tree().without_times();
+    world.ok(&["redo"]);
+    let redo = newest(&world, "redo");
+    world.ok(&["undo", &redo]);
+    let now = world.tree().without_times();
+    assert!(now == before, "{}", now.difference(&before));
+
+    let world = World::new();
+    world.file("f", "0\n");
+    world.ok(&["write", "f", "--text", "11"]);
+    world.ok(&["write", "f", "--text", "222"]);
+    let second = newest(&world, "write");
+    world.ok(&["undo"]);
+    world.ok(&["undo"]);
+    world.ok(&["redo", &second, "--force"]);
+    assert_eq!(world.read("f"), "222");
+    world.ok(&["redo", "--force"]);
+    assert_eq!(world.read("f"), "11");
+    let redo = newest(&world, "redo");
+    world.ok(&["undo", &redo]);
+    assert_eq!(world.read("f"), "222");
+    world.check_store();
+}
+
+#[test]
+fn an_undo_that_found_nothing_to_do_names_no_way_back() {
+    let world = World::new();
+    world.ok(&["run", "--", "sh", "-c", "echo 1 > n"]);
+    fs::remove_file(world.path("n")).unwrap();
+    let told = said(&world.run(&["undo"]));
+    assert!(told.contains("already as before"), "{told}");
+    assert!(!told.contains("take this back"), "{told}");
+}
