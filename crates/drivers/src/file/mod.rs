@@ -14,6 +14,7 @@
 pub(crate) mod any_bytes;
 mod baseline;
 pub(crate) mod compare;
+mod completion;
 mod driver;
 pub(crate) mod error;
 mod execute;

@@ -9,13 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use backout_model::wide::{self, Wide};
-use backout_model::{
-    Completion, Digest, DriverKind, Effect, JsonText, OperationId, Recipe, Slot, TargetPath,
-};
+use backout_model::wide;
+use backout_model::{Digest, DriverKind, JsonText, OperationId, Recipe, Slot, TargetPath};
 use serde::{Deserialize, Serialize};
 
 use super::any_bytes::AnyBytes;
+pub(crate) use super::completion::FileCompletion;
 use super::error::FileError;
 pub(crate) use super::written::Written;
 
@@ -494,15 +493,6 @@ impl Meta {
     }
 }
 
-/// What only the effect could tell.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileCompletion {
-    /// Per change, which inode the name stands for now.
-    pub(crate) identities: Vec<Option<Identity>>,
-    /// Per directory of `parents`, its modification time now.
-    pub(crate) parents: Vec<Option<Wide<i128>>>,
-}
-
 impl FileRecipe {
     /// Names the directories that the effect gave their mode, or opened.
     pub(crate) fn own_directories(&self) -> BTreeSet<TargetPath> {
@@ -580,27 +570,5 @@ impl FileRecipe {
             });
         }
         recipe.body.read().map_err(FileError::Unreadable)
-    }
-}
-
-impl FileCompletion {
-    /// Wraps it for the journal.
-    pub(crate) fn encode(&self) -> Result<Completion, FileError> {
-        serde_json::to_value(self)
-            .map(Completion)
-            .map_err(FileError::Unreadable)
-    }
-
-    /// Reads the completion of an effect; an effect without one has an empty one.
-    pub(crate) fn of(effect: &Effect) -> Result<Self, FileError> {
-        match &effect.completion {
-            Some(completion) => Self::deserialize(&completion.0).map_err(FileError::Unreadable),
-            None => Ok(Self::default()),
-        }
-    }
-
-    /// Gives the inode that change number `index` left behind.
-    pub(crate) fn identity(&self, index: usize) -> Option<&Identity> {
-        self.identities.get(index).and_then(Option::as_ref)
     }
 }
