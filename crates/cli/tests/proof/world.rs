@@ -98,6 +98,23 @@ impl Tree {
         self
     }
 
+    /// The same, counting only the names in it: a depot may hold another.
+    pub(crate) fn counting_own_names(mut self) -> Self {
+        let mut counts: BTreeMap<Vec<u8>, _> = BTreeMap::new();
+        for first in self.0.values().filter_map(|entry| entry.first_name.clone()) {
+            *counts.entry(first).or_insert(0) += 1;
+        }
+        for entry in self.0.values_mut() {
+            let count = entry
+                .first_name
+                .as_ref()
+                .and_then(|first| counts.get(first));
+            entry.links = count.copied().unwrap_or(entry.links);
+            entry.first_name.take_if(|_| count == Some(&1));
+        }
+        self
+    }
+
     /// The same with some names as files of their own: so an overlay leaves what it copied out of a lower layer. The
     /// others keep the count of that layer.
     pub(crate) fn taken_apart(mut self, names: &[String]) -> Self {

@@ -12,7 +12,7 @@ use super::error::FileError;
 use super::tools::Tools;
 
 /// How many links may lead to one another.
-const LINKS_MAX: usize = 40;
+pub(crate) const LINKS_MAX: usize = 40;
 
 /// What to do with a symbolic link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +51,7 @@ pub(crate) fn resolve(tools: &Tools, given: &Path, last: Last) -> Result<Resolve
         let Some(pointed) = pointed else {
             let target =
                 TargetPath::new(&path).map_err(|_| FileError::Unusable { path: shown() })?;
-            if tools.depots.is_ours(&target) {
-                return Err(FileError::Ours {
-                    path: target.to_string(),
-                });
-            }
+            refuse_ours(tools, &target)?;
             return Ok(Resolved { path: target, link });
         };
         if link.is_none() {
@@ -64,6 +60,16 @@ pub(crate) fn resolve(tools: &Tools, given: &Path, last: Last) -> Result<Resolve
         at = path.parent().unwrap_or(Path::new("/")).join(pointed);
     }
     Err(FileError::ThroughSymlink { path: shown() })
+}
+
+/// Refuses a name in our own state.
+pub(crate) fn refuse_ours(tools: &Tools, path: &TargetPath) -> Result<(), FileError> {
+    if tools.depots.is_ours(path) {
+        return Err(FileError::Ours {
+            path: path.to_string(),
+        });
+    }
+    Ok(())
 }
 
 /// Resolves everything but the last component.

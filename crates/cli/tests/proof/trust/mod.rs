@@ -1,5 +1,6 @@
 //! Trust: nothing is ever lost, and nothing is said that is not so. One test per story that once went wrong.
 
+mod batches;
 mod concurrent;
 mod forcing;
 mod inverse;

@@ -6,14 +6,15 @@ use std::io::Read as _;
 use backout_model::TargetPath;
 use backout_model::text::{Occurrence, replace};
 
-use super::{Planner, View, near};
+use super::{Planner, View, near, number_of};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::error::{FileError, Naming as _};
-use crate::file::keep::{INLINE_BYTES_MAX, meta_of};
-use crate::file::recipe::{Change, Holes, Image, Kind, Meta};
+use crate::file::keep::INLINE_BYTES_MAX;
+use crate::file::recipe::{Holes, Identity, Image, Kind, Meta};
 use crate::file::request::{Expect, Source};
+use crate::file::resolve::Last;
 use crate::file::stage::{Incoming, Material, wait};
-use crate::file::sys::{Dir, Node, flags, inherit, meta};
+use crate::file::sys::{Dir, Node, Place, flags, inherit, meta};
 
 /// The largest file that is edited or patched, which happens in memory.
 const EDIT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -125,30 +126,37 @@ impl Planner<'_> {
             View::Absent => Ok(None),
             View::Planned(index) => match self.after(index) {
                 Some(Image::File { meta, .. }) => Ok(Some(meta.clone())),
+                Some(Image::Linked { to, identity, .. }) => match identity {
+                    Some(identity) => {
+                        let (place, node) = first_name(path, to, identity)?;
+                        self.real_file_meta(path, &place, &node)
+                    }
+                    None => self.file_meta_with_times(to),
+                },
                 Some(image) if image.is_directory() => {
                     Err(FileError::IsADirectory { path: shown() })
                 }
                 Some(_) | None => Err(FileError::NotAFile { path: shown() }),
             },
-            View::Real(place, node) => match node.kind {
-                Kind::File => {
-                    let retouched = self
-                        .retouches
-                        .get(path)
-                        .and_then(|index| self.steps.get(*index));
-                    match retouched.map(|step| &step.change) {
-                        Some(Change::Retouch { after, .. }) => Ok(Some(after.clone())),
-                        Some(Change::Set { .. } | Change::Move { .. } | Change::Rewrite { .. })
-                        | None => meta_of(&place, &node).map(Some),
-                    }
-                }
-                Kind::Directory => Err(FileError::IsADirectory { path: shown() }),
-                Kind::Symlink
-                | Kind::Fifo
-                | Kind::Socket
-                | Kind::BlockDevice
-                | Kind::CharacterDevice => Err(FileError::NotAFile { path: shown() }),
-            },
+            View::Real(place, node) => self.real_file_meta(path, &place, &node),
+        }
+    }
+
+    fn real_file_meta(
+        &self,
+        path: &TargetPath,
+        place: &Place,
+        node: &Node,
+    ) -> Result<Option<Meta>, FileError> {
+        let shown = || path.to_string();
+        match node.kind {
+            Kind::File => self.meta_of(place, node).map(Some),
+            Kind::Directory => Err(FileError::IsADirectory { path: shown() }),
+            Kind::Symlink
+            | Kind::Fifo
+            | Kind::Socket
+            | Kind::BlockDevice
+            | Kind::CharacterDevice => Err(FileError::NotAFile { path: shown() }),
         }
     }
 
@@ -161,24 +169,15 @@ impl Planner<'_> {
                     path: path.to_string(),
                 });
             }
-            View::Real(place, node) => {
-                if node.identity.size > EDIT_BYTES_MAX {
-                    let source = std::io::Error::new(
-                        std::io::ErrorKind::FileTooLarge,
-                        format!("larger than {EDIT_BYTES_MAX} bytes"),
-                    );
-                    return Err(FileError::Io {
-                        path: path.to_string(),
-                        action: "edit",
-                        source,
-                    });
-                }
-                place
-                    .read()?
-                    .read_to_end(&mut content)
-                    .naming(path, "read")?;
-            }
+            View::Real(place, node) => return read_whole(path, &place, &node),
             View::Planned(index) => {
+                if let Some(Image::Linked { to, identity, .. }) = self.after(index) {
+                    let Some(identity) = identity else {
+                        return self.content(to);
+                    };
+                    let (place, node) = first_name(path, to, identity)?;
+                    return read_whole(path, &place, &node);
+                }
                 let material = self.steps.get(index).map(|step| &step.material);
                 let Some(material) = material else {
                     return Ok(content);
@@ -199,6 +198,21 @@ impl Planner<'_> {
     ) -> Result<(), FileError> {
         match source {
             Source::Bytes(content) => use_it(self, Incoming::Bytes(content.clone())),
+            Source::Path(from) if self.in_batch && !self.steps.is_empty() => {
+                let from = self.resolve(from, Last::Followed)?;
+                match self.view(&from)? {
+                    View::Real(place, node)
+                        if node.kind == Kind::File && node.identity.size > INLINE_BYTES_MAX =>
+                    {
+                        let file = place.read()?;
+                        use_it(self, Incoming::File(file))
+                    }
+                    View::Real(..) | View::Planned(_) | View::Absent => {
+                        let content = self.content(&from)?;
+                        use_it(self, Incoming::Bytes(content))
+                    }
+                }
+            }
             Source::Path(from) => {
                 let failed = |source| FileError::Io {
                     path: from.display().to_string(),
@@ -246,12 +260,19 @@ impl Planner<'_> {
         self.set(path, after, material)
     }
 
-    fn is_already(&self, path: &TargetPath, after: &Image) -> Result<bool, FileError> {
-        if self.sets.contains_key(path) {
+    fn is_already(&mut self, path: &TargetPath, after: &Image) -> Result<bool, FileError> {
+        let View::Real(_, node) = self.view(path)? else {
+            return Ok(false);
+        };
+        let current = crate::file::compare::Current::at(path)?;
+        if current.differs(after, None)?.is_some() {
             return Ok(false);
         }
-        let current = crate::file::compare::Current::at(path)?;
-        Ok(current.differs(after, None)?.is_none())
+        if self.retouched.contains_key(&number_of(&node)) {
+            self.drop_retouch(path)?;
+            return Ok(!self.retouched.contains_key(&number_of(&node)));
+        }
+        Ok(true)
     }
 
     /// Puts bytes where they can wait, and foresees the file they will be.
@@ -293,6 +314,13 @@ impl Planner<'_> {
             Wanted::Like(old) => old.times,
             Wanted::New(_) => None,
         };
+        // What is staged in another directory than it will be in does not inherit from that one.
+        let wanted = match (wanted, self.planned_parent_meta(path)) {
+            (Wanted::New(mode), Some(parent)) => {
+                Wanted::Like(inherit::foresee(parent, mode, false))
+            }
+            (wanted, _) => wanted,
+        };
         let Material::Nameless(file) = material else {
             return Ok(match wanted {
                 Wanted::Like(old) => self.permitted(path, old),
@@ -303,9 +331,11 @@ impl Planner<'_> {
             Wanted::Like(old) => {
                 let old = self.permitted(path, old);
                 let gaps = meta::write(file, Kind::File, &old, path)?;
-                let had = Dir::of(path).and_then(|place| place.read());
-                let lost =
-                    had.map_or_else(|_| Vec::new(), |had| flags::carry(flags::read(had), file));
+                let had = match self.view(path) {
+                    Ok(View::Real(place, _)) => place.read().ok(),
+                    Ok(View::Absent | View::Planned(_)) | Err(_) => None,
+                };
+                let lost = had.map_or_else(Vec::new, |had| flags::carry(flags::read(had), file));
                 let lost = lost.iter().map(|name| format!("flag {name}"));
                 for gap in gaps.into_iter().chain(lost) {
                     self.keeper.notes.push(format!("`{path}` loses its {gap}"));
@@ -356,5 +386,39 @@ impl Planner<'_> {
         }
         meta.xattrs.retain(|(name, _)| !is_lost(name));
         meta
+    }
+}
+
+/// Reads a file that is edited in memory.
+fn read_whole(path: &TargetPath, place: &Place, node: &Node) -> Result<Vec<u8>, FileError> {
+    if node.identity.size > EDIT_BYTES_MAX {
+        let source = std::io::Error::new(
+            std::io::ErrorKind::FileTooLarge,
+            format!("larger than {EDIT_BYTES_MAX} bytes"),
+        );
+        return Err(FileError::Io {
+            path: path.to_string(),
+            action: "edit",
+            source,
+        });
+    }
+    let mut content = Vec::new();
+    let mut file = place.read()?;
+    file.read_to_end(&mut content).naming(path, "read")?;
+    Ok(content)
+}
+
+/// Finds the file that a planned second name is of, which is there still.
+fn first_name(
+    path: &TargetPath,
+    first: &TargetPath,
+    identity: &Identity,
+) -> Result<(Place, Node), FileError> {
+    let place = Dir::of(first)?;
+    match place.node()? {
+        Some(node) if node.identity.ino == identity.ino => Ok((place, node)),
+        Some(_) | None => Err(FileError::Changed {
+            path: path.to_string(),
+        }),
     }
 }

@@ -41,7 +41,7 @@ impl Planner<'_> {
                     path: from.to_string(),
                 });
             }
-            View::Planned(_) => return self.copy_planned(from, to, replace),
+            View::Planned(index) => return self.copy_planned(index, from, to, replace),
             View::Real(place, node) => (place, node),
         };
         let is_directory = node.kind == Kind::Directory;
@@ -50,7 +50,11 @@ impl Planner<'_> {
                 path: from.to_string(),
             });
         }
-        if self.sets.keys().any(|other| other.is_below(from)) {
+        let touched = self.sets.keys();
+        let mut touched = touched
+            .chain(self.moved_from.keys())
+            .chain(self.moved_to.keys());
+        if touched.any(|other| other.is_below(from)) {
             return Err(FileError::Entangled {
                 path: from.to_string(),
             });
@@ -63,6 +67,7 @@ impl Planner<'_> {
     /// Copies what is only planned: its bytes are planned once more.
     fn copy_planned(
         &mut self,
+        index: usize,
         from: &TargetPath,
         to: &TargetPath,
         replace: bool,
@@ -70,6 +75,13 @@ impl Planner<'_> {
         let entangled = || FileError::Entangled {
             path: from.to_string(),
         };
+        if let Some(Image::Symlink { to: pointed, meta }) = self.after(index) {
+            let (pointed, meta) = (pointed.clone(), meta.clone());
+            self.refuse_taken(to, replace, false)?;
+            self.need_parent(to, false)?;
+            let after = Image::Symlink { to: pointed, meta };
+            return self.set_unless_already(to, after, Material::Image);
+        }
         let meta = self.file_meta(from).ok().flatten().ok_or_else(entangled)?;
         self.refuse_taken(to, replace, false)?;
         self.need_parent(to, false)?;

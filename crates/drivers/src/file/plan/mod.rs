@@ -7,6 +7,7 @@ mod content;
 mod copy;
 mod layer;
 mod metadata;
+mod names;
 mod patch;
 mod prepared;
 mod restore;
@@ -25,7 +26,7 @@ use super::keep::Keeper;
 use super::locks::Locks;
 use super::recipe::{Change, Image, Kind, Meta};
 use super::request::FileRequest;
-use super::resolve::{Last, refuse_escape, resolve};
+use super::resolve::{Last, refuse_escape};
 use super::stage::{Material, Staged};
 use super::sys::{Dir, Node, Place};
 use super::tools::Tools;
@@ -54,6 +55,9 @@ enum View {
     Planned(usize),
 }
 
+/// The number of an inode, with that of its file system.
+type Number = (u64, u64);
+
 pub(super) struct Planner<'t> {
     tools: &'t Tools,
     id: OperationId,
@@ -62,10 +66,15 @@ pub(super) struct Planner<'t> {
     /// Which step sets a name, and which retouches it.
     sets: HashMap<TargetPath, usize>,
     retouches: HashMap<TargetPath, usize>,
-    /// The moves, by old and new name.
-    moves: Vec<(TargetPath, TargetPath)>,
-    /// Inodes of several names that are retouched.
-    retouched: HashSet<u64>,
+    /// Which step moves something away from a name, and which to it.
+    moved_from: HashMap<TargetPath, usize>,
+    moved_to: HashMap<TargetPath, usize>,
+    /// Which step retouches an inode, whichever of its names is meant.
+    retouched: HashMap<Number, usize>,
+    /// Inodes that the request at hand has retouched already, by another of their names.
+    retouched_now: HashSet<Number>,
+    /// Whether the request at hand is one of several.
+    in_batch: bool,
     open: usize,
 }
 
@@ -78,8 +87,11 @@ impl<'t> Planner<'t> {
             steps: Vec::new(),
             sets: HashMap::new(),
             retouches: HashMap::new(),
-            moves: Vec::new(),
-            retouched: HashSet::new(),
+            moved_from: HashMap::new(),
+            moved_to: HashMap::new(),
+            retouched: HashMap::new(),
+            retouched_now: HashSet::new(),
+            in_batch: false,
             open: 0,
         }
     }
@@ -89,6 +101,8 @@ impl<'t> Planner<'t> {
         if in_batch {
             request.paths().into_iter().try_for_each(refuse_escape)?;
         }
+        self.in_batch = in_batch;
+        self.retouched_now.clear();
         match request {
             FileRequest::Write {
                 path,
@@ -175,17 +189,6 @@ impl<'t> Planner<'t> {
         }
     }
 
-    fn resolve(&mut self, given: &std::path::Path, last: Last) -> Result<TargetPath, FileError> {
-        let resolved = resolve(self.tools, given, last)?;
-        if let Some(link) = resolved.link {
-            self.keeper
-                .notes
-                .push(format!("followed the link `{link}` to `{}`", resolved.path));
-        }
-        self.untangle(&resolved.path)?;
-        Ok(resolved.path)
-    }
-
     /// Turns the planned move of a file into a copy and a removal, because a later entry of the batch
     /// writes to its new name.
     fn untangle(&mut self, path: &TargetPath) -> Result<(), FileError> {
@@ -196,6 +199,16 @@ impl<'t> Planner<'t> {
         let Some(index) = self.steps.iter().position(is_it) else {
             return Ok(());
         };
+        // A copy would have only one of the names.
+        if self
+            .steps
+            .get(index)
+            .is_some_and(|step| self.is_shared(step))
+        {
+            return Err(FileError::Entangled {
+                path: path.to_string(),
+            });
+        }
         let step = self.steps.remove(index);
         self.index_again();
         let Change::Move { from, to, .. } = step.change else {
@@ -241,13 +254,11 @@ impl<'t> Planner<'t> {
             })
         };
         for above in std::iter::once(path.clone()).chain(path.ancestors()) {
-            for (from, to) in &self.moves {
-                if *to == above {
-                    return entangled();
-                }
-                if *from == above {
-                    return Ok(View::Absent);
-                }
+            if self.moved_to.contains_key(&above) {
+                return entangled();
+            }
+            if self.moved_from.contains_key(&above) {
+                return Ok(View::Absent);
             }
             match self.sets.get(&above).and_then(|index| self.after(*index)) {
                 None => {}
@@ -277,7 +288,8 @@ impl<'t> Planner<'t> {
         after: Image,
         material: Material,
     ) -> Result<(), FileError> {
-        self.drop_retouch(path);
+        self.refuse_named(path)?;
+        self.drop_retouch(path)?;
         if let Image::Directory { meta } = &after
             && self.revive_directory(path, meta)
         {
@@ -292,7 +304,8 @@ impl<'t> Planner<'t> {
             return Ok(());
         }
         let (before, seen) = match self.view(path)? {
-            View::Real(place, _) => {
+            View::Real(place, node) => {
+                self.refuse_shared(path, &node)?;
                 let (image, node) = self.keeper.keep(&place)?;
                 (image, Seen::There(node))
             }
@@ -376,46 +389,72 @@ impl<'t> Planner<'t> {
 
     /// Forgets the planned steps about names below `path`.
     fn drop_below(&mut self, path: &TargetPath) -> Result<(), FileError> {
+        let entangled = || {
+            Err(FileError::Entangled {
+                path: path.to_string(),
+            })
+        };
         let is_below = |step: &Step| match &step.change {
+            // By its other names it stays, and stays changed.
+            Change::Retouch { path: other, .. } if other.is_below(path) && self.is_shared(step) => {
+                entangled()
+            }
+            Change::Set { path: other, .. } if other.is_below(path) && self.is_first(other) => {
+                entangled()
+            }
             Change::Set { path: other, .. }
             | Change::Retouch { path: other, .. }
             | Change::Rewrite { path: other, .. } => Ok(other.is_below(path)),
             Change::Move { from, to, .. } if from.is_below(path) || to.is_below(path) => {
-                Err(FileError::Entangled {
-                    path: path.to_string(),
-                })
+                entangled()
             }
             Change::Move { .. } => Ok(false),
         };
-        let mut kept = Vec::new();
-        for step in std::mem::take(&mut self.steps) {
-            if !is_below(&step)? {
-                kept.push(step);
-            }
-        }
-        self.steps = kept;
+        let dropped: Result<Vec<bool>, FileError> = self.steps.iter().map(is_below).collect();
+        let mut dropped = dropped?.into_iter();
+        self.steps.retain(|_| dropped.next() != Some(true));
         self.index_again();
         Ok(())
     }
 
-    fn drop_retouch(&mut self, path: &TargetPath) {
-        if let Some(index) = self.retouches.remove(path)
-            && index < self.steps.len()
+    /// Takes the planned change of a name's mode or owner out of the plan: what replaces it has its own.
+    fn drop_retouch(&mut self, path: &TargetPath) -> Result<Option<Step>, FileError> {
+        let Some(index) = self.retouches.get(path).copied() else {
+            return Ok(None);
+        };
+        if self
+            .steps
+            .get(index)
+            .is_some_and(|step| self.is_shared(step))
         {
-            self.steps.remove(index);
-            self.index_again();
+            return Err(FileError::Entangled {
+                path: path.to_string(),
+            });
         }
+        let step = self.steps.remove(index);
+        self.index_again();
+        Ok(Some(step))
     }
 
     fn index_again(&mut self) {
         self.sets.clear();
         self.retouches.clear();
-        self.moves.clear();
+        self.retouched.clear();
+        self.moved_from.clear();
+        self.moved_to.clear();
         for (index, step) in self.steps.iter().enumerate() {
             match &step.change {
                 Change::Set { path, .. } => drop(self.sets.insert(path.clone(), index)),
-                Change::Retouch { path, .. } => drop(self.retouches.insert(path.clone(), index)),
-                Change::Move { from, to, .. } => self.moves.push((from.clone(), to.clone())),
+                Change::Retouch { path, .. } => {
+                    self.retouches.insert(path.clone(), index);
+                    if let Seen::There(node) = step.seen {
+                        self.retouched.insert(number_of(&node), index);
+                    }
+                }
+                Change::Move { from, to, .. } => {
+                    self.moved_from.insert(from.clone(), index);
+                    self.moved_to.insert(to.clone(), index);
+                }
                 Change::Rewrite { .. } => {}
             }
         }
@@ -470,11 +509,20 @@ fn near(path: &TargetPath) -> Result<Arc<Dir>, FileError> {
     for above in path.ancestors() {
         match Dir::open(&above) {
             Ok(dir) => return Ok(dir),
-            Err(error @ (FileError::NotFound { .. } | FileError::NotADirectory { .. })) => {
+            // A file or a link that is there still may have to make room for a directory.
+            Err(
+                error @ (FileError::NotFound { .. }
+                | FileError::NotADirectory { .. }
+                | FileError::ThroughSymlink { .. }),
+            ) => {
                 last = error;
             }
             Err(error) => return Err(error),
         }
     }
     Err(last)
+}
+
+const fn number_of(node: &Node) -> Number {
+    (node.identity.dev, node.identity.ino)
 }

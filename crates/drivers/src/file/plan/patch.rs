@@ -13,14 +13,13 @@ use crate::file::any_bytes::AnyBytes;
 use crate::file::error::FileError;
 use crate::file::keep::link_target;
 use crate::file::recipe::{Image, Kind};
-use crate::file::resolve::{Last, resolve};
+use crate::file::resolve::Last;
 use crate::file::stage::{Incoming, Material};
 use crate::file::sys::inherit;
-use crate::file::tools::Tools;
 
 impl Planner<'_> {
     pub(super) fn patch(&mut self, base: &Path, patch: &[u8]) -> Result<(), FileError> {
-        let base = base_of(self.tools, base)?;
+        let base = base_of(base, |path| self.name_of(path, Last::Itself))?;
         let patch = parse(patch).map_err(FileError::Patch)?;
         patch
             .files
@@ -29,16 +28,9 @@ impl Planner<'_> {
     }
 
     fn patch_file(&mut self, base: &TargetPath, file: &FilePatch) -> Result<(), FileError> {
-        let old = file
-            .old
-            .as_ref()
-            .map(|name| inside(self.tools, base, name))
-            .transpose()?;
-        let new = file
-            .new
-            .as_ref()
-            .map(|name| inside(self.tools, base, name))
-            .transpose()?;
+        let mut at = |name| inside(base, name, |path| self.resolve(path, Last::Itself));
+        let old = file.old.as_ref().map(&mut at).transpose()?;
+        let new = file.new.as_ref().map(&mut at).transpose()?;
         let is_link = |mode: Option<FileMode>| mode.is_some_and(FileMode::is_symlink);
         let was_link = is_link(file.old_mode) || (file.old.is_some() && is_link(file.new_mode));
         let content = match &old {
@@ -124,9 +116,12 @@ fn wanted_of(old: Option<crate::file::recipe::Meta>, mode: Option<FileMode>) -> 
 }
 
 /// Finds the directory that a patch starts at.
-pub(super) fn base_of(tools: &Tools, base: &Path) -> Result<TargetPath, FileError> {
+pub(super) fn base_of(
+    base: &Path,
+    resolve: impl FnOnce(&Path) -> Result<TargetPath, FileError>,
+) -> Result<TargetPath, FileError> {
     // Any name in it resolves all of it.
-    let probe = resolve(tools, &base.join("x"), Last::Itself)?.path;
+    let probe = resolve(&base.join("x"))?;
     probe.parent().ok_or_else(|| FileError::Unusable {
         path: base.display().to_string(),
     })
@@ -134,9 +129,9 @@ pub(super) fn base_of(tools: &Tools, base: &Path) -> Result<TargetPath, FileErro
 
 /// Finds the file that a patch names; it must not lead out of the directory, by `..` or by a link.
 pub(super) fn inside(
-    tools: &Tools,
     base: &TargetPath,
     name: &PatchPath,
+    resolve: impl FnOnce(&Path) -> Result<TargetPath, FileError>,
 ) -> Result<TargetPath, FileError> {
     let escapes = || FileError::Escapes {
         path: name.to_string(),
@@ -145,7 +140,7 @@ pub(super) fn inside(
         return Err(escapes());
     }
     let joined = base.as_path().join(OsStr::from_bytes(name.as_bytes()));
-    let path = resolve(tools, &joined, Last::Itself)?.path;
+    let path = resolve(&joined)?;
     if path.is_below(base) {
         Ok(path)
     } else {

@@ -40,10 +40,10 @@ fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<
             found.push(Target::node(at(path, Last::Followed)?));
         }
         FileRequest::Patch { base, patch } => {
-            let base = base_of(tools, base)?;
+            let base = base_of(base, |path| at(path, Last::Itself))?;
             for file in parse(patch).map_err(FileError::Patch)?.files {
                 for name in file.old.iter().chain(file.new.iter()) {
-                    let path = inside(tools, &base, name)?;
+                    let path = inside(&base, name, |path| at(path, Last::Itself))?;
                     add_missing_parents(&path, file.new.is_some(), found);
                     found.push(Target::node(path));
                 }

@@ -9,7 +9,7 @@ use super::{Planner, View, near};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
-use crate::file::keep::{is_same_mount, meta_of};
+use crate::file::keep::is_same_mount;
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::stage::Material;
 use crate::file::sys::{Node, Place, inherit};
@@ -47,10 +47,12 @@ impl Planner<'_> {
     ) -> Result<(), FileError> {
         let names = place.enter()?.names()?;
         let is_gone = |name: &std::ffi::OsString| {
-            let index = self.sets.get(&path.join(name));
-            index
+            let path = path.join(name);
+            let index = self.sets.get(&path);
+            let removed = index
                 .and_then(|index| self.after(*index))
-                .is_some_and(Image::is_absent)
+                .is_some_and(Image::is_absent);
+            removed || (index.is_none() && self.moved_from.contains_key(&path))
         };
         let is_planned_empty = names.iter().all(is_gone) && !self.has_planned_below(path);
         if !is_planned_empty && !recursive {
@@ -69,7 +71,7 @@ impl Planner<'_> {
             self.keeper.park(place, node)?
         };
         if let Some(kept) = kept {
-            self.drop_retouch(path);
+            self.drop_retouch(path)?;
             let before = (kept, Seen::There(*node));
             self.push_set(path, before, Image::Absent, Material::Image);
             return Ok(());
@@ -97,16 +99,14 @@ impl Planner<'_> {
     fn has_planned_below(&self, path: &TargetPath) -> bool {
         let mut below = self.sets.iter().filter(|(other, _)| other.is_below(path));
         below.any(|(_, index)| self.after(*index).is_some_and(|after| !after.is_absent()))
+            || self.moved_to.keys().any(|to| to.is_below(path))
     }
 
     /// What was written below a name earlier in the same batch cannot move with it.
     fn refuse_entangled(&self, from: &TargetPath) -> Result<(), FileError> {
         let is_below = |other: &TargetPath| other.is_below(from);
         let touched = self.sets.keys().chain(self.retouches.keys());
-        if touched
-            .chain(self.moves.iter().map(|(_, to)| to))
-            .any(is_below)
-        {
+        if touched.chain(self.moved_to.keys()).any(is_below) {
             return Err(FileError::Entangled {
                 path: from.to_string(),
             });
@@ -117,7 +117,8 @@ impl Planner<'_> {
     /// Captures what a move will replace.
     fn replaced_by_move(&mut self, to: &TargetPath) -> Result<(Image, Seen), FileError> {
         Ok(match self.view(to)? {
-            View::Real(place, _) => {
+            View::Real(place, node) => {
+                self.refuse_shared(to, &node)?;
                 let (image, node) = self.keeper.keep(&place)?;
                 (image, Seen::There(node))
             }
@@ -176,10 +177,11 @@ impl Planner<'_> {
             return self.remove(from, true);
         }
         self.refuse_entangled(from)?;
+        if self.retouches.contains_key(from) {
+            return self.rename_retouched(from, to, node.kind, replace);
+        }
         let (replaced, seen_at_new) = self.replaced_by_move(to)?;
-        self.drop_retouch(from);
-        self.drop_retouch(to);
-        self.moves.push((from.clone(), to.clone()));
+        self.drop_retouch(to)?;
         let change = Change::Move {
             from: from.clone(),
             to: to.clone(),
@@ -193,7 +195,25 @@ impl Planner<'_> {
             seen_at_new,
             ..step
         });
+        self.index_again();
         Ok(())
+    }
+
+    /// Moves what an earlier change of the batch gives another mode or owner: a copy has them from the beginning.
+    fn rename_retouched(
+        &mut self,
+        from: &TargetPath,
+        to: &TargetPath,
+        kind: Kind,
+        replace: bool,
+    ) -> Result<(), FileError> {
+        if kind == Kind::Directory {
+            return Err(FileError::Entangled {
+                path: from.to_string(),
+            });
+        }
+        self.copy(from, to, false, replace)?;
+        self.remove(from, false)
     }
 
     /// Moves what is only planned: it is planned elsewhere instead.
@@ -214,6 +234,8 @@ impl Planner<'_> {
         }
         self.refuse_taken(to, replace, false)?;
         self.need_parent(to, false)?;
+        self.refuse_named(from)?;
+        let index = self.sets.get(from).copied().unwrap_or(index);
         let step = self.steps.get_mut(index).ok_or_else(entangled)?;
         let material = std::mem::replace(&mut step.material, Material::Image);
         let Change::Set { after, .. } = &mut step.change else {
@@ -270,11 +292,26 @@ impl Planner<'_> {
 
     /// Gives the metadata that new entries of a directory inherit from.
     pub(super) fn parent_meta(&self, path: &TargetPath) -> Result<Meta, FileError> {
-        let planned = path.parent().and_then(|parent| self.sets.get(&parent));
-        if let Some(Image::Directory { meta }) = planned.and_then(|index| self.after(*index)) {
-            return Ok(meta.clone());
+        match self.planned_parent_meta(path) {
+            Some(meta) => Ok(meta.clone()),
+            None => inherit::of_dir(&*near(path)?),
         }
-        inherit::of_dir(&*near(path)?)
+    }
+
+    /// Gives the metadata that the directory of a name will have, if it is made or changed first.
+    pub(super) fn planned_parent_meta(&self, path: &TargetPath) -> Option<&Meta> {
+        let parent = path.parent()?;
+        if let Some(index) = self.sets.get(&parent) {
+            return match self.after(*index) {
+                Some(Image::Directory { meta }) => Some(meta),
+                Some(_) | None => None,
+            };
+        }
+        let step = self.steps.get(*self.retouches.get(&parent)?)?;
+        match &step.change {
+            Change::Retouch { after, .. } => Some(after),
+            Change::Set { .. } | Change::Move { .. } | Change::Rewrite { .. } => None,
+        }
     }
 
     pub(super) fn symlink(
@@ -319,6 +356,12 @@ impl Planner<'_> {
                 });
             }
             View::Real(_, node) => Some(node.identity),
+            // After a crash the second name is known by the first, which therefore comes first.
+            View::Planned(first) if self.sets.get(path).is_some_and(|own| *own < first) => {
+                return Err(FileError::Entangled {
+                    path: path.to_string(),
+                });
+            }
             View::Planned(_) => None,
         };
         self.set(
@@ -339,7 +382,7 @@ impl Planner<'_> {
         place: &Place,
         node: &Node,
     ) -> Result<Meta, FileError> {
-        let meta = meta_of(place, node)?;
+        let meta = self.meta_of(place, node)?;
         Ok(self.permitted(to, meta))
     }
 }
