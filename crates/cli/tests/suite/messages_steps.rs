@@ -45,7 +45,6 @@ fn what_is_as_before_already() {
     insta::assert_snapshot!(world.cli(["undo"]), @"
     undid 9e3779b9  write a  (the newest below .)
       a  already as before
-    hint: take this back with `backout redo 3c6ef372`
     ");
     assert_eq!(world.text("a"), "0");
     insta::assert_snapshot!(world.unmoved(["redo", "3c6e", "--dry-run"]), @"
