@@ -85,7 +85,7 @@ fn a_copy_of_our_state_says_where_things_are_kept() {
     let mut undo = world.command(&["undo"]);
     undo.env("BACKOUT_STATE_DIR", copy.path().join("state"));
     let told = said(&undo.output().unwrap());
-    assert!(told.contains("of which this one is a copy"), "{told}");
+    assert!(told.contains("that is not there any more"), "{told}");
     // Where it was kept, it comes back.
     fs::remove_dir_all(world.state()).ok();
     fs::rename(world.scratch("away"), world.state()).unwrap();
