@@ -427,7 +427,7 @@ impl<'h> Closure<'h> {
         let all = all.filter(|(dependent, _)| dependent.id != on);
         // What was brought back after them lies above those that were once built on it.
         let since = self.brought_back(base);
-        let is_above = |dependent: &Operation| since.is_none_or(|since| dependent.place > since);
+        let is_above = |dependent: &Operation| since.is_none_or(|since| dependent.place >= since);
         let all = all.filter(|(dependent, reason)| !reason.is_of_targets() || is_above(dependent));
         // Where everything goes, the edge is proof enough. Where a part goes, only that part's dependents do.
         if self.scope.is_none() && !base.is_partly_undone() {
@@ -445,8 +445,8 @@ impl<'h> Closure<'h> {
         .collect()
     }
 
-    /// Gives the place in the journal where the first of the redos begins that hold all of an operation; none if a part was
-    /// there all the time.
+    /// Gives the place in the journal where the acts begin whose redos hold all of an operation, the first of them; none if a
+    /// part was there all the time. What one act brought back lies together, in whatever order it came.
     fn brought_back(&self, operation: &Operation) -> Option<Lsn> {
         let holders = operation.holders();
         let is_own = |id: &OperationId| *id == operation.id;
@@ -455,7 +455,11 @@ impl<'h> Closure<'h> {
         }
         let places: Option<Vec<Lsn>> = holders
             .iter()
-            .map(|id| Some(self.history.get(*id)?.lsn))
+            .map(|id| {
+                let redo = self.history.get(*id)?;
+                let first = redo.group.and_then(|first| self.history.get(first));
+                Some(first.unwrap_or(redo).lsn)
+            })
             .collect();
         places?.into_iter().min()
     }
