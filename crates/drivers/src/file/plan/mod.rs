@@ -200,17 +200,7 @@ impl<'t> Planner<'t> {
             return Ok(());
         };
         // A copy would have only one of the names.
-        if self
-            .steps
-            .get(index)
-            .is_some_and(|step| self.is_shared(step))
-        {
-            return Err(FileError::Entangled {
-                path: path.to_string(),
-            });
-        }
-        let step = self.steps.remove(index);
-        self.index_again();
+        let step = self.take_out(index, path)?;
         let Change::Move { from, to, .. } = step.change else {
             return Ok(());
         };
@@ -422,18 +412,20 @@ impl<'t> Planner<'t> {
         let Some(index) = self.retouches.get(path).copied() else {
             return Ok(None);
         };
-        if self
-            .steps
-            .get(index)
-            .is_some_and(|step| self.is_shared(step))
-        {
+        self.take_out(index, path).map(Some)
+    }
+
+    /// Takes a step out of the plan, unless it is about a file that has other names.
+    fn take_out(&mut self, index: usize, path: &TargetPath) -> Result<Step, FileError> {
+        let step = self.steps.get(index);
+        if step.is_some_and(|step| self.is_shared(step)) {
             return Err(FileError::Entangled {
                 path: path.to_string(),
             });
         }
         let step = self.steps.remove(index);
         self.index_again();
-        Ok(Some(step))
+        Ok(step)
     }
 
     fn index_again(&mut self) {
