@@ -64,7 +64,7 @@ pub fn recipe(data: &[u8]) {
     let _sides = driver.sides(&effect);
     let _in_place = driver.is_in_place(&effect);
     let _kept = driver.check_kept(&effect, &|_| true);
-    let _brought = driver.brought(&effect);
+    let _outline = driver.outline(&effect);
     let id = OperationId::from_bits(1);
     for on_conflict in [OnConflict::Refuse, OnConflict::Merge, OnConflict::Force] {
         let _prepared = driver.prepare_undo(id, &effect, on_conflict.into());
@@ -217,6 +217,10 @@ impl Depots for Nothing {
 
     fn staging(&self, _by: OperationId) -> std::io::Result<TargetPath> {
         Err(std::io::ErrorKind::NotFound.into())
+    }
+
+    fn is_above_ours(&self, _path: &TargetPath) -> bool {
+        false
     }
 
     fn is_ours(&self, _path: &TargetPath) -> bool {

@@ -19,7 +19,12 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("backout-storage", &["backout-crashpoint", "backout-model"]),
     (
         "backout-drivers",
-        &["backout-capture", "backout-crashpoint", "backout-model"],
+        &[
+            "backout-config",
+            "backout-capture",
+            "backout-crashpoint",
+            "backout-model",
+        ],
     ),
     (
         "backout-engine",

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use backout_drivers::file::Staged;
 use backout_engine::{EngineError, Report, StagedOperation, UndoReport};
 use backout_model::{OperationId, TargetPath};
 
@@ -79,7 +80,8 @@ impl<'b> StagedWrite<'b> {
         &self,
         check: &impl Fn(&StagedContent) -> Result<(), String>,
     ) -> Option<String> {
-        self.staged.staged().files().find_map(|file| {
+        let staged = self.staged.staged().as_a::<Staged>()?;
+        staged.files().find_map(|file| {
             let path = file.path.clone();
             match file.bytes() {
                 Ok(bytes) => check(&StagedContent { path, bytes }).err(),

@@ -53,7 +53,7 @@ impl Asked {
             FileRequest::Patch { .. } | FileRequest::Layer { .. } | FileRequest::Restore { .. } => {
                 Self::Other
             }
-            FileRequest::Batch(requests) => {
+            FileRequest::Batch(requests) | FileRequest::Within { requests, .. } => {
                 let mut kinds = requests.iter().map(Self::of);
                 let first = kinds.next().unwrap_or(Self::Other);
                 if kinds.all(|kind| kind == first) {

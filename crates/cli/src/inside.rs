@@ -121,6 +121,9 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
     match command {
         Subcommand::Write(_)
         | Subcommand::Edit(_)
+        | Subcommand::Set(_)
+        | Subcommand::Unset(_)
+        | Subcommand::Merge(_)
         | Subcommand::Rm(_)
         | Subcommand::Mv(_)
         | Subcommand::Cp(_)

@@ -95,6 +95,12 @@ impl Here {
         shown + rest
     }
 
+    /// Gives a path below the directory as it is from there.
+    pub(crate) fn below<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        let is_known = !self.directory.is_empty();
+        path.strip_prefix(&self.directory).ok().filter(|_| is_known)
+    }
+
     /// Shows a path as seen from here.
     pub(crate) fn show(&self, path: &Path) -> String {
         self.printed(&path.display())

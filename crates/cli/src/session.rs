@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use backout_capture::live::Guest;
-use backout_drivers::file::{FileRequest, Progress};
+use backout_drivers::config::ConfigRequest;
+use backout_drivers::file::{FileError, FileRequest, Progress};
 use backout_engine::{
     Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
     UndoReport,
 };
-use backout_model::ports::Clock as _;
+use backout_model::ports::{Clock as _, Request};
 use backout_model::{AgentId, OperationId, Retention, TaskId, Timestamp};
 use backout_storage::OperationRef;
 
@@ -184,16 +185,37 @@ impl Session {
         kind: &advice::Asked,
     ) -> Result<(), Failure> {
         let said = show::write::past(&request, &self.here);
+        self.carry_out(Box::new(request), &said, |error| kind.advice(error))
+    }
+
+    /// Has keys of a config file changed and says so in the past tense.
+    pub(crate) fn write_keys(&mut self, request: ConfigRequest) -> Result<(), Failure> {
+        let said = show::write::keys(&request, &self.here);
+        self.carry_out(Box::new(request), &said, |error| match error {
+            FileError::NotFound { .. } => {
+                Some("check the name; `backout write FILE` makes a new file")
+            }
+            _ => None,
+        })
+    }
+
+    /// Has something written and shows it, with better advice than the engine's if there is any.
+    fn carry_out(
+        &mut self,
+        request: Box<dyn Request>,
+        said: &str,
+        advice: impl Fn(&FileError) -> Option<&'static str>,
+    ) -> Result<(), Failure> {
         let engine = self.engine()?;
         match self.execute(&engine, Command::Write { request }) {
             Ok(Reply::Finished(finished)) if !self.ui.is_json() => {
-                show::write::finished(self, &finished, &said);
+                show::write::finished(self, &finished, said);
                 Ok(())
             }
             Ok(reply) => self.show(&engine, &reply),
-            Err(Failure::Engine(EngineError::File(error))) => {
-                let better = kind.advice(&error);
-                let mut report = Report::from(EngineError::File(error));
+            Err(Failure::Engine(EngineError::Driver(error))) => {
+                let better = error.as_a().and_then(advice);
+                let mut report = Report::from(EngineError::Driver(error));
                 if let Some(advice) = better {
                     report.next = vec![advice.to_owned()];
                 }
@@ -264,7 +286,13 @@ impl Session {
         };
         match self.ui.finish() {
             Some(error) => {
-                let report = Report::refused("the output could not be written").because(error);
+                let mut report = Report::refused("the reply could not be written").because(error);
+                report.code = ErrorCode::NoReply;
+                if code == 0 {
+                    report = report.next(
+                        "if this was to change something, it was done: see it with `backout log -n 1`",
+                    );
+                }
                 self.report(&report).max(code)
             }
             None => code,
@@ -285,7 +313,11 @@ impl Session {
     }
 
     fn report(&mut self, report: &Report) -> u8 {
-        self.ui.report(report, &self.here);
+        let mut said = report.clone();
+        for next in &mut said.next {
+            *next = show::as_called(next);
+        }
+        self.ui.report(&said, &self.here);
         report.exit_code()
     }
 }

@@ -23,14 +23,20 @@ mod help;
 mod history;
 #[path = "suite/json.rs"]
 mod json;
+#[path = "suite/keys.rs"]
+mod keys;
 #[path = "suite/meeting.rs"]
 mod meeting;
 #[path = "suite/messages.rs"]
 mod messages;
 #[path = "suite/messages_asking.rs"]
 mod messages_asking;
+#[path = "suite/messages_doctor.rs"]
+mod messages_doctor;
 #[path = "suite/messages_file.rs"]
 mod messages_file;
+#[path = "suite/messages_inside.rs"]
+mod messages_inside;
 #[path = "suite/messages_keeping.rs"]
 mod messages_keeping;
 #[path = "suite/messages_recover.rs"]
@@ -47,6 +53,8 @@ mod messages_trial;
 mod messages_undo;
 #[path = "suite/messages_upkeep.rs"]
 mod messages_upkeep;
+#[path = "suite/messages_watched.rs"]
+mod messages_watched;
 #[path = "suite/output.rs"]
 mod output;
 #[path = "suite/recover.rs"]
@@ -57,8 +65,12 @@ mod replies;
 mod run;
 #[path = "suite/schema.rs"]
 mod schema;
+#[path = "suite/strange.rs"]
+mod strange;
 #[path = "suite/tasks.rs"]
 mod tasks;
+#[path = "../../engine/tests/engine/toy.rs"]
+mod toy;
 #[path = "suite/trial.rs"]
 mod trial;
 #[path = "suite/undo.rs"]

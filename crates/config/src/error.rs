@@ -187,7 +187,7 @@ impl ConfigError {
     pub fn next(&self) -> String {
         match self {
             Self::Syntax { .. } | Self::NotUtf8 { .. } => {
-                "mend the file, or name its format".into()
+                "mend the file, or say with `--format` how it is written".into()
             }
             Self::KeySyntax { .. } => {
                 "write names with other characters in double quotes: a.\"b.c\".d".into()
@@ -195,19 +195,21 @@ impl ConfigError {
             Self::NoSuchKeys { .. } => "write a name that holds dots in double quotes".into(),
             Self::Duplicate { .. } => "remove one of the two".into(),
             Self::Ambiguous { like, .. } => format!("say `{like}` if you mean that one"),
-            Self::WrongKind { .. } => "set the parent as a whole with --json".into(),
+            Self::WrongKind { .. } => "set the parent as a whole with `--value-json`".into(),
             Self::NoIndex { .. } => "count from 0; `[+]` appends".into(),
             Self::Missing { .. } => "look at the keys that are there".into(),
             Self::Unclear { text, .. } => {
                 format!(
-                    "--string {text} for a text, --json VALUE for something else, --raw {text} to write it as it is"
+                    "say `--string` for a text, `--value-json` with the value as JSON, or `--raw` to write `{text}` as it is"
                 )
             }
             Self::TypeChange { text, .. } => {
-                format!("--string {text} for a text, --json VALUE to change the type")
+                format!(
+                    "say `--string` to make `{text}` a text, or `--value-json` to change the type"
+                )
             }
-            Self::BadValue { .. } => "--string takes any text as it is".into(),
-            Self::Unwritable { .. } => "--raw VALUE writes the format's own syntax".into(),
+            Self::BadValue { .. } => "`--string` takes any text as it is".into(),
+            Self::Unwritable { .. } => "`--raw` takes the format's own syntax".into(),
             Self::Shared { .. } => "change it where it is defined, by hand".into(),
             Self::Unsupported { .. } => "change it by hand, or its keys one by one".into(),
             Self::OverLimit { .. } | Self::Disturbs { .. } => "edit the file as a whole".into(),

@@ -42,7 +42,7 @@ impl Value {
         }
     }
 
-    /// Reads a JSON text, for `--json` and for patches.
+    /// Reads a JSON text, for values that are given as such and for patches.
     pub fn from_json(text: &str) -> Result<Self, ConfigError> {
         crate::read(Format::Json, text).map_err(|error| ConfigError::BadValue {
             what: error.to_string(),

@@ -15,21 +15,19 @@ use std::fmt::Debug;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use backout_model::ports::{Driver, How, OnConflict, Prepared};
+use backout_model::ports::{Driver, How, OnConflict, Prepared, Request};
 use backout_model::{Armed, Effect, OperationId, OutcomeKind, Recipe, TargetOutcome};
 
 /// A small world with one request in it.
 pub trait Harness {
-    /// The driver under test.
-    type Driver: Driver;
     /// Everything that anybody can see of the world.
     type Snapshot: PartialEq + Debug;
 
     /// Gives the driver.
-    fn driver(&self) -> &Self::Driver;
+    fn driver(&self) -> &dyn Driver;
 
     /// Makes the request.
-    fn request(&self) -> <Self::Driver as Driver>::Request;
+    fn request(&self) -> Box<dyn Request>;
 
     /// Looks at everything; with `exactly`, also at what only a finished operation can put back.
     fn snapshot(&self, exactly: bool) -> Self::Snapshot;
@@ -38,11 +36,7 @@ pub trait Harness {
     fn contents(&self, snapshot: &Self::Snapshot) -> BTreeSet<String>;
 
     /// Arms a prepared operation.
-    fn arm(
-        &self,
-        id: OperationId,
-        prepared: Prepared<<Self::Driver as Driver>::Staged>,
-    ) -> Armed<<Self::Driver as Driver>::Staged>;
+    fn arm(&self, id: OperationId, prepared: Prepared) -> Armed;
 
     /// Changes something that the request has written, behind the driver's back. False if there is
     /// nothing left that could be changed.
@@ -75,7 +69,7 @@ fn preparing_changes_nothing<H: Harness>(name: &str, world: &H) {
     let before = world.snapshot(true);
     let prepared = world
         .driver()
-        .prepare(FIRST, &world.request())
+        .prepare(FIRST, &*world.request())
         .expect("prepares");
     assert_eq!(
         world.snapshot(true),
@@ -212,7 +206,7 @@ fn a_failing_step_leaves_the_world_as_before<H: Harness>(name: &str, make: &impl
         let before = world.snapshot(true);
         let prepared = world
             .driver()
-            .prepare(FIRST, &world.request())
+            .prepare(FIRST, &*world.request())
             .expect("prepares");
         let armed = world.arm(FIRST, prepared);
         world.fail_at_step(Some(at), false);
@@ -242,7 +236,7 @@ fn a_crash_at_any_step_can_be_taken_back<H: Harness>(name: &str, make: &impl Fn(
             let mut left = vec![effect.clone()];
             if let Some(back) = crash_back_at {
                 world.fail_at_step(Some(back), true);
-                left.extend(recovery(&world, &effect).err());
+                left.extend(recovery(&world, &effect).err().map(|crashed| *crashed));
             }
             world.fail_at_step(None, false);
             let recovered = recover_all(&world, &place, left);
@@ -320,7 +314,7 @@ fn recover_all<H: Harness>(world: &H, place: &str, mut left: Vec<Effect>) -> Opt
                 assert_settled(place, &outcomes);
                 last = recovered.or(last);
             }
-            Err(crashed) => left.extend([effect, crashed]),
+            Err(crashed) => left.extend([effect, *crashed]),
         }
     }
     last
@@ -330,7 +324,7 @@ fn recover_all<H: Harness>(world: &H, place: &str, mut left: Vec<Effect>) -> Opt
 fn recovery<H: Harness>(
     world: &H,
     effect: &Effect,
-) -> Result<(Option<Effect>, Vec<TargetOutcome>), Effect> {
+) -> Result<(Option<Effect>, Vec<TargetOutcome>), Box<Effect>> {
     thread_local! {
         static NEXT: Cell<u64> = const { Cell::new(0xb000) };
     }
@@ -353,10 +347,10 @@ fn recovery<H: Harness>(
             };
             Ok((Some(recovered), undo.outcomes))
         }
-        Err(_) => Err(Effect {
+        Err(_) => Err(Box::new(Effect {
             recipe,
             completion: None,
-        }),
+        })),
     }
 }
 
@@ -364,7 +358,7 @@ fn recovery<H: Harness>(
 pub fn applied<H: Harness>(world: &H) -> Effect {
     let prepared = world
         .driver()
-        .prepare(FIRST, &world.request())
+        .prepare(FIRST, &*world.request())
         .expect("prepares");
     let recipe = prepared.recipe.clone();
     let applied = world
@@ -405,7 +399,7 @@ pub fn taken_back<H: Harness>(
 fn crashed<H: Harness>(world: &H, at: usize) -> Effect {
     let prepared = world
         .driver()
-        .prepare(FIRST, &world.request())
+        .prepare(FIRST, &*world.request())
         .expect("prepares");
     let recipe = prepared.recipe.clone();
     let armed = world.arm(FIRST, prepared);
@@ -422,7 +416,7 @@ fn steps_of<H: Harness>(make: &impl Fn() -> H) -> usize {
     let world = make();
     let prepared = world
         .driver()
-        .prepare(FIRST, &world.request())
+        .prepare(FIRST, &*world.request())
         .expect("prepares");
     let armed = world.arm(FIRST, prepared);
     world.fail_at_step(None, false);

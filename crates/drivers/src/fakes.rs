@@ -110,6 +110,10 @@ impl Depots for DirDepots {
     fn is_ours(&self, path: &TargetPath) -> bool {
         *path == self.home || path.is_below(&self.home)
     }
+
+    fn is_above_ours(&self, path: &TargetPath) -> bool {
+        self.home.is_below(path)
+    }
 }
 
 /// A journal that only remembers, and puts contents into the store.

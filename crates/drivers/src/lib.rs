@@ -5,6 +5,7 @@
 //! write back is durable: that is what `Armed` is for.
 
 pub mod command;
+pub mod config;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 #[cfg(any(test, feature = "testing"))]

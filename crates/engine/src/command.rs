@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use backout_drivers::file::FileRequest;
-use backout_model::ports::OnConflict;
+use backout_model::ports::{OnConflict, Request};
 use backout_model::{AgentId, CheckpointName, Lsn, OperationId, TargetPath, TaskId, Timestamp};
 use backout_storage::{Filter, OperationRef};
 
@@ -27,10 +26,10 @@ pub struct Context {
 /// Something the engine can be asked.
 #[derive(Debug)]
 pub enum Command {
-    /// Change files.
+    /// Write something.
     Write {
-        /// What to change.
-        request: FileRequest,
+        /// What, for the driver that it names.
+        request: Box<dyn Request>,
     },
     /// Run a command in layers, and what follows from it.
     Try(TryCommand),

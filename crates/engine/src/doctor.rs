@@ -114,25 +114,27 @@ impl Engine {
             "{} records, {} contents, {} kept inodes",
             report.records, report.contents, report.slots
         );
-        Ok(
-            if let (true, Some(first)) = (report.findings.is_empty(), report.out_of_reach.first()) {
+        if !report.findings.is_empty() {
+            let number = report.findings.len();
+            return Ok(bad(
+                "journal",
+                format!("{counts}: {number} are not as they must be"),
+                "see which, and what can still be undone, with `backout verify`; save what can be saved with \
+                 `backout doctor --repair`",
+            ));
+        }
+        Ok(match (report.out_of_reach.first(), report.changed.len()) {
+            (Some(first), _) => {
                 let text = format!("{counts}: {} out of reach", report.out_of_reach.len());
                 bad("journal", text, &format!("`{}`: {}", first.path, first.why))
-            } else if report.findings.is_empty() {
-                good("journal", format!("{counts}: all as they must be"))
-            } else {
-                let text = format!(
-                    "{counts}: {} are not as they must be",
-                    report.findings.len()
-                );
-                bad(
-                    "journal",
-                    text,
-                    "see which, and what can still be undone, with `backout verify`; save what can be saved with \
-                 `backout doctor --repair`",
-                )
-            },
-        )
+            }
+            (None, 0) => good("journal", format!("{counts}: all as they must be")),
+            (None, number) => bad(
+                "journal",
+                format!("{counts}: {number} changed after being kept"),
+                "nothing is given up: it comes back as it is now with `--force`; see which with `backout verify`",
+            ),
+        })
     }
 
     fn check_unfinished(&self) -> Result<Finding, EngineError> {
@@ -185,6 +187,14 @@ impl Engine {
 /// Tries what the file driver relies on, in a directory of the user's choice.
 fn check_file_system(directory: &Path) -> Vec<Finding> {
     let place = directory.display();
+    if let Err(error) = fs::read_dir(directory) {
+        let text = format!("`{place}` cannot be looked at: {error}");
+        return vec![bad(
+            "file system",
+            text,
+            "name a directory that is there and open to you",
+        )];
+    }
     let nameless = rustix::fs::openat(
         CWD,
         directory,

@@ -1,12 +1,14 @@
 //! The engine: an open store, a driver per kind of target, and the door through which commands come.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use backout_drivers::command::CommandDriver;
+use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
-use backout_model::ports::Clock;
-use backout_model::{OperationId, Retention, Timestamp};
+use backout_model::ports::{Clock, Driver};
+use backout_model::{DriverName, Effect, OperationId, Retention, Timestamp};
 use backout_storage::Store;
 
 use crate::sources::{Ids, sources};
@@ -47,7 +49,11 @@ impl Settings {
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) store: Arc<Store>,
-    pub(crate) files: FileDriver,
+    /// Every driver, by its name.
+    drivers: BTreeMap<DriverName, Arc<dyn Driver>>,
+    /// The driver of files, for what is a matter of files by its nature: `run`, `try`, `restore`, comparing files.
+    pub(crate) files: Arc<FileDriver>,
+    pub(crate) commands: CommandDriver,
     pub(crate) settings: Settings,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
@@ -70,15 +76,48 @@ impl Engine {
         if let Some(progress) = &settings.progress {
             files = files.with_progress(Arc::clone(progress));
         }
-        Ok(Self {
+        let files = Arc::new(files);
+        let mut engine = Self {
             store,
-            files,
+            drivers: BTreeMap::new(),
+            commands: CommandDriver::new(Arc::clone(&files)),
+            files: Arc::clone(&files),
             settings,
             clock,
             ids,
             recovered: Mutex::default(),
             abandoned: Mutex::default(),
-        })
+        };
+        engine.register(Arc::new(ConfigDriver::new(Arc::clone(&files))))?;
+        engine.register(files)?;
+        Ok(engine)
+    }
+
+    /// Adds a driver for requests and recipes that name it.
+    pub fn register(&mut self, driver: Arc<dyn Driver>) -> Result<(), EngineError> {
+        let name = driver.name();
+        if name == DriverName::COMMAND || self.drivers.contains_key(&name) {
+            return Err(EngineError::DriverTaken { name });
+        }
+        self.store.know_driver(name.clone());
+        self.drivers.insert(name, driver);
+        Ok(())
+    }
+
+    /// Finds a driver by its name.
+    pub(crate) fn driver(&self, name: &DriverName) -> Result<&dyn Driver, EngineError> {
+        let found = self.drivers.get(name).map(|driver| &**driver);
+        found.ok_or_else(|| EngineError::NoDriver { name: name.clone() })
+    }
+
+    /// Finds the driver that a recorded effect belongs to.
+    pub(crate) fn driver_of(&self, effect: &Effect) -> Result<&dyn Driver, EngineError> {
+        self.driver(&effect.recipe.driver)
+    }
+
+    /// Says what an effect did to whole files; none if it wrote none.
+    pub(crate) fn as_files(&self, effect: &Effect) -> Result<Option<Effect>, EngineError> {
+        Ok(self.driver_of(effect)?.as_files(effect)?)
     }
 
     /// Carries out one command.
@@ -89,13 +128,13 @@ impl Engine {
             _ => self.store.check_end()?,
         }
         match command {
-            Command::Write { request } => self.write(&request).map(Reply::Finished),
+            Command::Write { request } => self.write(&*request).map(Reply::Finished),
             Command::Try(command) => self.trial(command),
             Command::Undo {
                 what,
                 options,
                 is_dry_run: true,
-            } => self.preview_undo(&what, &options).map(Reply::Plan),
+            } => self.preview_rollback(&what, &options).map(Reply::Plan),
             Command::Undo {
                 what,
                 options,

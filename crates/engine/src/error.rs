@@ -4,10 +4,10 @@ use std::io;
 
 use backout_capture::overlay::OverlayError;
 use backout_drivers::file::FileError;
-use backout_model::ports::OnConflict;
+use backout_model::ports::{DriverError, OnConflict};
 use backout_model::{
-    AgentId, CheckpointName, Key, OperationId, Owner, PlanError, Status, Target, TargetOutcome,
-    TargetPath, TaskId, Timestamp, Verb,
+    AgentId, CheckpointName, DriverName, Key, LeftAlone, OperationId, Owner, PlanError, Status,
+    Target, TargetOutcome, TargetPath, TaskId, Timestamp, Verb,
 };
 use backout_storage::{RefError, StorageError};
 
@@ -19,9 +19,21 @@ pub enum EngineError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// A file could not be written. Nothing was changed.
+    /// A driver could not do it. Nothing was changed.
     #[error(transparent)]
-    File(FileError),
+    Driver(#[from] DriverError),
+    /// The driver that a request or a recipe names is not there. Nothing was changed.
+    #[error("this program has no driver `{name}`")]
+    NoDriver {
+        /// The driver.
+        name: DriverName,
+    },
+    /// Two drivers of one name.
+    #[error("there is a driver `{name}` already")]
+    DriverTaken {
+        /// The name.
+        name: DriverName,
+    },
     /// The undo could not be made durable, so the write did not happen.
     #[error("the undo of this write could not be recorded")]
     NotArmed(#[source] StorageError),
@@ -151,6 +163,8 @@ pub enum EngineError {
         inside: Option<OperationId>,
         /// An operation that wrote the same file by another of its names, and that name.
         other: Option<(OperationId, TargetPath)>,
+        /// What the path leads to, if it is a symbolic link and that was written.
+        leads_to: Option<Box<TargetPath>>,
         /// A command that is still at work, and may have changed it.
         at_work: Option<OperationId>,
     },
@@ -165,6 +179,8 @@ pub enum EngineError {
     NoUndo {
         /// What a recovery took back last, with its line for people: that comes back by name.
         recovered: Option<(OperationId, String)>,
+        /// What a redo had to take back, with its line for people, and that act: it comes back by name.
+        swapped: Option<(OperationId, String, OperationId)>,
     },
     /// An undo or a redo that died was put back: there is no half of it to bring back.
     #[error("operation {id} died and was put back")]
@@ -193,6 +209,16 @@ pub enum EngineError {
         path: TargetPath,
         /// The operation.
         id: OperationId,
+    },
+    /// Nobody has what a path was.
+    #[error("`{path}` cannot be restored")]
+    Unrestorable {
+        /// The path.
+        path: String,
+        /// Why not.
+        why: String,
+        /// The operation, if taking all of it back is another way.
+        undo: Option<OperationId>,
     },
     /// The operation waits for no decision.
     #[error("operation {id} is {status}: there is nothing to decide")]
@@ -228,6 +254,14 @@ pub enum EngineError {
         /// The name.
         id: TaskId,
     },
+    /// An operation of a task waits for a decision, so that the task cannot be committed.
+    #[error("operation {id} of task `{task}` waits for a decision")]
+    TaskWaits {
+        /// The task.
+        task: TaskId,
+        /// The operation.
+        id: OperationId,
+    },
     /// No task was named and it is not clear which was meant.
     #[error("{open} tasks are open")]
     WhichTask {
@@ -239,6 +273,22 @@ pub enum EngineError {
     NoCheckpoint {
         /// The name.
         name: CheckpointName,
+    },
+    /// Nothing was done since a checkpoint or a time, but to undo what stood then.
+    #[error("there is nothing to undo")]
+    UndoneSince {
+        /// What was undone.
+        undone: Vec<LeftAlone>,
+    },
+    /// A checkpoint of this name belongs to somebody else.
+    #[error("there is a checkpoint `{name}` already")]
+    CheckpointTaken {
+        /// The name.
+        name: CheckpointName,
+        /// Whose it is.
+        agent: Option<AgentId>,
+        /// For which task.
+        task: Option<TaskId>,
     },
     /// It was asked from inside of a command, and is not the work of that command's agent and task.
     #[error("operation {id} is not for this command to take back")]
@@ -287,10 +337,15 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Tells whether it is a driver that could not do something, or is not there.
+    pub(crate) const fn is_of_driver(&self) -> bool {
+        matches!(self, Self::Driver(_) | Self::NoDriver { .. })
+    }
+
     /// Tells whether somebody stopped it.
     pub fn is_stop(&self) -> bool {
         match self {
-            Self::File(error) => error.is_stop(),
+            Self::Driver(error) => error.fault().is_stop(),
             Self::Stopped(_) => true,
             Self::TakenBack { cause, .. } | Self::HalfDone { cause, .. } => cause.is_stop(),
             _ => false,
@@ -306,6 +361,6 @@ impl From<OverlayError> for EngineError {
 
 impl From<FileError> for EngineError {
     fn from(error: FileError) -> Self {
-        Self::File(error)
+        Self::Driver(error.into())
     }
 }

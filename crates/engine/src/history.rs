@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backout_drivers::file::State;
+use backout_model::ports::State;
 use backout_model::{Chosen, Operation, Standing, TaskStatus, UndoStep};
 use backout_storage::{Filter, OperationRef, is_alive};
 
@@ -42,6 +42,11 @@ impl Engine {
     fn targets_now(&self, operation: &Operation) -> Result<Vec<PlannedTarget>, EngineError> {
         let mut all = Vec::new();
         for holder in operation.holders() {
+            if let Err(error @ EngineError::NoDriver { .. }) =
+                self.driver_of(&self.store.effect(holder)?)
+            {
+                return Ok(of_nobody(operation, &error));
+            }
             let is_held = |standing: &&Standing| standing.held_by.unwrap_or(operation.id) == holder;
             let targets = operation.in_effect().filter(is_held);
             let step = UndoStep {
@@ -52,7 +57,8 @@ impl Engine {
                 chosen: Chosen::Named,
             };
             let work = self.work(operation, &step)?;
-            let examined = self.files.examine(&work.effect)?;
+            let driver = self.driver_of(&work.effect)?;
+            let examined = driver.examine(&work.effect, false)?;
             let planned = work.examined(&examined).into_iter();
             all.extend(planned.map(|(target, found)| PlannedTarget {
                 goes: false,
@@ -99,4 +105,16 @@ impl Engine {
             now: self.now(),
         })
     }
+}
+
+/// Says of each target in effect that nobody here can take it back.
+fn of_nobody(operation: &Operation, error: &EngineError) -> Vec<PlannedTarget> {
+    let each = operation.in_effect().map(|standing| PlannedTarget {
+        goes: false,
+        target: standing.target.clone(),
+        state: TargetState::CannotComeBack {
+            why: error.to_string(),
+        },
+    });
+    each.collect()
 }

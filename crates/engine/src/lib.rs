@@ -5,6 +5,7 @@
 //! - No write without a back-out plan: every change of the world goes through [`Engine::stage`].
 //! - The engine knows no terminal and no socket.
 
+mod accept;
 mod command;
 mod diff;
 mod doctor;
@@ -42,7 +43,7 @@ pub use reply::{
     RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState, TaskLeft,
     UndoReport, UndoneStep,
 };
-pub use report::{ErrorCode, Report, Severity, advice, force_flag, literal, quoted};
+pub use report::{ErrorCode, Report, Severity, advice, force_flag, literal, quoted, redo_undone};
 pub use run::{COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, Watch};
 pub use selection::Selection;
 pub use sources::{Ids, RandomIds, SystemClock};
@@ -50,3 +51,4 @@ pub use trial::{
     TrialChange, TrialEnd, TrialError, TrialStanding, TrialState, TrialTask, TrialView, TrialWhat,
     TryCommand,
 };
+pub use undo::real_target;

@@ -11,11 +11,14 @@
 use std::time::{Duration, Instant};
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{Examined, FileError, FileRequest, Staged, State};
-use backout_model::ports::{Applied, Driver as _, Durability, Entry, Journal as _, Prepared};
+use backout_drivers::file::FileError;
+use backout_model::ports::{
+    Applied, Durability, Entry, Examined, Journal as _, Prepared, Request, Scope, Staged, State,
+};
 use backout_model::{
     Armed, Completion, Decision, Dependency, DependencyReason, Effect, Event, Intent, OperationId,
-    OutcomeKind, Refusal, Status, Target, TargetOutcome, TaskStatus, Timestamp, Verb, arm, choose,
+    OutcomeKind, Overlap, Refusal, Status, Target, TargetOutcome, TaskStatus, Timestamp, Verb, arm,
+    choose,
 };
 use backout_storage::{Lease, OperationRef, StorageError, this_process};
 
@@ -41,7 +44,7 @@ pub struct StagedOperation<'e> {
     decision: Decision,
     /// What it copied.
     sources: Vec<Target>,
-    prepared: Prepared<Staged>,
+    prepared: Prepared,
 }
 
 /// What is said of an operation when it is armed.
@@ -82,32 +85,44 @@ impl Drop for HeldLease<'_> {
 
 impl Engine {
     /// Stages, arms, applies, verifies and commits a write.
-    pub fn write(&self, request: &FileRequest) -> Result<Finished, EngineError> {
+    pub fn write(&self, request: &dyn Request) -> Result<Finished, EngineError> {
         self.stage(request)?.apply()
     }
 
     /// Stages a write: the new state exists beside the target, which is untouched.
-    pub fn stage(&self, request: &FileRequest) -> Result<StagedOperation<'_>, EngineError> {
+    pub fn stage(&self, request: &dyn Request) -> Result<StagedOperation<'_>, EngineError> {
+        self.stage_in(self.settings.context.clone(), request)
+    }
+
+    pub(crate) fn stage_in(
+        &self,
+        context: Context,
+        request: &dyn Request,
+    ) -> Result<StagedOperation<'_>, EngineError> {
         self.recover_the_dead()?;
-        let context = self.settings.context.clone();
         self.check_task(&context)?;
-        let targets = self.files.targets(request)?;
+        let driver = self.driver(&request.driver())?;
+        let Scope {
+            targets,
+            sources,
+            mut traits,
+        } = driver.scope(request)?;
         let lease = self.lease(&targets, &[])?;
         crash_point("engine.leased");
         self.tell_running(&targets)?;
-        let mut traits = self.files.traits(request);
         let minute_ago = Timestamp(self.now().0 - MINUTE_MS);
         traits.writes_per_minute =
             self.store
                 .writes_since(&targets, minute_ago, WRITES_COUNTED_MAX)?;
-        let prepared = self.files.prepare(lease.id, request)?;
+        let prepared = driver.prepare(lease.id, request)?;
+        self.lease_rest(lease.id, &targets, &prepared.targets)?;
         crash_point("engine.staged");
         Ok(StagedOperation {
             engine: self,
             lease,
-            sources: self.files.sources(request),
-            verb: self.files.verb(request),
-            summary: self.files.summary(request),
+            sources,
+            verb: request.verb(),
+            summary: request.summary(),
             context,
             decision: choose(&traits),
             prepared,
@@ -122,17 +137,53 @@ impl Engine {
         instead_of: &[OperationId],
     ) -> Result<HeldLease<'_>, EngineError> {
         let id = self.next_id();
+        self.wait_for(id, targets, instead_of)?;
+        Ok(HeldLease {
+            engine: self,
+            id,
+            is_recorded: false,
+        })
+    }
+
+    /// Takes what only the plan could find: where a link leads that an earlier change of the same batch makes. What the
+    /// plan saw there is compared again before it is written.
+    fn lease_rest(
+        &self,
+        id: OperationId,
+        leased: &[Target],
+        planned: &[Target],
+    ) -> Result<(), EngineError> {
+        let is_leased = |target: &Target| {
+            leased.iter().any(|held| match held.overlap(target) {
+                Some(Overlap::Same) => held.reach() >= target.reach(),
+                Some(Overlap::Holds | Overlap::Whole) => true,
+                Some(Overlap::Inside | Overlap::Part) | None => false,
+            })
+        };
+        let rest: Vec<Target> = planned
+            .iter()
+            .filter(|it| !is_leased(it))
+            .cloned()
+            .collect();
+        if rest.is_empty() {
+            return Ok(());
+        }
+        self.wait_for(id, &rest, &[])?;
+        self.tell_running(&rest)
+    }
+
+    fn wait_for(
+        &self,
+        id: OperationId,
+        targets: &[Target],
+        instead_of: &[OperationId],
+    ) -> Result<(), EngineError> {
+        let targets = &whole_files(targets);
         let owner = this_process();
         let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
         loop {
             match self.store.lease(id, targets, &owner, instead_of)? {
-                Lease::Taken => {
-                    return Ok(HeldLease {
-                        engine: self,
-                        id,
-                        is_recorded: false,
-                    });
-                }
+                Lease::Taken => return Ok(()),
                 Lease::Abandoned { by } => self.recover_abandoned(by)?,
                 Lease::Held { target, by, owner } => {
                     if self.is_stopped() {
@@ -166,9 +217,9 @@ impl Engine {
         id: OperationId,
         head: Head,
         context: &Context,
-        prepared: Prepared<Staged>,
+        prepared: Prepared,
         depends_on: Vec<Dependency>,
-    ) -> Result<Armed<Staged>, EngineError> {
+    ) -> Result<Armed, EngineError> {
         let adding = match head.undoes {
             Some(_) => 0,
             None => Self::added_by(&prepared),
@@ -212,7 +263,7 @@ impl Engine {
 
     /// Tells how many bytes the store holds more, at most, when something is armed and has happened. What is in a tree that
     /// goes whole is weighed afterwards: nobody walks over it before.
-    fn added_by(prepared: &Prepared<Staged>) -> u64 {
+    fn added_by(prepared: &Prepared) -> u64 {
         let contents = prepared.contents.iter();
         let contents: u64 = contents.map(|content| content.bytes.len() as u64).sum();
         prepared.staged.kept_bytes() + contents
@@ -248,32 +299,41 @@ impl Engine {
     }
 
     /// Applies what is armed. On failure everything was put back; that is looked at and recorded.
-    pub(crate) fn apply(&self, armed: Armed<Staged>) -> Result<Applied, EngineError> {
+    pub(crate) fn apply(&self, armed: Armed) -> Result<Applied, EngineError> {
         let (id, recipe) = (armed.id(), armed.recipe().clone());
-        match self.files.apply(armed) {
+        let applied = match self.driver(&recipe.driver) {
+            Ok(driver) => driver.apply(armed).map_err(EngineError::from),
+            Err(error) => Err(error),
+        };
+        match applied {
             Ok(applied) => {
                 crash_point("engine.applied");
                 Ok(applied)
             }
             Err(error) => {
                 let completion = None;
-                Err(self.did_not_happen(id, &Effect { recipe, completion }, error.into()))
+                Err(self.did_not_happen(id, &Effect { recipe, completion }, error))
             }
         }
     }
 
     /// Looks at an effect that failed and records what is there. Gives the error to return.
     fn did_not_happen(&self, id: OperationId, effect: &Effect, cause: EngineError) -> EngineError {
-        let is_half_done = matches!(cause, EngineError::File(FileError::HalfDone { .. }));
-        let outcomes: Vec<_> = match self.files.examine_stopped(effect) {
+        let is_half_done =
+            matches!(&cause, EngineError::Driver(error) if error.fault().is_half_done());
+        let driver = match self.driver_of(effect) {
+            Ok(driver) => driver,
+            Err(error) => return error,
+        };
+        let outcomes: Vec<_> = match driver.examine(effect, true) {
             // If all was put back, what is not as before is what somebody else made of it: that is not ours to settle.
             Ok(examined) => examined
                 .into_iter()
                 .filter(|it| is_half_done || !matches!(it.state, State::Other { .. }))
                 .map(outcome_of)
                 .collect(),
-            Err(error) => match self.files.targets_of(effect) {
-                Ok(targets) => failed_everywhere(&targets, &error),
+            Err(error) => match driver.outline(effect) {
+                Ok(outline) => failed_everywhere(&outline.targets, &error),
                 Err(error) => return error.into(),
             },
         };
@@ -337,6 +397,18 @@ impl Engine {
     }
 }
 
+/// Names the files in which parts lie instead of the parts: whoever writes a part of a file writes the file.
+pub(crate) fn whole_files(targets: &[Target]) -> Vec<Target> {
+    let whole = targets.iter().map(|target| match target.file() {
+        Some(path) if !target.key().parts().is_empty() => Target::node(path.clone()),
+        Some(_) | None => target.clone(),
+    });
+    let mut whole: Vec<Target> = whole.collect();
+    whole.sort_unstable();
+    whole.dedup();
+    whole
+}
+
 /// Says how a target of an effect that failed stands.
 fn outcome_of(examined: Examined) -> TargetOutcome {
     let kind = match examined.state {
@@ -350,7 +422,10 @@ fn outcome_of(examined: Examined) -> TargetOutcome {
 }
 
 /// What is said of the targets when a driver could not even look.
-pub(crate) fn failed_everywhere(targets: &[Target], error: &FileError) -> Vec<TargetOutcome> {
+pub(crate) fn failed_everywhere(
+    targets: &[Target],
+    error: &dyn std::error::Error,
+) -> Vec<TargetOutcome> {
     let why = with_causes(error);
     let failed = |target: &Target| {
         TargetOutcome::new(target.clone(), OutcomeKind::Failed { why: why.clone() })
@@ -380,8 +455,8 @@ impl StagedOperation<'_> {
     }
 
     /// Shows what is staged, for validators.
-    pub const fn staged(&self) -> &Staged {
-        &self.prepared.staged
+    pub fn staged(&self) -> &dyn Staged {
+        &*self.prepared.staged
     }
 
     /// Lists what is worth knowing before it happens, such as what only root could restore.
@@ -461,7 +536,11 @@ impl StagedOperation<'_> {
         let armed = engine.arm(id, head, &self.context, self.prepared, depends_on)?;
         // From here on the leases end with the record that ends the operation.
         self.lease.is_ended_by_a_record();
-        let Applied { completion, unlike } = engine.apply(armed)?;
+        let Applied {
+            completion,
+            durability,
+            unlike,
+        } = engine.apply(armed)?;
         if let Err(why) = verify() {
             let cause = EngineError::NotVerified { why };
             return Err(engine.take_back_applied(id, completion, cause));
@@ -481,7 +560,7 @@ impl StagedOperation<'_> {
             Status::Committed
         };
         crash_point("engine.before-commit");
-        if let Err(error) = engine.store.append(&Entry::of(events), Durability::Process) {
+        if let Err(error) = engine.store.append(&Entry::of(events), durability) {
             // Without a journal nothing can be taken back either: a recovery does it.
             engine.abandon(id);
             return Err(EngineError::NotRecorded { id, cause: error });

@@ -16,15 +16,14 @@
 use std::collections::HashSet;
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{Examined, FileError, State};
-use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, OnConflict};
+use backout_model::ports::{Durability, Entry, Journal as _, OnConflict};
 use backout_model::{
-    Completion, DriverKind, Event, History, Lsn, OnFailure, Operation, OperationId, OutcomeKind,
-    Status, Target, TargetOutcome, TaskStatus, Verb,
+    DriverName, Effect, Event, History, Lsn, OnFailure, Operation, OperationId, OutcomeKind,
+    PlanError, Status, TargetOutcome, TaskStatus, Verb,
 };
 use backout_storage::{OperationRef, is_alive, is_from_another_boot, this_process};
 
-use crate::lifecycle::{failed_everywhere, with_causes};
+use crate::lifecycle::with_causes;
 use crate::run::DeadCommand;
 use crate::undo::{Act, Reversed, Work};
 use crate::{
@@ -43,7 +42,7 @@ impl Engine {
             match self.recover_one(&operation) {
                 Ok(Some(recovered)) => report.operations.push(recovered),
                 Ok(None) => report.running.push(operation.id),
-                Err(EngineError::File(error)) if !error.is_stop() => {
+                Err(error) if error.is_of_driver() && !error.is_stop() => {
                     report.operations.push(self.left_alone(&operation, &error)?);
                 }
                 Err(error) => return Err(error),
@@ -53,8 +52,19 @@ impl Engine {
         for operation in self.store.stuck()? {
             let is_asked = from.is_none_or(|from| operation.lsn > from);
             let is_told = told.contains(&operation.id);
-            if operation.status == Status::InDoubt && is_asked && !is_told {
-                report.operations.extend(self.recover_one(&operation)?);
+            if !is_asked || is_told {
+                continue;
+            }
+            match operation.status {
+                Status::InDoubt => report.operations.extend(self.recover_one(&operation)?),
+                // It is settled, and still waits for a decision.
+                Status::Interrupted => report.operations.push(self.recovered(
+                    operation.id,
+                    RecoveredAs::Interrupted,
+                    None,
+                    Vec::new(),
+                )?),
+                _ => {}
             }
         }
         self.store.release_dead()?;
@@ -82,7 +92,7 @@ impl Engine {
                 Ok(Some(recovered)) => self.note_recovered(recovered),
                 // What cannot be looked at stays as it is for `recover`: nobody else's write has to wait for that.
                 Ok(None) => {}
-                Err(EngineError::File(error)) if !error.is_stop() => {}
+                Err(error) if error.is_of_driver() && !error.is_stop() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -93,11 +103,15 @@ impl Engine {
     fn left_alone(
         &self,
         operation: &Operation,
-        error: &FileError,
+        error: &EngineError,
     ) -> Result<Recovered, EngineError> {
         let why = match error {
-            FileError::OutOfReach { why, .. } => format!("{error}: {why}"),
-            error => with_causes(error),
+            EngineError::Driver(fault) => fault.fault().out_of_reach(),
+            _ => None,
+        };
+        let why = match why {
+            Some(why) => format!("{error}: {why}"),
+            None => with_causes(error),
         };
         let doubts = vec![why];
         Ok(Recovered {
@@ -119,22 +133,33 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes an operation over whose process is dead, unless somebody else does.
-    fn claim(&self, operation: &Operation) -> Result<bool, EngineError> {
+    /// Tells whether somebody is at work on an operation.
+    fn is_at_work(&self, operation: &Operation) -> bool {
         // Nobody is at work on what is in doubt, not even the process that left it so.
         let is_left = operation.status != Status::Armed || self.is_abandoned(operation.id);
-        let is_at_work = !is_left && is_alive(&operation.owner);
-        Ok(!is_at_work && self.store.claim(operation, &this_process())?)
+        !is_left && is_alive(&operation.owner)
+    }
+
+    /// Takes an operation over whose process is dead, unless somebody else does, or nobody here understands it.
+    fn claim(&self, operation: &Operation) -> Result<Option<Effect>, EngineError> {
+        if self.is_at_work(operation) {
+            return Ok(None);
+        }
+        let effect = self.store.effect(operation.id)?;
+        if effect.recipe.driver != DriverName::COMMAND {
+            self.driver_of(&effect)?;
+        }
+        let is_ours = self.store.claim(operation, &this_process())?;
+        Ok(is_ours.then_some(effect))
     }
 
     /// Settles one armed operation, if its owner is dead and nobody else does it.
     fn recover_one(&self, operation: &Operation) -> Result<Option<Recovered>, EngineError> {
-        if !self.claim(operation)? {
+        let Some(effect) = self.claim(operation)? else {
             return Ok(None);
-        }
+        };
         crash_point("recover.claimed");
-        let effect = self.store.effect(operation.id)?;
-        let recovered = if effect.recipe.driver == DriverKind::Command {
+        let recovered = if effect.recipe.driver == DriverName::COMMAND {
             // What it wrote is only known now.
             let on_failure = self.store.on_failure(operation.id)?;
             let DeadCommand { doubts, ended } =
@@ -144,10 +169,13 @@ impl Engine {
                 ended,
                 ..self.interrupted(operation, on_failure)?
             }
-        } else if self.is_acknowledged(operation)? && self.files.is_in_place(&effect)? {
-            self.keep(operation)?
         } else {
-            self.take_back_unfinished(operation, OnConflict::Refuse)?
+            let driver = self.driver_of(&effect)?;
+            if self.is_acknowledged(operation)? && driver.is_in_place(&effect)? {
+                self.keep(operation)?
+            } else {
+                self.take_back_unfinished(operation, OnConflict::Refuse)?
+            }
         };
         crash_point("recover.settled");
         Ok(Some(recovered))
@@ -185,11 +213,15 @@ impl Engine {
             Ok(Reversed::Done { by, outcomes, .. }) => {
                 return self.recovered(operation.id, RecoveredAs::TakenBack, Some(by), outcomes);
             }
+            // Somebody removed what it had brought: that is as if nothing had happened, and is not.
+            Ok(Reversed::Nothing(outcomes)) if self.was_removed_since(&work, &outcomes)? => {
+                return self.keep(operation);
+            }
             Ok(Reversed::Nothing(outcomes)) | Err(EngineError::HalfDone { outcomes, .. }) => {
                 outcomes
             }
             // Whoever stops a recovery has not found out that it is impossible.
-            Err(error @ (EngineError::File(_) | EngineError::TakenBack { .. }))
+            Err(error @ (EngineError::Driver(_) | EngineError::TakenBack { .. }))
                 if !error.is_stop() =>
             {
                 let why = with_causes(&error);
@@ -283,90 +315,6 @@ impl Engine {
         self.recovered(operation.id, became, None, outcomes)
     }
 
-    /// Accepts what is there: the operation counts as done.
-    fn keep(&self, operation: &Operation) -> Result<Recovered, EngineError> {
-        let id = operation.id;
-        let work = self.whole_work(operation)?;
-        let about = match operation.undoes {
-            Some(about) => self.store.operation(about)?,
-            None => None,
-        };
-        let outcomes = about.as_ref().map(|_| self.outcomes_by_look(&work));
-        let is_settled = |outcome: &TargetOutcome| outcome.kind.is_settled();
-        if let Some(outcomes) = outcomes.as_ref().filter(|all| !all.iter().any(is_settled)) {
-            return self.keep_undone(operation, outcomes.clone());
-        }
-        let mut events = Vec::new();
-        match operation.status {
-            Status::Interrupted => {}
-            _ => events.push(Event::Applied {
-                id,
-                completion: Completion::default(),
-            }),
-        }
-        let is_open = match &operation.task {
-            Some(task) => {
-                let task = self.store.task(task)?;
-                task.is_some_and(|task| task.status == TaskStatus::Open)
-            }
-            // An undo or a redo is never part of a task.
-            None => false,
-        };
-        match (operation.status, is_open) {
-            (Status::Interrupted, true) => {
-                let completion = work.effect.completion.clone().unwrap_or_default();
-                events.push(Event::Applied { id, completion });
-            }
-            (_, true) => {}
-            (_, false) => events.push(Event::Commit { id }),
-        }
-        if let Some((about, outcomes)) = about.zip(outcomes.as_deref()) {
-            let first = self.whole_work(&about)?;
-            events.extend(self.what_follows(&first, id, &first.spread(outcomes))?);
-            events.extend(never_done(id, outcomes));
-        }
-        self.store.append(&Entry::of(events), Durability::Power)?;
-        self.recovered(id, RecoveredAs::Kept, None, outcomes.unwrap_or_default())
-    }
-
-    /// Accepts what is there where that is nothing of what an undo or a redo was to make: it counts as not done. What it may
-    /// have replaced stays kept under its name.
-    fn keep_undone(
-        &self,
-        operation: &Operation,
-        outcomes: Vec<TargetOutcome>,
-    ) -> Result<Recovered, EngineError> {
-        let id = operation.id;
-        let event = Event::Abort {
-            id,
-            why: "its process died, and nothing is as it was to make it".to_owned(),
-            outcomes: Vec::new(),
-        };
-        self.store
-            .append(&Entry::of(vec![event]), Durability::Power)?;
-        self.recovered(id, RecoveredAs::Kept, None, outcomes)
-    }
-
-    /// Looks which targets of an undo are as it was to make them.
-    fn outcomes_by_look(&self, work: &Work<'_>) -> Vec<TargetOutcome> {
-        let examined = match self.files.examine(&work.effect) {
-            Ok(examined) => examined,
-            Err(error) => return failed_everywhere(&work.step.targets, &error),
-        };
-        let outcome = |(target, found): (Target, Option<&Examined>)| {
-            let kind = match found.map(|found| &found.state) {
-                Some(State::After) => OutcomeKind::Restored,
-                Some(State::Before) => OutcomeKind::Skipped {
-                    why: "the undo had not come to it".to_owned(),
-                },
-                Some(State::Other { why }) => OutcomeKind::Skipped { why: why.clone() },
-                None => OutcomeKind::AlreadyGone,
-            };
-            TargetOutcome::new(target, kind)
-        };
-        work.examined(&examined).into_iter().map(outcome).collect()
-    }
-
     /// Says what became of a command whose watcher died, and takes it back if it was started so.
     fn interrupted(
         &self,
@@ -374,6 +322,17 @@ impl Engine {
         on_failure: OnFailure,
     ) -> Result<Recovered, EngineError> {
         let id = operation.id;
+        let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
+        let planned = self.preview_undo(&what, &UndoOptions::default());
+        if let Err(EngineError::Plan(PlanError::ChangedNothing { .. })) = planned
+            && let Some(operation) = self.store.operation(id)?
+        {
+            // Then nobody has to decide.
+            return Ok(Recovered {
+                became: RecoveredAs::NothingHappened,
+                ..self.keep(&operation)?
+            });
+        }
         if on_failure == OnFailure::Keep {
             return self.recovered(id, RecoveredAs::Interrupted, None, Vec::new());
         }
@@ -401,8 +360,7 @@ impl Engine {
                 self.recovered(id, RecoveredAs::TakenBack, report.act, outcomes.collect())
             }
             Err(EngineError::Plan(
-                backout_model::PlanError::ChangedNothing { .. }
-                | backout_model::PlanError::AlreadyUndone { .. },
+                PlanError::ChangedNothing { .. } | PlanError::AlreadyUndone { .. },
             )) => self.recovered(id, RecoveredAs::Interrupted, None, Vec::new()),
             Err(EngineError::Conflicts { targets, .. }) => {
                 let outcomes = targets.into_iter().map(|refused| {
@@ -418,7 +376,7 @@ impl Engine {
         }
     }
 
-    fn recovered(
+    pub(crate) fn recovered(
         &self,
         id: OperationId,
         became: RecoveredAs,
@@ -435,7 +393,6 @@ impl Engine {
         let mut stays = Vec::new();
         if subject.is_some() && became != RecoveredAs::Kept {
             stays = self.members(&operation)?;
-            stays.retain(|member| *member != id && Some(*member) != by);
         }
         Ok(Recovered {
             id,
@@ -474,12 +431,11 @@ impl Engine {
             Status::Armed | Status::InDoubt | Status::Failed | Status::Interrupted => {}
             _ => return Err(EngineError::NothingToDecide { id, status }),
         }
-        if !self.claim(operation)? {
+        let Some(effect) = self.claim(operation)? else {
             let owner = operation.owner.clone();
             return Err(EngineError::AtWork { id, owner });
-        }
-        let effect = self.store.effect(id)?;
-        let is_command = effect.recipe.driver == DriverKind::Command;
+        };
+        let is_command = effect.recipe.driver == DriverName::COMMAND;
         let DeadCommand { doubts, ended } = if is_command {
             self.settle_dead_command(id, &effect.recipe, true)?
         } else {
@@ -544,20 +500,6 @@ impl Engine {
         }
         Ok(())
     }
-}
-
-/// Says of an undo or a redo that is kept half done which of its targets it has nothing to do with: taking it back does not
-/// touch them.
-fn never_done(id: OperationId, outcomes: &[TargetOutcome]) -> Option<Event> {
-    let never = outcomes.iter().filter(|it| !it.kind.is_settled());
-    let never = never.map(|it| TargetOutcome::new(it.target.clone(), OutcomeKind::AlreadyGone));
-    let never: Vec<TargetOutcome> = never.collect();
-    (!never.is_empty()).then_some(Event::Undone {
-        id,
-        by: id,
-        outcomes: never,
-        is_partial: true,
-    })
 }
 
 /// Tells whether an operation was left half-way.

@@ -7,8 +7,8 @@
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{Event, OperationId};
 use backout_storage::{
-    NotUndoable, OutOfReach, PackSalvage, Salvage, StorageError, VerifyFinding, VerifyReport,
-    hurt_images, repair_journal,
+    ChangedSince, NotUndoable, OutOfReach, PackSalvage, Salvage, StorageError, VerifyFinding,
+    VerifyReport, hurt_images, repair_journal,
 };
 use serde::Serialize;
 
@@ -27,6 +27,8 @@ pub struct RepairReport {
     pub not_undoable: Vec<NotUndoable>,
     /// What is kept out of reach: nothing was given up, and it comes back into reach by what is said.
     pub out_of_reach: Vec<OutOfReach>,
+    /// What was changed after it was kept: nothing was given up, and with force it comes back as it is.
+    pub changed: Vec<ChangedSince>,
     /// Operations in effect that can be undone.
     pub undoable: usize,
     /// What dead processes had left.
@@ -73,6 +75,7 @@ impl Engine {
             not_undoable,
             undoable: now.undoable.len(),
             out_of_reach: now.out_of_reach,
+            changed: now.changed,
             recovered,
         })
     }

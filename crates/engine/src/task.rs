@@ -7,8 +7,10 @@ use backout_model::{
 };
 use backout_storage::{Filter, process};
 
+use crate::diff::unfinished;
 use crate::{
-    CheckpointCommand, Engine, EngineError, Reply, TaskCommand, UndoOptions, UndoReport, UndoWhat,
+    CheckpointCommand, Context, Engine, EngineError, PlanView, Reply, TaskCommand, UndoOptions,
+    UndoReport, UndoWhat,
 };
 
 impl Engine {
@@ -74,6 +76,23 @@ impl Engine {
             ..Filter::default()
         };
         let applied = self.store.operations(&filter)?;
+        // A task is kept as one, and not while a part of it is at work or waits for a decision.
+        for operation in &applied {
+            match operation.status {
+                Status::Armed => return Err(unfinished(operation)),
+                Status::InDoubt | Status::Failed => {
+                    let (task, id) = (task.clone(), operation.id);
+                    return Err(EngineError::TaskWaits { task, id });
+                }
+                Status::Staged
+                | Status::Applied
+                | Status::Committed
+                | Status::Interrupted
+                | Status::Undone
+                | Status::Aborted
+                | Status::Refused => {}
+            }
+        }
         let mut ids: Vec<OperationId> = applied
             .iter()
             .filter(|op| matches!(op.status, Status::Applied | Status::Interrupted))
@@ -95,9 +114,7 @@ impl Engine {
     ) -> Result<UndoReport, EngineError> {
         let report = match self.undo(what, options) {
             // A task that wrote nothing ends all the same.
-            Err(EngineError::Plan(PlanError::Nothing)) if matches!(what, UndoWhat::Task(_)) => {
-                UndoReport::default()
-            }
+            Err(error) if is_empty_task(&error, what) => UndoReport::default(),
             result => result?,
         };
         // A task of which a part was chosen is not rolled back.
@@ -112,6 +129,21 @@ impl Engine {
                 .append(&Entry::of(vec![event]), Durability::Power)?;
         }
         Ok(report)
+    }
+
+    /// Shows what [`Engine::rollback`] would do.
+    pub(crate) fn preview_rollback(
+        &self,
+        what: &UndoWhat,
+        options: &UndoOptions,
+    ) -> Result<PlanView, EngineError> {
+        match self.preview_undo(what, options) {
+            Err(error) if is_empty_task(&error, what) => Ok(PlanView {
+                is_executable: true,
+                ..PlanView::default()
+            }),
+            result => result,
+        }
     }
 
     pub(crate) fn checkpoint(&self, command: CheckpointCommand) -> Result<Reply, EngineError> {
@@ -135,12 +167,22 @@ impl Engine {
             Some(name) => name,
             None => name(&format!("checkpoint-{}", self.next_id().short())),
         };
+        let Context { agent, task, .. } = self.settings.context.clone();
+        if let Some(old) = self.store.checkpoint(&name)?
+            && (&old.agent, &old.task) != (&agent, &task)
+        {
+            return Err(EngineError::CheckpointTaken {
+                name,
+                agent: old.agent,
+                task: old.task,
+            });
+        }
         let checkpoint = Checkpoint {
             name,
             lsn: Lsn(0),
             at: Timestamp(0),
-            agent: self.settings.context.agent.clone(),
-            task: self.settings.context.task.clone(),
+            agent,
+            task,
             state,
         };
         let entry = Entry::of(vec![Event::Checkpoint(checkpoint.clone())]);
@@ -166,6 +208,11 @@ impl Engine {
             Err(open) => Err(EngineError::WhichTask { open: open.len() }),
         }
     }
+}
+
+fn is_empty_task(error: &EngineError, what: &UndoWhat) -> bool {
+    let is_nothing = matches!(error, EngineError::Plan(PlanError::Nothing));
+    is_nothing && matches!(what, UndoWhat::Task(_))
 }
 
 /// Makes a name of our own; its characters are plain by construction.

@@ -1,6 +1,6 @@
 //! Keeping the store in order: verify, collect, export.
 
-use backout_model::{Lsn, Slot, Standing, Target, TargetPath};
+use backout_model::{Flaw, Key, Lsn, Reach, Slot, Standing, Target};
 use backout_storage::{GcRequest, VerifyReport, slot_is_gone};
 
 use crate::undo::Told;
@@ -16,11 +16,11 @@ impl Engine {
             let operation = self.store.operation(id).ok().flatten();
             let targets = operation.map_or_else(Vec::new, |operation| operation.targets);
             let told = Told::new(targets.iter().map(|standing| (&standing.target, standing)));
-            let is_needed = |path: &TargetPath| {
-                targets.is_empty() || told.of(&Target::node(path.clone())).is_some_and(holds)
+            let is_needed = |key: &Key| {
+                let target = Target::new(key.clone(), Reach::Node);
+                targets.is_empty() || told.of(&target).is_some_and(holds)
             };
-            let unseen = |error| Some(format!("cannot be looked at: {error}"));
-            let each = |look: &dyn Fn(&Slot) -> Option<String>| {
+            let each = |look: &dyn Fn(&Slot) -> Option<Flaw>| {
                 let looked = slots.iter().map(|slot| (slot.clone(), look(slot)));
                 looked.collect::<Vec<_>>()
             };
@@ -28,16 +28,18 @@ impl Engine {
             let Ok(effect) = self.store.effect(id) else {
                 return each(&slot_is_gone);
             };
-            match self.files.check_kept(&effect, &is_needed) {
-                Ok(found) => found
-                    .into_iter()
-                    .map(|(slot, one)| (slot, one.unwrap_or_else(unseen)))
-                    .collect(),
-                Err(error) => {
-                    let why = unseen(error);
-                    each(&|_| why.clone())
+            let found = self.driver_of(&effect).and_then(|driver| {
+                let found = driver.check_kept(&effect, &is_needed);
+                found.map_err(EngineError::from)
+            });
+            found.unwrap_or_else(|error| {
+                // Only its driver knows more than whether it is there.
+                if let EngineError::NoDriver { .. } = error {
+                    return each(&slot_is_gone);
                 }
-            }
+                let flaw = Flaw::Lost(format!("cannot be looked at: {error}"));
+                each(&|_| Some(flaw.clone()))
+            })
         };
         Ok(self.store.verify_with(&check, &mut self.tell())?)
     }

@@ -4,13 +4,13 @@
 //! applies. Hence a crash leaves "not armed" or "armed, perhaps applied", and never a change without an
 //! undo. `Armed` has private fields, no `Clone` and no other constructor (see `tests/compile_fail`).
 
-use crate::ports::{Durability, Entry, Journal, NewContent};
+use crate::ports::{Durability, Entry, Journal, NewContent, Staged};
 use crate::{Event, Intent, OperationId, Recipe};
 
 /// An operation whose recipe is durable: the only thing a driver will apply.
 #[derive(Debug)]
 #[must_use = "apply it or abandon it"]
-pub struct Armed<S> {
+pub struct Armed<S = Box<dyn Staged>> {
     id: OperationId,
     recipe: Recipe,
     staged: S,

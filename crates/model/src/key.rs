@@ -278,8 +278,12 @@ impl fmt::Display for Key {
             }
         }
         for (index, part) in self.parts.iter().enumerate() {
-            let before = if index == 0 { ':' } else { '.' };
-            write!(f, "{before}{part}")?;
+            match (index, part.starts_with('[')) {
+                (0, _) => write!(f, ":{part}")?,
+                // An item of a list: `list[0]`.
+                (_, true) => f.write_str(part)?,
+                (_, false) => write!(f, ".{part}")?,
+            }
         }
         Ok(())
     }

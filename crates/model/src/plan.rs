@@ -11,14 +11,13 @@
 //!   which. A lone write needs no such word.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::Bound;
 
 use serde::Serialize;
 
 use crate::{
-    AgentId, Below, DependencyReason, History, Key, Lsn, Operation, OperationId, Reach, Standing,
-    Status, Strategy, Target, TaskId,
+    AgentId, Below, DependencyReason, History, Key, LeftAlone, Lsn, Operation, OperationId, Reach,
+    Standing, Status, Strategy, Target, TaskId,
 };
 
 /// What somebody wants taken back.
@@ -41,6 +40,8 @@ pub enum Goal {
         task: Option<TaskId>,
         /// Only this agent's work.
         agent: Option<AgentId>,
+        /// What stood at that place already, and was undone and brought back since.
+        unchanged: BTreeSet<OperationId>,
     },
 }
 
@@ -58,6 +59,8 @@ pub struct Permission {
     pub others: bool,
     /// Edges (dependent, on) that do not count, because the dependent's change merges cleanly.
     pub excused: BTreeSet<(OperationId, OperationId)>,
+    /// Commands that go without what was done while they ran: a redo is taken back that did not bring that.
+    pub apart: BTreeSet<OperationId>,
 }
 
 /// Why an operation is part of a plan.
@@ -96,48 +99,6 @@ pub struct UndoStep {
     /// Why it is part of the plan.
     #[serde(flatten)]
     pub chosen: Chosen,
-}
-
-/// An operation that the plan does not touch although it came up, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "why", rename_all = "kebab-case")]
-pub enum LeftAlone {
-    /// It came later and does not depend on anything that goes.
-    Independent {
-        /// The operation.
-        id: OperationId,
-    },
-    /// Its later change to the same target merges cleanly.
-    Merges {
-        /// The operation.
-        id: OperationId,
-    },
-    /// It is not in effect any more.
-    NotInEffect {
-        /// The operation.
-        id: OperationId,
-        /// What it is instead.
-        status: Status,
-    },
-}
-
-impl LeftAlone {
-    /// Names the operation.
-    pub const fn id(&self) -> OperationId {
-        match self {
-            Self::Independent { id } | Self::Merges { id } | Self::NotInEffect { id, .. } => *id,
-        }
-    }
-}
-
-impl fmt::Display for LeftAlone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Independent { .. } => f.write_str("independent"),
-            Self::Merges { .. } => f.write_str("its change merges cleanly"),
-            Self::NotInEffect { status, .. } => write!(f, "already {status}"),
-        }
-    }
 }
 
 /// What an undo would do.
@@ -276,8 +237,14 @@ fn named<'h>(
         Goal::Task(task) => Ok(in_effect(history, scope, |op| {
             op.task.as_ref() == Some(task)
         })),
-        Goal::Since { lsn, task, agent } => Ok(in_effect(history, scope, |op| {
+        Goal::Since {
+            lsn,
+            task,
+            agent,
+            unchanged,
+        } => Ok(in_effect(history, scope, |op| {
             op.place > *lsn
+                && !unchanged.contains(&op.id)
                 && (task.is_none() || op.task == *task)
                 && (agent.is_none() || op.agent == *agent)
         })),
@@ -424,7 +391,10 @@ impl<'h> Closure<'h> {
         }
         let history = self.history;
         let all = bases.into_iter().flat_map(|on| history.dependents(on));
-        let all = all.filter(|(dependent, _)| dependent.id != on);
+        let is_apart = self.permission.apart.contains(&on);
+        let all = all.filter(|(dependent, reason)| {
+            dependent.id != on && !(is_apart && *reason == DependencyReason::Within)
+        });
         // What was brought back after them lies above those that were once built on it.
         let since = self.brought_back(base);
         let is_above = |dependent: &Operation| since.is_none_or(|since| dependent.place >= since);
@@ -484,10 +454,9 @@ impl<'h> Closure<'h> {
                 if is_kept && !self.permission.committed {
                     needs_committed.push(id);
                 }
-                let is_anothers = matches!(
-                    (&self.permission.agent, &operation.agent),
-                    (Some(asks), Some(wrote)) if asks != wrote
-                );
+                // Work without a name is a person's: an agent asks first.
+                let asks = self.permission.agent.as_ref();
+                let is_anothers = asks.is_some() && asks != operation.agent.as_ref();
                 if is_anothers && !self.permission.others {
                     needs_others.push(id);
                 }
@@ -527,6 +496,16 @@ impl<'h> Closure<'h> {
         held.into_iter().map(step).collect()
     }
 
+    /// Says of an operation that stays what it depends on by more than its targets, where a part was chosen.
+    fn left_out(&self, id: OperationId) -> Option<LeftAlone> {
+        self.scope?;
+        let mut dependencies = self.history.dependencies(id);
+        let (on, reason) = dependencies
+            .find(|(on, reason)| !reason.is_of_targets() && self.chosen.contains_key(&on.id))?;
+        let on = on.id;
+        Some(LeftAlone::Depends { id, on, reason })
+    }
+
     /// Notes the later operations that stay, so that a person sees that they do.
     fn leave_independent(&mut self) {
         self.left.retain(|id, _| !self.chosen.contains_key(id));
@@ -542,7 +521,8 @@ impl<'h> Closure<'h> {
                 && !operation.verb.is_reversal()
                 && !operation.targets.is_empty();
             if later && stands && !self.chosen.contains_key(&id) {
-                self.left.entry(id).or_insert(LeftAlone::Independent { id });
+                let left = self.left_out(id).unwrap_or(LeftAlone::Independent { id });
+                self.left.entry(id).or_insert(left);
             }
         }
     }

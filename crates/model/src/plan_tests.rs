@@ -202,7 +202,8 @@ fn an_agent_does_not_take_other_agents_work_along_by_itself() {
         let plan = plan_undo(&history, &ops(&[1]), None, &permission).unwrap();
         plan.needs_others
     };
-    assert_eq!(needs(asks(Some("a"), false)), [id(2)]);
+    // What has no name is a person's.
+    assert_eq!(needs(asks(Some("a"), false)), [id(3), id(2)]);
     assert_eq!(needs(asks(Some("a"), true)), []);
     assert_eq!(
         needs(asks(None, false)),
@@ -370,6 +371,7 @@ fn a_checkpoint_of_a_task_takes_back_only_what_the_task_did() {
         lsn: Lsn(1),
         task: Some("t".parse().unwrap()),
         agent: None,
+        unchanged: BTreeSet::new(),
     };
     let plan = plan_undo(&history, &since, None, &permitted()).unwrap();
     assert_eq!(steps(&plan), [2]);
@@ -449,16 +451,18 @@ fn a_task_goes_whole_and_alone() {
 fn a_checkpoint_takes_back_what_came_after_it_and_only_the_agents_own() {
     let history =
         history("1 committed agent=a\n2 committed agent=a\n3 committed agent=b\n4 committed undo");
-    let since = |agent: Option<&str>| Goal::Since {
+    let since = |agent: Option<&str>, unchanged: &[u64]| Goal::Since {
         lsn: Lsn(1),
         task: None,
         agent: agent.map(|a| a.parse().unwrap()),
+        unchanged: unchanged.iter().copied().map(id).collect(),
     };
     let plan =
         |goal| plan_undo(&history, &goal, None, &Permission::default()).map(|plan| steps(&plan));
-    assert_eq!(plan(since(None)), Ok(vec![3, 2]));
-    assert_eq!(plan(since(Some("a"))), Ok(vec![2]));
-    assert_eq!(plan(since(Some("nobody"))), Err(PlanError::Nothing));
+    assert_eq!(plan(since(None, &[])), Ok(vec![3, 2]));
+    assert_eq!(plan(since(None, &[2])), Ok(vec![3]));
+    assert_eq!(plan(since(Some("a"), &[])), Ok(vec![2]));
+    assert_eq!(plan(since(Some("nobody"), &[])), Err(PlanError::Nothing));
 }
 
 #[test]

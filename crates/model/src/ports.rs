@@ -6,9 +6,13 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
+pub use crate::driver::{
+    Driver, DriverError, Examined, Fault, LookedAt, Outline, Request, Scope, Staged, State,
+    ValueChange,
+};
 use crate::{
-    Armed, Completion, Digest, Effect, Event, Key, Lsn, OperationId, Recipe, Target, TargetOutcome,
-    TargetPath, Timestamp, Traits, Verb,
+    Completion, Digest, Effect, Event, Key, Lsn, OperationId, Recipe, Target, TargetOutcome,
+    TargetPath, Timestamp,
 };
 
 /// Tells the time.
@@ -147,6 +151,11 @@ pub trait Depots: std::fmt::Debug + Send + Sync {
 
     /// Tells whether a path belongs to our own state, which no operation may write.
     fn is_ours(&self, path: &TargetPath) -> bool;
+
+    /// Tells whether our own state lies below a path: with another name above it, nobody would find it.
+    fn is_above_ours(&self, _path: &TargetPath) -> bool {
+        false
+    }
 }
 
 /// What an undo does with a target that changed since.
@@ -203,7 +212,7 @@ impl How<'_> {
 
 /// A write that is ready to be armed: the target is untouched.
 #[derive(Debug)]
-pub struct Prepared<S> {
+pub struct Prepared<S = Box<dyn Staged>> {
     /// How to take it back.
     pub recipe: Recipe,
     /// What it will write.
@@ -218,9 +227,33 @@ pub struct Prepared<S> {
     pub is_noop: bool,
 }
 
+impl<S: Staged> Prepared<S> {
+    /// Gives it as the engine handles it: what is staged is the driver's own affair.
+    pub fn boxed(self) -> Prepared {
+        Prepared {
+            recipe: self.recipe,
+            targets: self.targets,
+            contents: self.contents,
+            staged: Box::new(self.staged),
+            notes: self.notes,
+            is_noop: self.is_noop,
+        }
+    }
+}
+
+impl<S: Staged> PreparedUndo<S> {
+    /// Gives it as the engine handles it.
+    pub fn boxed(self) -> PreparedUndo {
+        PreparedUndo {
+            prepared: self.prepared.boxed(),
+            outcomes: self.outcomes,
+        }
+    }
+}
+
 /// An undo that is ready to be armed, or the reasons why it is not.
 #[derive(Debug)]
-pub struct PreparedUndo<S> {
+pub struct PreparedUndo<S = Box<dyn Staged>> {
     /// The write that takes the operation back, for the targets where that is possible.
     pub prepared: Prepared<S>,
     /// What will become of each target: foreseen before anything is touched.
@@ -232,54 +265,8 @@ pub struct PreparedUndo<S> {
 pub struct Applied {
     /// What only the effect could tell.
     pub completion: Completion,
+    /// What the record of the completion must survive: what nobody could find out again must survive all.
+    pub durability: Durability,
     /// Targets that a second look found to be something else than was meant.
     pub unlike: Vec<TargetOutcome>,
-}
-
-/// The code for one kind of target.
-pub trait Driver {
-    /// What it can be asked.
-    type Request;
-    /// What it keeps between staging and applying. Dropping it leaves no trace.
-    type Staged;
-    /// What can go wrong.
-    type Error: std::error::Error + Send + Sync + 'static;
-
-    /// Tells what kind of write a request is.
-    fn verb(&self, request: &Self::Request) -> Verb;
-
-    /// Says a request in one line for people.
-    fn summary(&self, request: &Self::Request) -> String;
-
-    /// Names what a request will write, so that it can be leased before anything is looked at.
-    fn targets(&self, request: &Self::Request) -> Result<Vec<Target>, Self::Error>;
-
-    /// Names what a request reads and makes its own, such as the source of a copy.
-    fn sources(&self, request: &Self::Request) -> Vec<Target>;
-
-    /// Tells what the decision matrix wants to know.
-    fn traits(&self, request: &Self::Request) -> Traits;
-
-    /// Looks, stages and captures. Changes nothing that anybody can see.
-    fn prepare(
-        &self,
-        id: OperationId,
-        request: &Self::Request,
-    ) -> Result<Prepared<Self::Staged>, Self::Error>;
-
-    /// Makes it happen and looks at the result. Once, by type. On an error everything is as before, or the error says
-    /// what is not.
-    fn apply(&self, armed: Armed<Self::Staged>) -> Result<Applied, Self::Error>;
-
-    /// Prepares the write that takes `effect` back, keeping everything that it replaces. Changes nothing that anybody
-    /// can see, but clears the traces of an effect that never finished.
-    fn prepare_undo(
-        &self,
-        id: OperationId,
-        effect: &Effect,
-        how: How<'_>,
-    ) -> Result<PreparedUndo<Self::Staged>, Self::Error>;
-
-    /// Tells whether the whole of `effect` is in the world now.
-    fn is_in_place(&self, effect: &Effect) -> Result<bool, Self::Error>;
 }

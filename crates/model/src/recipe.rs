@@ -4,18 +4,45 @@
 //! a recipe needs without understanding it. The body belongs to the driver, which reads every version
 //! it ever wrote.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Digest;
 
-/// Which driver understands a recipe's body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DriverKind {
+/// Which driver understands a recipe's body, by its name. It may be one that this program does not have.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DriverName(Cow<'static, str>);
+
+impl DriverName {
     /// Files, directories and links of the local machine.
-    File,
+    pub const FILE: Self = Self::literal("file");
     /// A command that is not settled yet: its log tells what it touched.
-    Command,
+    pub const COMMAND: Self = Self::literal("command");
+
+    /// Makes a name that is written in the program.
+    pub const fn literal(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
+    /// Gives it as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for DriverName {
+    fn from(name: String) -> Self {
+        Self(Cow::Owned(name))
+    }
+}
+
+impl fmt::Display for DriverName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// A whole inode kept on its own file system: the replaced file, or a removed tree.
@@ -34,11 +61,20 @@ impl Slot {
     }
 }
 
+/// What is wrong with a kept inode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Flaw {
+    /// It is there, and may not be what was kept, for this reason. With force it is taken as it is now.
+    Changed(String),
+    /// It cannot be brought back, for this reason.
+    Lost(String),
+}
+
 /// The persisted undo of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Who understands the body.
-    pub driver: DriverKind,
+    pub driver: DriverName,
     /// The version of the body's format, counted per driver from 1.
     pub version: u16,
     /// The contents the body refers to. They live as long as the recipe does.

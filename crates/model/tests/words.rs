@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use backout_model::text::parse;
+use backout_model::text::{parse, stat, unified};
 use backout_model::{
     CaptureLevel, CaptureMode, DependencyReason, Digest, LeftAlone, Lsn, OperationId, OutcomeKind,
     Retention, Status, Strategy, TargetPath, Timestamp, Verb, Verdict, wide::is_none_or_wide,
@@ -160,6 +160,12 @@ fn what_people_read_is_never_empty_and_never_another_word() {
     assert_eq!(Lsn(7).to_string(), "7");
     let id = OperationId::from_bits(0xa1);
     assert_eq!(LeftAlone::Independent { id }.to_string(), "independent");
+    let undone = LeftAlone::UndoneSince { id, by: id };
+    assert_eq!(
+        undone.to_string(),
+        format!("undone since by {}", id.short())
+    );
+    assert_eq!(undone.id(), id);
     assert_eq!(format!("{id:?}"), id.to_string());
     let digest = Digest::from_bytes([0xab; 32]);
     assert_eq!(digest.short(), "abababababab");
@@ -207,4 +213,29 @@ fn a_patch_tells_programs_links_and_files_apart() {
 fn no_time_has_passed_since_what_comes_later() {
     let (early, late) = (Timestamp(1), Timestamp(5));
     assert_eq!((late.millis_since(early), early.millis_since(late)), (4, 0));
+}
+
+#[test]
+fn a_text_and_what_is_none_are_not_compared_by_line() {
+    for (before, after) in [(&b"a\n"[..], &b"\0"[..]), (b"\0", b"a\n")] {
+        let told = unified(before, after, "a", "b", 3);
+        assert!(told.starts_with("Binary files differ"), "{told}");
+        assert_eq!(stat(before, after), None);
+    }
+}
+
+#[test]
+fn as_many_lines_and_bytes_as_allowed_are_compared_and_no_more() {
+    const LINES: usize = 200_000;
+    const BYTES: usize = 20_000_000;
+    let lines = |count: usize| "x\n".repeat(count).into_bytes();
+    let (half, more) = (lines(LINES / 2), lines(LINES / 2 + 1));
+    let mut other = half.clone();
+    other.splice(..1, *b"y");
+    assert_eq!(stat(&half, &other).map(|stat| stat.added), Some(1));
+    assert_eq!(stat(&half, &more), None);
+    let long = |byte: u8, count: usize| vec![byte; count];
+    let (half, other) = (long(b'x', BYTES / 2), long(b'y', BYTES / 2));
+    assert_eq!(stat(&half, &other).map(|stat| stat.added), Some(1));
+    assert_eq!(stat(&half, &long(b'y', BYTES / 2 + 1)), None);
 }

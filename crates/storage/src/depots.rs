@@ -36,6 +36,8 @@ impl Depots for Store {
         // A depot that the journal does not know would never be cleaned up, nor looked into after a loss of power.
         self.note_depot(&path).ok()?;
         fs::DirBuilder::new().mode(0o700).create(&depot).ok()?;
+        // It may lie in somebody's project. What was removed there must not go into the next commit.
+        let _ignored = fs::write(depot.join(".gitignore"), "*\n");
         is_private(&depot, device).then_some(path)
     }
 
@@ -102,6 +104,13 @@ impl Depots for Store {
                 .as_path()
                 .components()
                 .any(|part| part.as_os_str() == name.as_str())
+    }
+
+    fn is_above_ours(&self, path: &TargetPath) -> bool {
+        let own = self.directory.path();
+        let real = own.canonicalize();
+        let real = real.as_deref().unwrap_or(own);
+        own.starts_with(path.as_path()) || real.starts_with(path.as_path())
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod contents;
 mod depots;
+mod drivers;
 mod error;
 mod gc;
 mod home;
@@ -22,11 +23,12 @@ mod trials;
 mod witness;
 
 pub use contents::{CompactBudget, CompactReport, StoredBytes};
+pub use drivers::OfOtherDriver;
 pub use error::StorageError;
 pub use gc::{GcReport, GcRequest, LeftBehind};
 pub use journal::{
-    Filter, Lease, NotUndoable, OperationRef, OutOfReach, RefError, RepairSeen, StoreSummary,
-    VerifyFinding, VerifyReport, hurt_images, slot_is_gone,
+    ChangedSince, Filter, Lease, NotUndoable, OperationRef, OutOfReach, RefError, RepairSeen,
+    StoreSummary, VerifyFinding, VerifyReport, hurt_images, slot_is_gone,
 };
 pub use owner::{is_alive, is_from_another_boot, process, this_process};
 pub use repair::{PackSalvage, Salvage, repair_journal};

@@ -1,5 +1,6 @@
 //! The open store: one database connection, its rules, and the one way to write through it.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use backout_crashpoint::{crash_point, sync_is_skipped};
 use backout_model::ports::{Clock, Durability};
-use backout_model::{Digest, Lsn, OperationId};
+use backout_model::{Digest, DriverName, Lsn, OperationId};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
@@ -47,6 +48,8 @@ pub struct Store {
     lost: Option<Lsn>,
     /// Whether it is a copy of another store.
     home: Mutex<Home>,
+    /// Whose recipes somebody understands.
+    pub(crate) drivers: Mutex<BTreeSet<DriverName>>,
 }
 
 impl Store {
@@ -104,6 +107,7 @@ impl Store {
             appended: Mutex::new(None),
             lost: None,
             home: Mutex::new(Home::default()),
+            drivers: Mutex::default(),
         }
     }
 

@@ -9,8 +9,11 @@ use super::place::Place;
 use super::tests::{Came, MODEL_SOURCES, PATIENCE, PROGRAM_SOURCE, Test, run};
 use super::tree::Tree;
 
-/// How many seconds of tests one change is given.
+/// How long the tests of one change may take.
 const BUDGET: Duration = Duration::from_mins(1);
+
+/// The same for a change that was missed before: nearly all that come by it run.
+const BUDGET_AGAIN: Duration = Duration::from_mins(3);
 
 /// The tests of the first process take at most so long, those of each further one twice as long as before: behind one that
 /// fails, none is needed.
@@ -18,6 +21,9 @@ const AT_FIRST: Duration = Duration::from_millis(500);
 
 /// A test that takes longer is asked when the others have found nothing.
 const QUICK_MAX: Duration = Duration::from_secs(2);
+
+/// A test that takes longer is not asked: in its time a dozen others judge.
+const SLOW_MAX: Duration = Duration::from_secs(45);
 
 /// What became of a change.
 #[derive(Clone, Debug)]
@@ -36,10 +42,12 @@ pub(crate) fn judge(
     place: &Place,
     tests: &[Test],
     (mutant, neighbours): (&Mutant, &BTreeSet<usize>),
+    is_again: bool,
 ) -> Result<Verdict, String> {
+    let budget = if is_again { BUDGET_AGAIN } else { BUDGET };
     let mut near: Vec<&Test> = tests
         .iter()
-        .filter(|it| it.seen.contains(&mutant.id))
+        .filter(|it| it.seen.contains(&mutant.id) && it.takes <= SLOW_MAX)
         .collect();
     if mutant.file.starts_with("crates/model") {
         near.retain(|test| test.source < PROGRAM_SOURCE);
@@ -59,7 +67,7 @@ pub(crate) fn judge(
     let mut spent = Duration::ZERO;
     let mut at_once = AT_FIRST;
     let mut passed = 0;
-    while let Some(first) = near.get(passed).filter(|_| spent < BUDGET) {
+    while let Some(first) = near.get(passed).filter(|_| spent < budget) {
         let mut takes = Duration::ZERO;
         let batch: Vec<&Test> = near
             .iter()
@@ -92,7 +100,7 @@ pub(crate) fn judge(
         }
         spent += batch.iter().map(|test| test.takes).sum::<Duration>();
         passed += batch.len();
-        at_once *= 2;
+        at_once = (at_once * 2).min(budget);
     }
     Ok(Verdict::Missed(passed))
 }

@@ -18,7 +18,7 @@ const FILES: [&str; 4] = [
 ];
 
 /// Functions that give the value of a constant.
-pub(crate) const COMPILE_TIME: [&str; 3] = ["bits", "from_bits", "from_bytes"];
+pub(crate) const COMPILE_TIME: [&str; 4] = ["bits", "from_bits", "from_bytes", "literal"];
 
 /// One change on purpose.
 #[derive(Clone, Debug)]

@@ -33,7 +33,7 @@ const SWITCHED: [&str; 2] = ["crates/model", "crates/engine"];
 
 const USAGE: &str = "usage: cargo xtask mutants [--again] [PART/OF] [WORD]
 
-  --again  also changes that were missed the last time
+  --again  also changes that were missed the last time, with three times as long for the tests of each
   PART/OF  every OF-th change, from the PART-th on
   WORD     only changes whose name holds this, like `plan.rs`; not the constants";
 
@@ -88,7 +88,7 @@ pub(crate) fn mutants(arguments: &[String]) -> Result<(), String> {
         tree.unviable.len(),
         chosen.len()
     ));
-    let ledger = make(&tree, &chosen, ledger)?;
+    let ledger = make(&tree, &chosen, ledger, asked.is_again)?;
     for folder in SWITCHED {
         let (caught, missed) = ledger.count(folder);
         say(&format!(
@@ -106,14 +106,16 @@ pub(crate) fn mutants(arguments: &[String]) -> Result<(), String> {
 }
 
 /// Makes changes and notes what becomes of each.
-fn make(tree: &Tree, chosen: &[&Mutant], ledger: Ledger) -> Result<Ledger, String> {
-    let tests = tests::survey(tree)?;
+fn make(tree: &Tree, chosen: &[&Mutant], ledger: Ledger, is_again: bool) -> Result<Ledger, String> {
+    // The model has to do without the program.
+    let is_model = |it: &&Mutant| it.file.starts_with("crates/model");
+    let tests = tests::survey(tree, !chosen.iter().all(is_model))?;
     let ledger = Mutex::new(ledger);
     let begun = Instant::now();
     place::each(&tree.folder, chosen, |place, _, mutant| {
         let same_file = tree.ready.iter().filter(|it| it.file == mutant.file);
         let neighbours = same_file.map(|it| it.id).collect();
-        let verdict = judge::judge(tree, place, &tests, (mutant, &neighbours))?;
+        let verdict = judge::judge(tree, place, &tests, (mutant, &neighbours), is_again)?;
         if let Verdict::Missed(count) = &verdict {
             say(&format!("missed by {count} tests: {}", mutant.name));
         }

@@ -1,11 +1,11 @@
 //! A place where tests run with a switch of their own, so that several changes are judged at once.
 //!
 //! The switch is a file, and the program that the tests start finds it by its name. Root gives each place a view of
-//! the file system in which another file has that name. Anybody else has one place.
+//! the file system in which another directory is in the place of the one it is in. Anybody else has one place.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -15,15 +15,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const PLACES: usize = 4;
 
 /// What a place does before it becomes the test.
-const ENTER: &str =
-    "mount --bind $1/which $2/which && mount --bind $1/seen $2/seen && shift 2 && exec \"$@\"";
+const ENTER: &str = "mount --bind $1 $2 && shift 2 && exec \"$@\"";
+
+/// The directory of the switch, where all programs look for it.
+pub(crate) const SWITCH: &str = "switch";
 
 /// One place.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// Where the files of all places are.
+    /// Where programs look for the switch.
     all: PathBuf,
-    /// Where its own are.
+    /// Where its own is.
     own: PathBuf,
 }
 
@@ -48,7 +50,10 @@ impl Place {
     pub(crate) fn take_seen(&self) -> Result<BTreeSet<usize>, String> {
         let path = self.own.join("seen");
         let seen = fs::read_to_string(&path).unwrap_or_default();
-        fs::write(&path, "").map_err(|error| error.to_string())?;
+        // Tests start the program as another user, too.
+        let open = || fs::set_permissions(&path, fs::Permissions::from_mode(0o666));
+        let emptied = fs::write(&path, "").and_then(|()| open());
+        emptied.map_err(|error| error.to_string())?;
         Ok(seen.lines().filter_map(|line| line.parse().ok()).collect())
     }
 
@@ -71,12 +76,13 @@ pub(crate) fn each<T: Sync>(
     act: impl Fn(&Place, usize, &T) -> Result<(), String> + Sync,
 ) -> Result<(), String> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
-    // All of them need the names, whatever is there.
-    let mut places = vec![Place::make(folder, folder.to_owned())?];
+    // All of them need the name, whatever is there.
+    let all = folder.join(SWITCH);
+    let mut places = vec![Place::make(&all, all.clone())?];
     if is_root {
         let own = (1..=PLACES).map(|number| folder.join(format!("place-{number}")));
         places = own
-            .map(|own| Place::make(folder, own))
+            .map(|own| Place::make(&all, own))
             .collect::<Result<_, _>>()?;
     }
     let next = AtomicUsize::new(0);

@@ -40,7 +40,7 @@ const SOURCES: [Source; 13] = [
     Source::proof("errno::told"),
     Source {
         part: "both_laws",
-        told: &[("BACKOUT_LAWS_STORIES", "20")],
+        told: &[("BACKOUT_LAWS_STORIES", "100")],
         ..Source::all("backout-cli", "laws")
     },
 ];
@@ -104,8 +104,8 @@ pub(crate) enum Came {
 
 /// Compiles the tests, runs each once without a change and notes which changes it comes by. Those of a binary that is the
 /// same as the last time are not run again.
-pub(crate) fn survey(tree: &Tree) -> Result<Vec<Test>, String> {
-    let tests = listed(&compile(tree)?)?;
+pub(crate) fn survey(tree: &Tree, with_program: bool) -> Result<Vec<Test>, String> {
+    let tests = listed(&compile(tree, with_program)?, with_program)?;
     say(&format!("{} tests", tests.len()));
     let mut stamps = Vec::new();
     for test in &tests {
@@ -150,9 +150,12 @@ pub(crate) fn survey(tree: &Tree) -> Result<Vec<Test>, String> {
 }
 
 /// Lists the tests of all sources.
-fn listed(binaries: &[(String, String, PathBuf)]) -> Result<Vec<Test>, String> {
+fn listed(binaries: &[(String, String, PathBuf)], with_program: bool) -> Result<Vec<Test>, String> {
     let mut tests = Vec::new();
     for (number, source) in SOURCES.iter().enumerate() {
+        if number >= PROGRAM_SOURCE && !with_program {
+            continue;
+        }
         let wanted = (source.package, source.binary);
         let found = binaries
             .iter()
@@ -269,13 +272,15 @@ fn end_group(child: &Child) {
 }
 
 /// Compiles the test binaries: package, name and path of each.
-fn compile(tree: &Tree) -> Result<Vec<(String, String, PathBuf)>, String> {
+fn compile(tree: &Tree, with_program: bool) -> Result<Vec<(String, String, PathBuf)>, String> {
     say("compiling the tests");
     let mut build = tree.cargo();
     build.args(["test", "--no-run", "--message-format=json"]);
-    build.args(["--features", "backout-cli/testing"]);
-    for package in ["backout-model", "backout-engine", "backout-cli"] {
-        build.args(["-p", package]);
+    build.args(["-p", "backout-model", "-p", "backout-engine"]);
+    if with_program {
+        build.args(["-p", "backout-cli", "--features", "backout-cli/testing"]);
+    } else {
+        build.args(["--features", "backout-engine/testing"]);
     }
     let output = build.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| error.to_string())?;

@@ -12,6 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::list::Mutant;
+use super::place::SWITCH as SWITCH_DIRECTORY;
 use super::splice::{plain, splice};
 use crate::run::{cargo, root, say};
 
@@ -105,8 +106,14 @@ impl Tree {
     fn plant_switch(&self, count: usize) -> Result<(), String> {
         let switch = SWITCH
             .replace("COUNT", &count.to_string())
-            .replace("WHICH_FILE", &quoted(&self.folder.join("which")))
-            .replace("SEEN_FILE", &quoted(&self.folder.join("seen")));
+            .replace(
+                "WHICH_FILE",
+                &quoted(&self.folder.join(SWITCH_DIRECTORY).join("which")),
+            )
+            .replace(
+                "SEEN_FILE",
+                &quoted(&self.folder.join(SWITCH_DIRECTORY).join("seen")),
+            );
         let path = self.folder.join("switch.rs");
         write_changed(&path, switch.as_bytes())?;
         for name in SWITCHED {

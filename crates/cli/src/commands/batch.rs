@@ -48,7 +48,7 @@ pub(crate) fn cmd_batch(session: &mut Session, args: &BatchArgs) -> Result<(), F
     let base = crate::paths::absolute(Path::new("."))?;
     let requests = parse(&json, &base).map_err(|report| named(report, &args.file))?;
     let kind = Asked::in_batch(&requests);
-    session.write_as(FileRequest::Batch(requests), &kind)
+    session.write_as(FileRequest::Within { base, requests }, &kind)
 }
 
 /// Says in which file it is.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backout_engine::{Command, Reply};
+use backout_engine::{Command, Reply, quoted, real_target};
 use backout_storage::Filter;
 use clap::{Args, ValueHint};
 
@@ -53,6 +53,15 @@ pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failu
             let is_cut = operations.len() == args.limit && !session.global.verbose;
             session.ui.page();
             show::log::list(session, operations, now(), !args.no_graph);
+            if operations.is_empty()
+                && let Some(path) = &args.path
+                && let Some(to) = real_target(&real(path)?)
+            {
+                let to = quoted(to.as_path().as_os_str());
+                let command = show::command_line(&format!("log {to}"));
+                let hint = format!("it is a symbolic link: see what it leads to with `{command}`");
+                session.ui.hint(&hint);
+            }
             if is_cut {
                 session
                     .ui

@@ -16,6 +16,7 @@ pub(crate) mod gc;
 mod ln;
 mod log;
 mod man;
+mod merge;
 mod mkdir;
 mod mv;
 mod recover;
@@ -24,11 +25,13 @@ mod restore;
 mod rm;
 mod rollback;
 mod run;
+mod set;
 mod show;
 mod status;
 mod task;
 mod try_;
 pub(crate) mod undo;
+mod unset;
 mod verify;
 mod write;
 
@@ -47,6 +50,9 @@ pub(crate) enum Subcommand {
     Run(run::RunArgs),
     Write(write::WriteArgs),
     Edit(edit::EditArgs),
+    Set(set::SetArgs),
+    Unset(unset::UnsetArgs),
+    Merge(merge::MergeArgs),
     Rm(rm::RmArgs),
     Mv(mv::MvArgs),
     Cp(cp::CpArgs),
@@ -87,6 +93,9 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Run(args) => run::cmd_run(session, args),
         Subcommand::Write(args) => write::cmd_write(session, args),
         Subcommand::Edit(args) => edit::cmd_edit(session, args),
+        Subcommand::Set(args) => set::cmd_set(session, args),
+        Subcommand::Unset(args) => unset::cmd_unset(session, args),
+        Subcommand::Merge(args) => merge::cmd_merge(session, args),
         Subcommand::Rm(args) => rm::cmd_rm(session, &args),
         Subcommand::Mv(args) => mv::cmd_mv(session, &args),
         Subcommand::Cp(args) => cp::cmd_cp(session, &args),

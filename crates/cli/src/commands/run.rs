@@ -363,7 +363,7 @@ fn take_back(session: &mut Session, engine: &Engine, report: &mut RunReport) -> 
     session.clear_bar();
     match undone {
         Ok(undone) => {
-            show::run::taken_back(session, report);
+            show::run::taken_back(session, report, undone.act);
             // What was done within it may be all there was.
             if undone.steps.iter().any(|step| step.id == report.id) {
                 report.status = Status::Undone;

@@ -284,6 +284,12 @@ fn what(engine: &Engine, args: &UndoArgs) -> Result<UndoWhat, Failure> {
         }
     }
     let since = args.at.as_deref().map(moment).transpose()?;
+    if args.with_dependencies && !paths.is_empty() {
+        return Err(Report::usage("`--with-dependencies` is for operations")
+            .because("what an operation was built on may lie at other paths")
+            .next("name the operation: see which wrote the path with `backout log PATH`")
+            .into());
+    }
     match (operations.is_empty(), paths.is_empty(), since) {
         (true, false, since) => Ok(UndoWhat::Paths { paths, since }),
         (false, true, None) => Ok(UndoWhat::Operations(operations)),

@@ -1,9 +1,11 @@
 //! What changed: contents as a unified diff, everything else in words.
 
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 
 use anstyle::Style as Colour;
 use backout_engine::{DiffChange, DiffFile, DiffSide};
+use backout_model::text::header_name;
 
 use super::counted;
 use super::time::{exactly, size};
@@ -59,13 +61,26 @@ fn one(file: &DiffFile, here: &Here, is_seen: bool) -> String {
     } else {
         file.text.clone()
     };
-    text.push_str(&coloured(&relative(&body, file, here)));
+    let body = match file.key {
+        Some(_) => body,
+        None => relative(&body, file, here),
+    };
+    text.push_str(&coloured(&body));
     text
+}
+
+/// Names a file, and the key in it if only that is meant.
+fn name_of(file: &DiffFile, here: &Here) -> String {
+    let path = here.show(file.path.as_path());
+    match &file.key {
+        Some(key) => format!("{path}:{}", printable(key)),
+        None => path,
+    }
 }
 
 /// Says what happened to which name.
 fn head(file: &DiffFile, here: &Here) -> String {
-    let path = here.show(file.path.as_path());
+    let path = name_of(file, here);
     let is_directory = file.kind() == "directory";
     let path = if is_directory {
         format!("{path}/")
@@ -164,39 +179,29 @@ fn differences(before: &DiffSide, after: &DiffSide, has_text: bool) -> Vec<Strin
     said
 }
 
-/// Names the file in the two lines above a diff as people see it from here.
+/// Names the file in the two lines above a diff as it is seen from here, so that `patch` finds it.
 fn relative(diff: &str, file: &DiffFile, here: &Here) -> String {
-    let (absolute, shown) = (file.path.to_string(), here.shorten(&file.path.to_string()));
-    if absolute == shown {
+    let Some(below) = here.below(file.path.as_path()) else {
         return diff.to_owned();
-    }
+    };
     let mut lines = diff.splitn(3, '\n');
     let mut text = String::with_capacity(diff.len());
-    for mark in ["--- a", "+++ b"] {
+    for (mark, side) in [("---", "a/"), ("+++", "b/")] {
         let Some(line) = lines.next() else {
             break;
         };
-        match line
-            .strip_prefix(mark)
-            .and_then(|rest| rest.strip_prefix(absolute.as_str()))
-        {
-            Some(rest) => {
-                let _written = writeln!(text, "{mark}/{shown}{rest}");
-            }
-            None if line.is_empty() => {}
-            None => {
-                let _written = writeln!(text, "{line}");
-            }
+        if line.starts_with(mark) && !line.ends_with(" /dev/null") {
+            let name = [side.as_bytes(), below.as_os_str().as_bytes()].concat();
+            let _written = writeln!(text, "{mark} {}", header_name(&name));
+        } else if !line.is_empty() {
+            let _written = writeln!(text, "{line}");
         }
     }
     text + lines.next().unwrap_or_default()
 }
 
 fn names(files: &[DiffFile], here: &Here) -> String {
-    let mut names: Vec<String> = files
-        .iter()
-        .map(|file| here.show(file.path.as_path()))
-        .collect();
+    let mut names: Vec<String> = files.iter().map(|file| name_of(file, here)).collect();
     names.dedup();
     names.into_iter().map(|name| name + "\n").collect()
 }
@@ -211,7 +216,7 @@ fn counts(files: &[DiffFile], here: &Here) -> String {
                 here.show(from.as_path()),
                 here.show(file.path.as_path())
             ),
-            _ => format!(" {}", here.show(file.path.as_path())),
+            _ => format!(" {}", name_of(file, here)),
         };
         vec![Cell::plain(name), count(file, most, here)]
     });

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use backout_engine::GcOutcome;
 
 use super::time::size;
+use super::upkeep::of_other_drivers;
 use super::{counted, counted_of};
 use crate::session::Session;
 use crate::ui::{Cell, DIM, printable, table};
@@ -61,6 +62,7 @@ pub(super) fn collected(session: &mut Session, outcome: &GcOutcome) {
     );
     rows.push(row("store", sizes));
     text.push_str(&table(rows, None));
+    text.push_str(&of_other_drivers(&report.others));
     session.ui.done(&text);
     for left in &report.left {
         let place = session.here.show(&left.path);

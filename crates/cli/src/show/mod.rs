@@ -67,7 +67,11 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
 pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
     let code = match reply {
         Reply::Verified(report) if !report.findings.is_empty() => 3,
-        Reply::Verified(report) if !report.out_of_reach.is_empty() => 1,
+        Reply::Verified(report)
+            if !report.out_of_reach.is_empty() || !report.changed.is_empty() =>
+        {
+            1
+        }
         Reply::Doctor(report) if report.findings.iter().any(|finding| !finding.is_good) => 1,
         Reply::Recovered(report) if report.operations.iter().any(recover::is_stuck) => 1,
         // What the undo would end with.
@@ -133,6 +137,17 @@ pub(crate) fn called_with(global: &GlobalArgs) {
 pub(crate) fn command_line(command: &str) -> String {
     let with = CALLED_WITH.get().map_or("", String::as_str);
     format!("backout {with}{command}")
+}
+
+/// Makes the commands in a text act on the same store. The engine does not know how the program was called.
+pub(crate) fn as_called(text: &str) -> String {
+    let with = CALLED_WITH.get().map_or("", String::as_str);
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(number, part)| match part.strip_prefix("backout ") {
+        Some(command) if number % 2 == 1 && !command.starts_with(with) => command_line(command),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 /// Shows something that can be typed.

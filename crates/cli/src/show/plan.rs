@@ -9,7 +9,7 @@ use backout_model::Chosen;
 
 use super::diff::full;
 use super::list::{FINE_MAX, abridged, hidden_line};
-use super::undo::{Asked, left_alone};
+use super::undo::{Asked, hint_undone, left_alone};
 use super::{counted_of, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
@@ -18,6 +18,10 @@ use crate::ui::{BAD, BOLD, Cell, DIM, GOOD, WARN, paint, printable, table};
 /// Shows what would happen, and what to type next.
 pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, asked: &Asked) {
     let steps = by_operation(&plan.steps);
+    if steps.is_empty() {
+        session.ui.done("there is nothing to take back\n");
+        return;
+    }
     let number = counted_of(&steps, "operation");
     let is_undo = |step: &PlannedStep| step.way == TakeBack::Undo;
     let order = match steps.len() {
@@ -61,6 +65,7 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
     for hint in next(plan, asked) {
         session.ui.hint(&hint);
     }
+    hint_undone(session, &plan.left_alone);
 }
 
 /// Puts the steps of one operation together: it may have been brought back in several parts.

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 
 use backout_engine::RunReport;
+use backout_model::OperationId;
 
 use super::{id, typed};
 use crate::session::Session;
@@ -36,10 +37,13 @@ pub(crate) fn finished(session: &mut Session, report: &RunReport) {
 }
 
 /// Says that what a command did was taken back.
-pub(crate) fn taken_back(session: &mut Session, report: &RunReport) {
+pub(crate) fn taken_back(session: &mut Session, report: &RunReport, act: Option<OperationId>) {
+    let back = act.map(|act| typed(&format!("redo {}", act.short())));
+    let back = back.map(|command| format!(", bring it back with {command}"));
     let text = format!(
-        "it failed, and what it did was undone  ({})",
-        report.id.short()
+        "it failed, and what it did was undone  ({}{})",
+        report.id.short(),
+        back.unwrap_or_default()
     );
     session.ui.aside(&text);
 }

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::io;
 
-use backout_engine::{Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep, advice};
+use backout_engine::{
+    Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep, advice, redo_undone,
+};
 use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
@@ -141,6 +143,16 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
     if let Some(act) = report.act.filter(|_| outcomes.any(is_change)) {
         let command = typed(&format!("{back} {}", act.short()));
         session.ui.hint(&format!("take this back with {command}"));
+    }
+    hint_undone(session, &report.left_alone);
+}
+
+/// Names the command that brings back what was undone since a checkpoint.
+pub(super) fn hint_undone(session: &mut Session, left: &[LeftAlone]) {
+    if let Some(command) = redo_undone(left) {
+        let command = typed(&command);
+        let hint = format!("bring back what was undone since with {command}");
+        session.ui.hint(&hint);
     }
 }
 
@@ -302,13 +314,32 @@ pub(super) const fn outcome_style(kind: &OutcomeKind) -> anstyle::Style {
 
 /// Lists what stays.
 pub(super) fn left_alone(engine: &Engine, left: &[LeftAlone], here: &Here, stay: &str) -> String {
-    // What is undone already is no news.
-    let stays = |left: &&LeftAlone| !matches!(left, LeftAlone::NotInEffect { .. });
-    let left: Vec<&LeftAlone> = left.iter().filter(stays).collect();
+    let (mut later, mut undone) = (Vec::new(), Vec::new());
+    for left in left {
+        match left {
+            LeftAlone::Independent { .. }
+            | LeftAlone::Merges { .. }
+            | LeftAlone::Depends { .. } => later.push(left),
+            LeftAlone::UndoneSince { .. } => undone.push(left),
+            // What is undone already is no news.
+            LeftAlone::NotInEffect { .. } => {}
+        }
+    }
+    let later = listed(engine, &later, here, ("later operation", stay));
+    let undone = listed(
+        engine,
+        &undone,
+        here,
+        ("older operation", &format!("{stay} undone")),
+    );
+    later + &undone
+}
+
+fn listed(engine: &Engine, left: &[&LeftAlone], here: &Here, (what, stay): (&str, &str)) -> String {
     if left.is_empty() {
         return String::new();
     }
-    let mut text = format!("{} {stay}:\n", counted_of(&left, "later operation"));
+    let mut text = format!("{} {stay}:\n", counted_of(left, what));
     let rows = left.iter().take(LEFT_ALONE_MAX).map(|left| {
         let operation = engine.store().operation(left.id()).ok().flatten();
         let summary = operation

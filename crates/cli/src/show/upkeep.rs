@@ -2,7 +2,10 @@
 
 use backout_engine::{DoctorReport, RepairReport};
 use backout_model::{Gap, OperationId};
-use backout_storage::{NotUndoable, OutOfReach, RepairSeen, Salvage, VerifyFinding, VerifyReport};
+use backout_storage::{
+    ChangedSince, NotUndoable, OfOtherDriver, OutOfReach, RepairSeen, Salvage, VerifyFinding,
+    VerifyReport,
+};
 
 use super::{counted, counted_of, typed};
 use crate::session::Session;
@@ -23,16 +26,18 @@ pub(super) fn verified(session: &mut Session, report: &VerifyReport) {
     for seen in &report.repairs {
         repairs.push_str(&repair_seen(seen));
     }
-    if report.findings.is_empty() && !report.out_of_reach.is_empty() {
-        let (away, left) = (away_text(&report.out_of_reach), still_undoable(report));
-        let text = format!("checked {counts}\n{away}{repairs}{left}");
+    let there = away_text(&report.out_of_reach) + &changed_text(&report.changed);
+    if report.findings.is_empty() && !there.is_empty() {
+        let left = still_undoable(report);
+        let text = format!("checked {counts}\n{there}{repairs}{left}");
         session.ui.print(&text);
         return;
     }
     if report.findings.is_empty() {
         session.ui.done(&format!(
-            "checked {counts}: {}\n{repairs}",
-            paint(GOOD, "all as they must be")
+            "checked {counts}: {}\n{repairs}{}",
+            paint(GOOD, "all as they must be"),
+            of_other_drivers(&report.others)
         ));
         return;
     }
@@ -46,7 +51,7 @@ pub(super) fn verified(session: &mut Session, report: &VerifyReport) {
         ]
     });
     text.push_str(&table(rows.collect(), None));
-    text.push_str(&away_text(&report.out_of_reach));
+    text.push_str(&there);
     text.push_str(&repairs);
     text.push_str(&still_undoable(report));
     session.ui.print(&text);
@@ -73,6 +78,25 @@ fn away_text(away: &[OutOfReach]) -> String {
     text
 }
 
+/// Says what was changed after it was kept, and that it is there.
+fn changed_text(changed: &[ChangedSince]) -> String {
+    if changed.is_empty() {
+        return String::new();
+    }
+    let number = paint(WARN, &counted_of(changed, "kept inode"));
+    let mut text = format!(
+        "{number} changed after being kept; nothing is given up: with `--force` it comes back as it is now\n"
+    );
+    let rows = changed.iter().take(NAMED_MAX).map(|it| {
+        vec![
+            Cell::plain(format!("  {}", it.needed_by.short())),
+            Cell::plain(printable(&it.why)),
+        ]
+    });
+    text.push_str(&table(rows.collect(), None));
+    text
+}
+
 fn still_undoable(report: &VerifyReport) -> String {
     let mut text = format!(
         "{} can still be undone{}\n",
@@ -82,6 +106,24 @@ fn still_undoable(report: &VerifyReport) -> String {
     if !report.not_undoable.is_empty() {
         text.push_str(&cannot_be_undone(&report.not_undoable));
     }
+    text.push_str(&of_other_drivers(&report.others));
+    text
+}
+
+/// Lists what only another program understands.
+pub(super) fn of_other_drivers(others: &[OfOtherDriver]) -> String {
+    if others.is_empty() {
+        return String::new();
+    }
+    let number = paint(WARN, &counted_of(others, "operation"));
+    let mut text = format!("{number} of drivers that this program does not have; all stays kept\n");
+    let rows = others.iter().take(NAMED_MAX).map(|other| {
+        vec![
+            Cell::plain(format!("  {}", other.id.short())),
+            Cell::plain(printable(other.driver.as_str())),
+        ]
+    });
+    text.push_str(&table(rows.collect(), None));
     text
 }
 
@@ -208,8 +250,9 @@ fn repaired(report: &RepairReport) -> String {
             report.packs.lost
         ));
     }
-    if !report.out_of_reach.is_empty() {
-        lines.push(away_text(&report.out_of_reach));
+    let there = away_text(&report.out_of_reach) + &changed_text(&report.changed);
+    if !there.is_empty() {
+        lines.push(there);
     }
     if !report.not_undoable.is_empty() {
         lines.push(cannot_be_undone(&report.not_undoable));

@@ -1,5 +1,6 @@
 //! What a write did.
 
+use backout_drivers::config::{ConfigEdit, ConfigRequest};
 use backout_drivers::file::FileRequest;
 use backout_engine::Finished;
 use backout_model::Status;
@@ -14,7 +15,7 @@ const PARTS_MAX: usize = 3;
 
 /// Says a request as if it had happened.
 pub(crate) fn past(request: &FileRequest, here: &Here) -> String {
-    let FileRequest::Batch(requests) = request else {
+    let (FileRequest::Batch(requests) | FileRequest::Within { requests, .. }) = request else {
         let (verb, object) = parts(request, here);
         return format!("{verb} {object}");
     };
@@ -59,7 +60,19 @@ fn parts(request: &FileRequest, here: &Here) -> (&'static str, String) {
         FileRequest::Chown { path, .. } => ("changed the owner of", show(path)),
         FileRequest::Restore { names, .. } => ("restored", format!("{} names", names.len())),
         FileRequest::Layer { entries, .. } => ("made", format!("{} changes", entries.len())),
-        FileRequest::Batch(requests) => ("made", format!("{} changes", requests.len())),
+        FileRequest::Batch(requests) | FileRequest::Within { requests, .. } => {
+            ("made", format!("{} changes", requests.len()))
+        }
+    }
+}
+
+/// Says a change of keys as if it had happened.
+pub(crate) fn keys(request: &ConfigRequest, here: &Here) -> String {
+    let path = here.show(&request.path);
+    match &request.edit {
+        ConfigEdit::Set { key, .. } => format!("set {key} in {path}"),
+        ConfigEdit::Unset { key } => format!("took {key} out of {path}"),
+        ConfigEdit::Merge { .. } => format!("merged keys into {path}"),
     }
 }
 

@@ -28,6 +28,13 @@ pub(crate) struct Side {
 }
 
 impl Side {
+    /// The command's part before it is told by itself: this begins with what somebody else had left.
+    pub(crate) fn begin_with(&mut self, theirs: Option<Seen>) {
+        self.other = theirs;
+        self.is_shared = false;
+        self.is_vague = false;
+    }
+
     /// Tells whether only mode or times of a directory changed.
     pub(crate) fn is_dressed_directory(&self) -> bool {
         let is_directory = |seen: &Seen| seen.is_directory;

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use backout_model::Status;
+use backout_model::{Operation, OperationId, Status};
 
 use crate::act::Change;
 use crate::look::{Tree, differing};
@@ -80,7 +80,8 @@ impl Waiting {
 
 fn end(pid: i32) {
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
-    for _ in 0..2000 {
+    // On a busy machine it takes its time to die.
+    for _ in 0..30_000 {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
         if stat.map_or(true, |stat| stat.contains(") Z ")) {
             return;
@@ -113,14 +114,16 @@ pub(crate) fn run(
 ) -> Result<(), String> {
     scene.tally.runs += 1;
     let start = scene.look();
+    let known = scene.operations().into_keys().collect();
     let waiting = Waiting::start(scene, agent, first, then);
     let before = scene.look();
-    let mut theirs = BTreeSet::new();
+    let (mut theirs, mut edited) = (BTreeSet::new(), before.clone());
     let output = match meanwhile {
         Meanwhile::Nothing => waiting.go_on(),
         Meanwhile::Foreign(change) => {
             change.by_somebody(&scene.root);
-            theirs = differing(&before, &scene.look());
+            edited = scene.look();
+            theirs = differing(&before, &edited);
             waiting.go_on()
         }
         Meanwhile::Write { agent, change } => {
@@ -171,7 +174,39 @@ pub(crate) fn run(
         };
         scene.follow((&now, &recovered), may)?;
     }
-    learn(scene, (&start, &now), &before, &theirs, is_killed)
+    learn(scene, (&start, &now), &before, &theirs, is_killed)?;
+    begin_anew(scene, &known, &theirs, &edited);
+    Ok(())
+}
+
+/// Where somebody wrote what the command had touched, and the command wrote over that, its part until then is told by
+/// itself. What it did after that begins with what they left, and gives it back exactly.
+fn begin_anew(
+    scene: &mut Scene,
+    known: &BTreeSet<OperationId>,
+    theirs: &BTreeSet<String>,
+    edited: &Tree,
+) {
+    let operations = scene.operations();
+    let is_new = |op: &&Operation| !op.verb.is_reversal() && !known.contains(&op.id);
+    let mut new: Vec<_> = operations.values().filter(is_new).collect();
+    new.sort_by_key(|op| op.place);
+    let Some((last, parts)) = new.split_last() else {
+        return;
+    };
+    let is_cut = |name: &str| {
+        let mut targets = parts.iter().flat_map(|part| &part.targets);
+        targets.any(|standing| {
+            let at = crate::oracle::name_of(&scene.root, &standing.target);
+            at.is_some_and(|(at, _)| at == name)
+        })
+    };
+    let cut: Vec<&String> = theirs.iter().filter(|name| is_cut(name)).collect();
+    for (name, side) in scene.oracle.sides_of(last.id) {
+        if cut.contains(&name) {
+            side.begin_with(edited.get(name).cloned());
+        }
+    }
 }
 
 /// Learns a command. What somebody else changed meanwhile is theirs, and what both changed is shared.

@@ -38,6 +38,11 @@ workloads! {
     write_over_one_of_two_names: &[] => &["write", "one", "--text", "one name"];
     write_a_new_file: &[] => &["write", "-p", "a/b/new", "--text", "new"];
     edit: &[] => &["edit", "app.toml", "--search", "8080", "--replace", "1"];
+    set_a_key: &[] => &["set", "app.toml", "port", "1"];
+    merge_keys: &[] => &["merge", "app.toml", r#"{"port": null, "web": {"tls": true}}"#];
+    undo_of_a_key: &[&["set", "app.toml", "port", "1"]] => &["undo"];
+    undo_of_a_key_beside_another: &[&["set", "app.toml", "port", "1"], &["set", "app.toml", "host", "a"]] => &["undo", "@-1"];
+    redo_of_a_key_beside_another: &[&["set", "app.toml", "port", "1"], &["set", "app.toml", "host", "a"], &["undo", "@-1"]] => &["redo"];
     remove_a_small_file: &[] => &["rm", "run.sh"];
     remove_a_tree: &[] => &["rm", "-r", "src"];
     move_a_tree: &[] => &["mv", "src", "moved"];

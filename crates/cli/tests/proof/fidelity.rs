@@ -66,6 +66,28 @@ fn root_gets_everything_back_on_btrfs() {
     there_and_back_as_root(&disk);
 }
 
+#[test]
+fn the_doctor_tells_whether_copies_share_their_blocks() {
+    for (kind, told) in [
+        (
+            "ext4",
+            "not on this file system: large files are kept by link",
+        ),
+        ("btrfs", "copies share their blocks"),
+    ] {
+        let disk = Disk::of_kind(kind, 320);
+        let world = World::at(&disk.path(), None);
+        let found = world.ok(&["doctor"]);
+        assert!(found.contains(told), "{kind}: {found}");
+        // What it says holds for a copy that somebody makes.
+        world.file("a", &"x".repeat(100_000));
+        let mut copy = std::process::Command::new("cp");
+        copy.args(["--reflink=always", "a", "b"]);
+        let copied = copy.current_dir(world.path("")).output().unwrap();
+        assert_eq!(copied.status.success(), kind == "btrfs", "{kind}");
+    }
+}
+
 fn there_and_back_as_root(disk: &Disk) {
     let world = World::at(&disk.path(), None).with_zoo(USER);
     set(&world.path("zoo/noted"), "trusted.note", b"for root only");

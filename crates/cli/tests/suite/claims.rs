@@ -34,6 +34,20 @@ impl World {
         ran
     }
 
+    /// Runs a shell line under `run` that changes nothing, and holds that against the world: all that is new in the journal
+    /// is the command, without a target.
+    #[track_caller]
+    pub(crate) fn idle(&self, line: &str) -> Ran {
+        let (tree, done) = (self.tree(), self.in_effect());
+        let ran = self.cli(["run", "--", "sh", "-c", line]);
+        assert_eq!(self.tree(), tree, "{ran}");
+        let now = self.in_effect();
+        let (command, others) = now.split_first().unwrap();
+        assert!(command.ends_with("\"committed\" []"), "{command}");
+        assert_eq!(others, done, "{ran}");
+        ran
+    }
+
     /// Describes everything in the working directory, one line each: name, kind, mode, owner, time, content.
     pub(crate) fn tree(&self) -> String {
         let mut lines = Vec::new();
@@ -193,6 +207,17 @@ impl World {
         }
     }
 
+    /// Runs a command that has to work, and lists the steps that it takes.
+    #[track_caller]
+    pub(crate) fn steps(&self, arguments: &[&str]) -> Vec<String> {
+        let log = self.place("log");
+        let mut command = self.command(arguments);
+        let ran = self.run(command.env("BACKOUT_CRASH_LOG", &log).stdin(Stdio::null()));
+        assert_eq!(ran.code, 0, "{ran}");
+        let steps = fs::read_to_string(log).unwrap();
+        steps.lines().map(str::to_owned).collect()
+    }
+
     /// Starts a command that stops at the step which comes after these.
     pub(crate) fn after_steps(&self, passed: &[&str], arguments: &[&str]) -> Waiting {
         // It writes down each step before it takes it. Once the pipe is full it waits.
@@ -228,6 +253,26 @@ impl World {
         }
         self.ran(&child.wait_with_output().unwrap())
     }
+}
+
+/// Starts a command in a world that is prepared, which stops before it takes a step for the first time. A twin of the world tells
+/// which steps come before.
+pub(crate) fn stopped_before(
+    step: &str,
+    prepared: impl Fn() -> World,
+    arguments: &[&str],
+) -> (World, Waiting) {
+    let twin = prepared();
+    let passed = twin.steps(arguments);
+    let before: Vec<&str> = passed
+        .iter()
+        .map(String::as_str)
+        .take_while(|passed| *passed != step)
+        .collect();
+    assert!(before.len() < passed.len(), "it does not come to {step}");
+    let world = prepared();
+    let waiting = world.after_steps(&before, arguments);
+    (world, waiting)
 }
 
 impl Waiting {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::world::World;
+use crate::claims::stopped_before;
+use crate::world::{Ran, World};
 
 /// The steps of an undo of a written file up to the moment when it is prepared.
 const UNTIL_PREPARED: [&str; 4] = [
@@ -143,4 +144,85 @@ fn a_write_that_waits_for_one_that_dies_takes_that_back_first() {
     assert_eq!(world.text("a"), "2");
     world.did(["undo"]);
     assert_eq!(world.text("a"), "0");
+}
+
+/// Undoes three writes; after the last of them was taken back, somebody writes these files. What is said is held against the
+/// files then.
+fn met_half_way(theirs: &[&str], undo: &[&str]) -> (World, Ran) {
+    let prepared = || {
+        let world = World::new().file("a", "0").file("b", "0").file("c", "0");
+        for name in ["a", "b", "c"] {
+            world.did(["write", name, "--text", "1"]);
+        }
+        world
+    };
+    let (world, waiting) = stopped_before("engine.undone", prepared, undo);
+    assert_eq!(contents(&world), ["1", "1", "0"]);
+    for name in theirs {
+        world.put(name, "theirs");
+    }
+    let ran = world.go_on(waiting);
+    (world, ran)
+}
+
+fn contents(world: &World) -> [String; 3] {
+    ["a", "b", "c"].map(|name| world.text(name))
+}
+
+#[test]
+fn a_conflict_that_shows_only_when_its_turn_comes_brings_back_what_was_taken() {
+    let (world, ran) = met_half_way(&["a"], &["undo", "@", "@-1", "@-2"]);
+    insta::assert_snapshot!(ran, @"
+    error: nothing was undone
+      why: `a`: content changed since (1 -> 6 bytes)
+      next: see what would change back, and what others changed, with `backout undo daa66d2c 3c6ef372 9e3779b9 --dry-run --diff`
+      next: do the rest with `backout undo daa66d2c 3c6ef372 9e3779b9 --partial`
+      next: do it anyway with `backout undo daa66d2c 3c6ef372 9e3779b9 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    assert_eq!(contents(&world), ["theirs", "1", "1"]);
+    // What is advised works.
+    world.did(["undo", "daa66d2c", "3c6ef372", "9e3779b9", "--force"]);
+    assert_eq!(contents(&world), ["0", "0", "0"]);
+    world.did(["redo"]);
+    assert_eq!(contents(&world), ["theirs", "1", "1"]);
+}
+
+#[test]
+fn a_conflict_that_shows_late_in_an_undo_of_what_can_be_stops_nothing() {
+    let (world, ran) = met_half_way(&["b"], &["undo", "@", "@-1", "@-2", "--partial"]);
+    insta::assert_snapshot!(ran, @"
+    undid daa66d2c  write c
+      c  restored
+    did not undo 3c6ef372  write b
+      b  conflict: content changed since (1 -> 6 bytes)
+    undid 9e3779b9  write a
+      a  restored
+    error: 1 of 3 targets was left as it is
+      why: 3c6ef372 `b`: conflict: content changed since (1 -> 6 bytes)
+      next: put right what stands in the way, then `backout undo 3c6ef372` again
+      next: take back what was done with `backout redo 78dde6e5`
+    [exit code 1]
+    ");
+    assert_eq!(contents(&world), ["0", "theirs", "0"]);
+}
+
+#[test]
+fn what_somebody_wrote_where_it_was_taken_back_is_not_replaced_to_bring_it_again() {
+    let (world, ran) = met_half_way(&["a", "c"], &["undo", "@", "@-1", "@-2"]);
+    insta::assert_snapshot!(ran, @"
+    undid daa66d2c  write c
+      c  restored
+    did not undo 3c6ef372  write b
+      b  skipped: it was put back, since not all could be taken back
+    did not undo 9e3779b9  write a
+      a  conflict: content changed since (1 -> 6 bytes)
+    error: 2 of 3 targets were left as they are
+      why: 3c6ef372 `b`: skipped: it was put back, since not all could be taken back
+      why: 9e3779b9 `a`: conflict: content changed since (1 -> 6 bytes)
+      next: put right what stands in the way, then `backout undo 3c6ef372` again
+      next: take back what was done with `backout redo 78dde6e5`
+    [exit code 1]
+    ");
+    assert_eq!(contents(&world), ["theirs", "1", "theirs"]);
 }

@@ -194,3 +194,84 @@ fn the_answers_to_a_trial_are_explained() {
     Apply these changes? [y]es, [n]o, [d]iff, [s]elect, [q]uit, [?] [36mhint:[0m nothing was changed; apply it with `[36mbackout try --apply 9e3779b9[0m`, look with `[36mbackout try --diff 9e3779b9[0m`, or let it go with `[36mbackout try --discard 9e3779b9[0m`
     ");
 }
+
+#[test]
+fn a_symbolic_link_without_operations_names_what_it_leads_to() {
+    let world = World::new();
+    world.did(["write", "a", "--text", "1"]);
+    std::os::unix::fs::symlink("a", world.path("l")).unwrap();
+    insta::assert_snapshot!(world.unmoved(["log", "l"]), @"
+    no operations
+    hint: it is a symbolic link: see what it leads to with `backout log $WORLD/work/a`
+    ");
+}
+
+#[test]
+fn what_something_was_built_on_is_asked_for_by_operations_only() {
+    let world = World::new();
+    world.did(["write", "a", "--text", "1"]);
+    let ran = world.unmoved(["undo", "a", "--with-dependencies"]);
+    insta::assert_snapshot!(ran, @"
+    error: `--with-dependencies` is for operations
+      why: what an operation was built on may lie at other paths
+      next: name the operation: see which wrote the path with `backout log PATH`
+    [exit code 2]
+    ");
+}
+
+#[test]
+fn a_checkpoint_of_somebody_else_keeps_its_name() {
+    let world = World::new();
+    world.did(["task", "begin", "t"]);
+    let mut told = String::new();
+    for (name, whose) in [
+        ("one", &["--agent", "ann", "--task", "t"][..]),
+        ("two", &["--task", "t"]),
+        ("three", &["--agent", "ann"]),
+        ("four", &[]),
+    ] {
+        let made = world.run(&mut world.command(&[whose, &["checkpoint", name]].concat()));
+        assert_eq!(made.code, 0, "{made}");
+        told += &world.unmoved(["--agent", "bob", "checkpoint", name]).err;
+    }
+    insta::assert_snapshot!(told, @"
+    error: there is a checkpoint `one` already
+      why: agent `ann` made it in task `t`
+      why: its owner could not return to it any more
+      next: choose another name
+    error: there is a checkpoint `two` already
+      why: it was made in task `t`
+      why: its owner could not return to it any more
+      next: choose another name
+    error: there is a checkpoint `three` already
+      why: agent `ann` made it
+      why: its owner could not return to it any more
+      next: choose another name
+    error: there is a checkpoint `four` already
+      why: it was made without `--agent` and `--task`
+      why: its owner could not return to it any more
+      next: choose another name
+    ");
+}
+
+#[test]
+fn a_task_with_a_doubt_in_it_is_not_committed() {
+    let world = World::new().file("a", "0");
+    world.did(["task", "begin", "t"]);
+    world.dies(
+        "engine.before-commit",
+        ["--task", "t", "write", "a", "--text", "1"],
+    );
+    world.put("a", "theirs");
+    assert_eq!(world.cli(["recover"]).code, 1);
+    insta::assert_snapshot!(world.unmoved(["commit", "t"]), @"
+    error: the task `t` was not committed
+      why: operation 9e3779b9 waits for a decision
+      next: keep what is there with `backout recover --keep 9e3779b9`
+      next: or take it back with `backout recover --rollback 9e3779b9`
+    [exit code 1]
+    ");
+    world.did(["recover", "--keep", "9e37"]);
+    world.did(["commit", "t"]);
+    assert_eq!(world.text("a"), "theirs");
+}

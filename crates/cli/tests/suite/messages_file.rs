@@ -77,8 +77,9 @@ fn a_patch_does_not_leave_its_directory() {
     let world = World::new().file("d/f", "1\n");
     let patch = b"--- a/../../f\n+++ b/../../f\n@@ -1 +1 @@\n-1\n+2\n";
     insta::assert_snapshot!(world.still(|| world.piped(patch, ["edit", "--patch", "-", "--base", "d"])), @"
-    error: `../../f` leads out of its directory
-      next: leave out `..`, or give an absolute path
+    error: `../../f` leads out of its directory, to `d/../../f`
+      why: a batch and a patch stay in their directory; nothing was changed
+      next: run it in a directory that holds everything it writes
     [exit code 1]
     ");
 }

@@ -29,7 +29,7 @@ fn a_failed_command_is_undone_if_asked_for() {
     ];
     insta::assert_snapshot!(world.terminal(100, arguments), @"
     [2mbackout:[0m 1 changed  [2m([36m9e3779b9[0m, live capture, undo with `[36mbackout undo 9e3779b9[0m`)[0m
-    [2mbackout:[0m it failed, and what it did was undone  (9e3779b9)
+    [2mbackout:[0m it failed, and what it did was undone  (9e3779b9, bring it back with `[36mbackout redo 3c6ef372[0m`)
     [exit code 3]
     ");
     assert_eq!(
@@ -125,7 +125,7 @@ fn what_a_command_leaves_running_is_named() {
     let said = ran.to_string();
     insta::assert_snapshot!(said.split("ended: ").next().unwrap(), @"note: still running when the command");
     assert!(
-        said.contains("what they do is recorded as another operation"),
+        said.contains("; what they do is recorded as another operation"),
         "{said}"
     );
     fs::write(world.path("pipe"), "go\n").unwrap();
@@ -161,4 +161,21 @@ fn a_program_that_somebody_writes_is_not_run() {
       next: check the command
     [exit code 126]
     ");
+}
+
+#[test]
+fn a_watcher_that_dies_when_nothing_is_left_to_watch() {
+    let world = World::new().file("a", "0");
+    let mut command = world.command(&["run", "--", "sh", "-c", "echo 1 > a"]);
+    command.env("BACKOUT_CRASH_AT", "run.ended");
+    insta::assert_snapshot!(world.run(&mut command), @"
+    note: recovered 9e3779b9  run sh -c 'echo 1 > a': its watcher died; what it had done is kept. Keep it with `backout recover --keep 9e3779b9`, take it back with `backout recover --rollback 9e3779b9`
+    error: the command is no longer watched
+      why: the process that watched it was ended by signal 6
+      why: nothing of it was running any more
+    [exit code 1]
+    ");
+    assert_eq!(world.text("a"), "1\n");
+    world.did(["recover", "--rollback", "9e37"]);
+    assert_eq!(world.text("a"), "0");
 }

@@ -327,15 +327,10 @@ fn interrupted_at_the_last(names: &[&str]) -> (World, Ran) {
     let newest = ["@", "@-1", "@-2"].into_iter().take(names.len());
     let undo: Vec<&str> = std::iter::once("undo").chain(newest).collect();
     // A twin tells which steps there are before the last is prepared.
-    let twin = prepared();
-    let log = twin.place("log");
-    let mut command = twin.command(&undo);
-    assert_eq!(twin.run(command.env("BACKOUT_CRASH_LOG", &log)).code, 0);
-    let steps = std::fs::read_to_string(log).unwrap();
-    let steps: Vec<&str> = steps.lines().collect();
-    let is_prepared = |step: &&str| *step == "engine.undo-prepared";
+    let steps = prepared().steps(&undo);
+    let is_prepared = |step: &String| *step == "engine.undo-prepared";
     let last = steps.iter().rposition(is_prepared).unwrap();
-    let passed: Vec<&str> = steps.into_iter().take(last).collect();
+    let passed: Vec<&str> = steps.iter().map(String::as_str).take(last).collect();
     let world = prepared();
     let waiting = world.after_steps(&passed, &undo);
     waiting.signal(rustix::process::Signal::INT);
@@ -388,4 +383,19 @@ fn an_undo_of_several_that_is_interrupted_at_the_last() {
         ),
         ("1", "0", "0")
     );
+}
+
+#[test]
+fn an_undo_that_was_itself_taken_back_is_no_base_that_is_undone() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["undo"]);
+    world.did(["write", "a", "--text", "2"]);
+    world.did(["undo"]);
+    world.did(["redo", "3c6e"]);
+    assert_eq!(world.text("a"), "1");
+    world.put("a", "2");
+    let told = world.unmoved(["redo", "daa6"]).to_string();
+    assert!(told.contains("nothing was brought back"), "{told}");
+    assert!(!told.contains("which it was built on"), "{told}");
 }

@@ -235,3 +235,25 @@ fn where_no_layer_can_be_put() {
     [exit code 1]
     ");
 }
+
+#[test]
+fn a_file_that_something_is_mounted_on_is_read_only_in_a_trial() {
+    if !crate::claims::is_root() {
+        return;
+    }
+    let world = World::new().file("a", "0").file("b", "1");
+    let mounted = |words: &[&str]| {
+        let mut command = world.program(std::path::Path::new("/usr/bin/env"), words);
+        assert_eq!(world.run(&mut command).code, 0);
+    };
+    mounted(&["mount", "--bind", "a", "b"]);
+    let ran = world.cli(["try", "--discard", "--", "sh", "-c", "echo 2 > b"]);
+    mounted(&["umount", "b"]);
+    insta::assert_snapshot!(ran, @"
+    sh: 1: cannot create b: Read-only file system
+    sh -c 'echo 2 > b' failed with 2: nothing changed
+    note: `b` could only be read inside: Invalid argument (os error 22)
+    [exit code 2]
+    ");
+    assert_eq!((world.text("a"), world.text("b")), ("0".into(), "1".into()));
+}

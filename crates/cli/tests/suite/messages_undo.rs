@@ -292,3 +292,182 @@ fn a_part_of_a_directory_that_an_undo_took_away_as_one() {
         ("1\n".into(), "2\n".into())
     );
 }
+
+#[test]
+fn a_write_that_never_happened_is_not_named_by_another_name() {
+    let world = World::new().file("a", "0");
+    std::fs::hard_link(world.path("a"), world.path("b")).unwrap();
+    world.dies("engine.armed", ["write", "a", "--text", "1"]);
+    world.did(["recover"]);
+    insta::assert_snapshot!(world.unmoved(["undo", "b"]), @"
+    error: there is nothing to undo at `b`
+      next: see what was done to it with `backout log b`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_write_at_work_is_no_command_that_may_have_changed_something() {
+    let prepared = || World::new().file("a", "0").file("b", "0");
+    let write = ["write", "a", "--text", "1"];
+    let (world, waiting) = crate::claims::stopped_before("file.swap", prepared, &write);
+    insta::assert_snapshot!(world.unmoved(["undo", "b"]), @"
+    error: there is nothing to undo at `b`
+      next: see what was done to it with `backout log b`
+    [exit code 1]
+    ");
+    assert_eq!(world.go_on(waiting).code, 0);
+    assert_eq!(world.text("a"), "1");
+}
+
+#[test]
+fn the_write_of_a_file_does_not_bring_back_the_directory_that_went_later() {
+    let world = World::new().file("d/x", "0").file("d/y", "0");
+    world.did(["write", "d/x", "--text", "1"]);
+    world.did(["rm", "-r", "d"]);
+    insta::assert_snapshot!(world.unmoved(["undo", "d/x", "-n"]), @"
+    would not undo 1 operation:
+      9e3779b9  write d/x
+                d/x  conflict: it is gone
+    1 later operation would stay:
+      3c6ef372  remove d and all below  independent
+    hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --only 'd/x' --force`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["undo", "d/x"]), @"
+    error: nothing was undone
+      why: `d/x`: it is gone
+      next: see what would change back, and what others changed, with `backout undo 9e3779b9 --only 'd/x' --dry-run --diff`
+      next: do it anyway with `backout undo 9e3779b9 --only 'd/x' --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    world.did(["undo", "9e3779b9", "--only", "d/x", "--force"]);
+    assert_eq!((world.text("d/x").as_str(), world.has("d/y")), ("0", false));
+}
+
+#[test]
+fn a_directory_that_a_newer_step_opens_stands_in_nobodys_way() {
+    let world = World::new();
+    let Some(mut first) = world.as_nobody(&["write", "d/f", "--text", "1"]) else {
+        return;
+    };
+    std::fs::create_dir(world.path("d")).unwrap();
+    std::os::unix::fs::chown(world.path("d"), Some(65_534), Some(65_534)).unwrap();
+    assert_eq!(world.run(&mut first).code, 0);
+    let asked = |words: &[&str]| world.run(&mut world.as_nobody(words).unwrap());
+    assert_eq!(asked(&["run", "--", "chmod", "500", "d"]).code, 0);
+    let tree = world.tree();
+    insta::assert_snapshot!(asked(&["undo", "9e37", "-n"]), @"
+    would not undo 1 operation:
+      9e3779b9  write d/f
+                d/f  conflict: not permitted to change what is in `d`
+    1 later operation would stay:
+      3c6ef372  run chmod 500 d  independent
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(asked(&["undo", "@", "@-1", "-n"]), @"
+    would undo 2 operations, newest first:
+      3c6ef372  run chmod 500 d
+                d  will be as before
+      9e3779b9  write d/f
+                d/f  will be as before
+    hint: do it with `backout undo 3c6ef372 9e3779b9`
+    ");
+    assert_eq!(world.tree(), tree);
+    insta::assert_snapshot!(asked(&["undo", "@", "@-1"]), @"
+    undid 3c6ef372  run chmod 500 d
+      d  restored
+    undid 9e3779b9  write d/f
+      d/f  gone, as before
+    hint: take this back with `backout redo 78dde6e5`
+    ");
+    assert!(world.has("d") && !world.has("d/f"));
+}
+
+#[test]
+fn what_somebody_made_between_two_operations_stands_in_the_way_of_the_first() {
+    let world = World::new().file("a", "0");
+    world.did(["rm", "a"]);
+    world.put("a", "theirs");
+    world.did(["write", "a", "--text", "2"]);
+    insta::assert_snapshot!(world.unmoved(["undo", "9e37", "-n"]), @"
+    would not undo 2 operations, newest first:
+      3c6ef372  write a  depends on 9e3779b9: writes the same target
+                a  will be as before
+      9e3779b9  remove a
+                a  conflict: somebody else made it before 3c6ef372
+    hint: do the rest with `backout undo 9e3779b9 --partial`
+    hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+    [exit code 1]
+    ");
+    assert_eq!(world.unmoved(["undo", "9e37"]).code, 1);
+    world.did(["undo"]);
+    assert_eq!(world.text("a"), "theirs");
+}
+
+#[test]
+fn what_stood_at_a_checkpoint_and_was_undone_since_is_named() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["checkpoint", "c"]);
+    world.did(["undo"]);
+    insta::assert_snapshot!(world.unmoved(["rollback", "--to", "c"]), @"
+    error: there is nothing to undo
+      why: all that happened since is that what stood then was undone
+      next: bring it back with `backout redo 3c6ef372`
+    [exit code 1]
+    ");
+    world.did(["write", "b", "--text", "1"]);
+    insta::assert_snapshot!(world.cli(["rollback", "--to", "c"]), @"
+    rolled back daa66d2c  write b
+      b  gone, as before
+    1 older operation stayed undone:
+      9e3779b9  write a  undone since by 3c6ef372
+    hint: take this back with `backout redo 78dde6e5`
+    hint: bring back what was undone since with `backout redo 3c6ef372`
+    ");
+    assert_eq!((world.text("a").as_str(), world.has("b")), ("0", false));
+}
+
+#[test]
+fn what_was_undone_since_a_checkpoint_is_named_to_its_owner_only() {
+    let (t, ann) = (&["--task", "t"][..], &["--agent", "ann"][..]);
+    let both = &["--task", "t", "--agent", "ann"][..];
+    let all = [&[][..], t, ann, both];
+    for (mark, writer) in all
+        .iter()
+        .flat_map(|mark| all.map(|writer| (*mark, writer)))
+    {
+        let world = World::new().file("a", "0");
+        world.did(["task", "begin", "t"]);
+        let did = |whose: &[&str], words: &[&str]| {
+            let ran = world.run(&mut world.command(&[whose, words].concat()));
+            assert_eq!(ran.code, 0, "{ran}");
+        };
+        did(writer, &["write", "a", "--text", "1"]);
+        did(mark, &["checkpoint", "c"]);
+        did(writer, &["undo"]);
+        let told = world.unmoved(["rollback", "--to", "c"]).to_string();
+        let is_named = told.contains("what stood then was undone");
+        let is_theirs = mark
+            .chunks(2)
+            .all(|word| writer.chunks(2).any(|it| it == word));
+        assert_eq!(is_named, is_theirs, "{mark:?} {writer:?}: {told}");
+    }
+}
+
+#[test]
+fn of_what_was_undone_only_what_went_since_a_checkpoint_is_named() {
+    let world = World::new().file("a", "0").file("b", "0");
+    let both = br#"{"changes": [{"write": {"path": "a", "text": "1"}}, {"write": {"path": "b", "text": "1"}}]}"#;
+    assert_eq!(world.piped(both, ["batch"]).code, 0);
+    world.did(["undo", "a"]);
+    world.did(["checkpoint", "c"]);
+    world.did(["undo", "b"]);
+    insta::assert_snapshot!(world.unmoved(["rollback", "--to", "c"]), @"
+    error: there is nothing to undo
+      why: all that happened since is that what stood then was undone
+      next: bring it back with `backout redo daa66d2c`
+    [exit code 1]
+    ");
+}

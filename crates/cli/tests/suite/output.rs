@@ -46,8 +46,9 @@ fn output_that_cannot_be_written_is_an_error() {
         .unwrap();
     let output = world.command(&["log"]).stdout(full).output().unwrap();
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
-    error: the output could not be written
+    error: the reply could not be written
       why: No space left on device (os error 28)
+      next: if this was to change something, it was done: see it with `backout log -n 1`
     ");
     assert_eq!(output.status.code(), Some(1));
 }

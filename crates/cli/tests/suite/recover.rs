@@ -1,5 +1,6 @@
 //! `backout recover`: what it settles, what it leaves alone, and what it does when somebody decides.
 
+use std::fs;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -51,7 +52,10 @@ fn what_waits_for_a_decision_is_not_settled_by_itself() {
     let world = World::new();
     world.dies("run.ended", ["run", "--", "sh", "-c", "echo 1 > f"]);
     world.cli(["recover"]);
-    insta::assert_snapshot!(world.unmoved(["recover"]), @"nothing was left unfinished");
+    insta::assert_snapshot!(world.unmoved(["recover"]), @"
+    9e3779b9  run sh -c 'echo 1 > f'  now interrupted
+      its watcher died; what it had done is kept. Keep it with `backout recover --keep 9e3779b9`, take it back with `backout recover --rollback 9e3779b9`
+    ");
     assert_eq!(status(&world, "9e37"), "interrupted");
 }
 
@@ -186,12 +190,20 @@ fn a_dead_command_whose_doings_somebody_changed_waits_on() {
 
 #[test]
 fn a_dead_command_that_did_nothing_is_nothing() {
-    let world = dead_command_around("true");
-    insta::assert_snapshot!(world.cli(["recover", "--rollback", "9e37"]), @"
-    9e3779b9  run sh -c true  now committed
-      its process died before anything happened; nothing changed
+    let world = World::new().file("a", "0");
+    let tree = world.tree();
+    let mut command = world.command(&["run", "--", "sh", "-c", "true"]);
+    command.env("BACKOUT_CRASH_AT", "run.ended");
+    insta::assert_snapshot!(world.run(&mut command), @"
+    note: recovered 9e3779b9  run sh -c true: its process died before anything happened; nothing changed
+    error: the command is no longer watched
+      why: the process that watched it was ended by signal 6
+      why: nothing of it was running any more
+    [exit code 1]
     ");
     assert_eq!(status(&world, "9e37"), "committed");
+    insta::assert_snapshot!(world.unmoved(["recover"]), @"nothing was left unfinished");
+    assert_eq!(world.tree(), tree);
 }
 
 /// The steps of a recovery up to the moment when it looks.
@@ -288,6 +300,13 @@ fn end(pid: Pid) {
     }
 }
 
+/// A world whose ids no other test has: what is left of a dead command is found by the id, wherever it is.
+fn with_ids_from(number: u64) -> World {
+    let world = World::new();
+    world.next_id_is(number);
+    world
+}
+
 /// A command that waits, and that nobody watches any more.
 fn unwatched(world: &World, file: &str) -> (Waiting, String) {
     let line = format!("echo 1 > {file}; echo ready; read x");
@@ -310,19 +329,28 @@ fn unnumbered(ran: &Ran) -> String {
 
 #[test]
 fn what_is_left_of_a_dead_command_is_ended_and_named() {
-    let world = World::new();
+    let world = with_ids_from(7000);
     let (_waiting, id) = unwatched(&world, "f");
     insta::assert_snapshot!(unnumbered(&world.cli(["recover"])), @"
-    9e3779b9  run sh -c 'echo 1 > f; echo ready; read x'  now interrupted
+    3ce86830  run sh -c 'echo 1 > f; echo ready; read x'  now interrupted
       ended what was left of it, since nobody watched it any more: sh (PID)
-      its watcher died; what it had done is kept. Keep it with `backout recover --keep 9e3779b9`, take it back with `backout recover --rollback 9e3779b9`
+      its watcher died; what it had done is kept. Keep it with `backout recover --keep 3ce86830`, take it back with `backout recover --rollback 3ce86830`
     ");
     assert_eq!(status(&world, &id), "interrupted");
+    let shown = world.unmoved(["show", &id]).out;
+    for note in [
+        "its watcher died; what it had done until then is recorded",
+        "nobody watched it any more, so this was ended: sh (",
+    ] {
+        assert!(shown.contains(note), "{shown}");
+    }
+    // How many ids the recovery took is left to chance.
+    world.next_id_is(7050);
     let (_waiting, id) = unwatched(&world, "g");
     insta::assert_snapshot!(unnumbered(&world.cli(["recover", "--keep", &id])), @"
-    3c6ef372  run sh -c 'echo 1 > g; echo ready; read x'  now committed
+    23be2e6b  run sh -c 'echo 1 > g; echo ready; read x'  now committed
       ended what was left of it, since nobody watched it any more: sh (PID)
-      what is there is kept; undo with `backout undo 3c6ef372`
+      what is there is kept; undo with `backout undo 23be2e6b`
     ");
     assert_eq!(status(&world, &id), "committed");
     assert_eq!(
@@ -333,7 +361,7 @@ fn what_is_left_of_a_dead_command_is_ended_and_named() {
 
 #[test]
 fn whoever_stands_before_a_command_recovers_that_one() {
-    let world = World::new();
+    let world = with_ids_from(7100);
     let line = "echo 1 > f; echo ready; read x";
     let mine = world.waiting(["run", "--", "sh", "-c", line]);
     let own = world.newest_id();
@@ -352,7 +380,7 @@ fn whoever_stands_before_a_command_recovers_that_one() {
 
 #[test]
 fn a_log_that_is_damaged_is_a_doubt_that_is_named() {
-    let world = World::new().file("f", "0");
+    let world = with_ids_from(7200).file("f", "0");
     let (_waiting, id) = unwatched(&world, "f");
     let logs = std::fs::read_dir(world.place("state/captures")).unwrap();
     let log = logs
@@ -364,12 +392,104 @@ fn a_log_that_is_damaged_is_a_doubt_that_is_named() {
     *bytes.get_mut(48).unwrap() ^= 0xff;
     std::fs::write(&log, bytes).unwrap();
     insta::assert_snapshot!(unnumbered(&world.cli(["recover"])), @"
-    9e3779b9  run sh -c 'echo 1 > f; echo ready; read x'  now interrupted
+    d83f811c  run sh -c 'echo 1 > f; echo ready; read x'  now interrupted
       ended what was left of it, since nobody watched it any more: sh (PID)
-      in doubt: its log is damaged in the middle (`$WORLD/state/captures/9e3779b97f4a7c15`, 1 times); what was noted there is lost
-      its watcher died; what it had done is kept. Keep it with `backout recover --keep 9e3779b9`, take it back with `backout recover --rollback 9e3779b9`
+      in doubt: its log is damaged in the middle (`$WORLD/state/captures/d83f811c0ee1cea0`, 1 times); what was noted there is lost
+      its watcher died; what it had done is kept. Keep it with `backout recover --keep d83f811c`, take it back with `backout recover --rollback d83f811c`
     [exit code 1]
     ");
     assert_eq!(status(&world, &id), "interrupted");
     assert_eq!(world.text("f"), "1\n");
+}
+
+#[test]
+fn of_an_act_that_died_the_steps_before_stay_and_are_named() {
+    for keep in [false, true] {
+        let world = World::new().file("a", "0").file("b", "0");
+        world.did(["write", "a", "--text", "1"]);
+        world.did(["write", "b", "--text", "1"]);
+        world.dies("file.swapped#2", ["undo", "@", "@-1"]);
+        assert_eq!((world.text("a"), world.text("b")), ("0".into(), "0".into()));
+        let undo = &world.newest_id();
+        if keep {
+            insta::assert_snapshot!(world.cli(["recover", "--keep", undo]), @"
+            78dde6e5  undo of write a  now committed
+              a  restored
+              what is there is kept; undo with `backout undo 78dde6e5`
+            ");
+            assert_eq!((world.text("a"), world.text("b")), ("0".into(), "0".into()));
+            world.did(["redo", undo]);
+            assert_eq!((world.text("a"), world.text("b")), ("1".into(), "0".into()));
+        } else {
+            insta::assert_snapshot!(world.cli(["recover"]), @"
+            78dde6e5  undo of write a  now undone
+              a  restored
+              its process died half-way, and what it had done was put back; do it again with `backout undo 9e3779b9`; 1 step of the same undo came before it and stays: take that back with `backout redo daa66d2c`, or ask for the same again to go on
+            ");
+            assert_eq!((world.text("a"), world.text("b")), ("1".into(), "0".into()));
+        }
+    }
+}
+
+#[test]
+fn what_was_written_on_top_and_undone_since_does_not_keep_a_doubt_alive() {
+    let world = World::new().file("a", "0").file("b", "0");
+    world.dies("engine.before-commit", ["rm", "a", "b"]);
+    // Somebody writes one of the names, so nothing is taken back.
+    world.put("a", "theirs");
+    assert_eq!(world.cli(["recover"]).code, 1);
+    world.did(["write", "b", "--text", "2"]);
+    fs::remove_file(world.path("a")).unwrap();
+    insta::assert_snapshot!(world.unmoved(["recover"]), @"
+    9e3779b9  remove a and 1 more  now in-doubt
+      a  skipped: another target cannot be taken back, so nothing was
+      b  conflict: daa66d2c was done since: write b
+      it was left half-way and cannot be taken back as it stands; nothing was touched. Keep what is there with `backout recover --keep 9e3779b9`, or take it back anyway with `backout recover --rollback 9e3779b9 --force`
+    [exit code 1]
+    ");
+    world.did(["undo", "b"]);
+    assert!(!world.has("a") && !world.has("b"));
+    // Only the undo stands on top of it now.
+    insta::assert_snapshot!(world.cli(["recover"]), @"
+    9e3779b9  remove a and 1 more  now undone
+      a  restored
+      b  restored
+      its process died half-way, and what it had done was taken back; bring it back with `backout redo 9e3779b9`
+    ");
+    assert_eq!((world.text("a"), world.text("b")), ("0".into(), "0".into()));
+}
+
+#[test]
+fn what_a_recovery_took_back_is_named_to_whoever_looks_for_a_redo() {
+    let world = World::new().file("a", "0");
+    world.dies(
+        "engine.before-commit",
+        ["--agent", "ann", "write", "a", "--text", "1"],
+    );
+    world.did(["--agent", "ann", "recover"]);
+    assert_eq!(world.text("a"), "0");
+    insta::assert_snapshot!(world.unmoved(["--agent", "bob", "redo"]), @"
+    error: there is nothing to redo
+      why: what a recovery took back comes only by name: 9e3779b9 write a
+      next: bring it back with `backout redo 9e3779b9`
+    [exit code 1]
+    ");
+    world.did(["--agent", "bob", "redo", "9e3779b9"]);
+    assert_eq!(world.text("a"), "1");
+}
+
+#[test]
+fn what_was_changed_after_the_watcher_died_is_told_by_the_undo() {
+    let world = with_ids_from(7300).file("f", "0");
+    let (_waiting, id) = unwatched(&world, "f");
+    world.put("f", "theirs");
+    world.did(["recover"]);
+    insta::assert_snapshot!(world.unmoved(["undo", &id]), @"
+    error: nothing was undone
+      why: `f`: it was changed after the last moment that the command is known to have been watched
+      next: see what would change back, and what others changed, with `backout undo a5eb0d91 --dry-run --diff`
+      next: do it anyway with `backout undo a5eb0d91 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    assert_eq!(world.text("f"), "theirs");
 }

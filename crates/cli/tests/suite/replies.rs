@@ -157,6 +157,18 @@ fn every_reply_is_as_the_schema_says() {
 }
 
 fn writing(judge: &mut Judge) {
+    let world = World::new().file("app.json", r#"{"a": 1, "b": 2}"#);
+    for line in [
+        "set app.json a 2",
+        "unset app.json b",
+        r#"merge app.json {"c":3}"#,
+    ] {
+        judge.replies(&world, line, "finished");
+    }
+    judge.replies(&world, "diff @", "diff");
+    judge.fails(&world, "set app.json a x", "config-value");
+    judge.fails(&world, "unset app.json z", "config-key");
+    judge.fails(&world, "set app a 1", "config-format");
     let world = World::new().file("old", "a\nb\n").file("tree/leaf", "x");
     world.put(
         "batch",

@@ -27,7 +27,7 @@ fn on_a_terminal_it_is_said_what_happened() {
     insta::assert_snapshot!(world.terminal(100, ["--color", "never", "run", "--", "true"]), @"backout: nothing changed  (3c6ef372, live capture)");
     insta::assert_snapshot!(world.terminal(100, ["--color", "never", "run", "--on-failure", "rollback", "--", "sh", "-c", "rm x; exit 4"]), @r"
     backout: 1 deleted  (daa66d2c, live capture, undo with `backout undo daa66d2c`)
-    backout: it failed, and what it did was undone  (daa66d2c)
+    backout: it failed, and what it did was undone  (daa66d2c, bring it back with `backout redo 78dde6e5`)
     [exit code 4]
     ");
 }

@@ -323,7 +323,9 @@ fn an_unclear_value_is_refused_with_the_way_out() {
             "{word}: {error}"
         );
         assert!(
-            error.next().contains(&format!("--string {word}")),
+            error
+                .next()
+                .contains(&format!("`--raw` to write `{word}` as it is")),
             "{}",
             error.next()
         );

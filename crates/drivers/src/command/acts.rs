@@ -16,18 +16,22 @@ use super::recorder::{
 use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::{Node, flags};
 
-/// How often a name that vanishes while it is looked at is looked at again.
-const TRIES_MAX: usize = 8;
+/// How often a name is looked at again that vanishes, or stands for another file, while it is looked at. Somebody may save
+/// it by a rename many times in a row, and the command must not fail of that.
+const TRIES_MAX: usize = 100;
 
 impl Recorder {
-    /// Keeps what a call changes. What vanishes meanwhile is looked at again: it may be something else now.
+    /// Keeps what a call changes. What vanishes or changes meanwhile is looked at again: it may be something else now.
     pub(super) fn act_until_it_holds(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
         for _ in 1..TRIES_MAX {
             match self.act(touch) {
-                Err(Stop::Keep(KeepError::System {
-                    errno: Errno::NOENT,
-                    ..
-                })) => {}
+                Err(Stop::Keep(
+                    KeepError::Changing
+                    | KeepError::System {
+                        errno: Errno::NOENT,
+                        ..
+                    },
+                )) => {}
                 other => return other,
             }
             for place in [&mut touch.first, &mut touch.second].into_iter().flatten() {

@@ -6,11 +6,14 @@ use backout_model::wide::Wide;
 use backout_model::{Target, TargetPath};
 
 use super::inodes::key_of;
+use super::ledger::Known;
 use super::settle::{Counts, Settled, Settling};
 use crate::file::error::FileError;
 use crate::file::keep::meta_of;
 use crate::file::plan::targets_of;
-use crate::file::recipe::{Change, FileCompletion, FileRecipe, Kind, Meta, ParentTimes, Times};
+use crate::file::recipe::{
+    Change, FileCompletion, FileRecipe, Identity, Kind, Meta, ParentTimes, Times,
+};
 use crate::file::sys::{Dir, Node};
 
 impl Settling<'_> {
@@ -43,16 +46,9 @@ impl Settling<'_> {
                 is_nothing &= now.mtime == times.mtime;
             }
         }
-        let mut identities = Vec::with_capacity(changes.len());
-        for change in &changes {
-            let path = change.path().clone();
-            if self.is_later(&path)? {
-                let why = "it was changed after the last moment that the command is known to have been watched".to_owned();
-                self.shared.entry(path.clone()).or_insert(why);
-            }
-            identities.push(self.node(&path)?.map(|node| node.identity));
-        }
+        let identities = self.identities(&changes)?;
         let needed: BTreeSet<_> = changes.iter().flat_map(Change::stored).collect();
+        let opened = self.opened_for(&changes);
         let mut contents = self.contents;
         contents.retain(|content| needed.contains(&content.digest));
         contents.sort_by_key(|content| content.digest);
@@ -73,7 +69,7 @@ impl Settling<'_> {
         let recipe = FileRecipe {
             operation: self.id,
             shared: shared.collect(),
-            opened: BTreeSet::new(),
+            opened,
             changes,
             parents: kept,
         };
@@ -91,6 +87,37 @@ impl Settling<'_> {
             is_nothing,
             doubts: Vec::new(),
         })
+    }
+
+    /// Looks at what the changes left, and finds out what may be somebody else's.
+    fn identities(&mut self, changes: &[Change]) -> Result<Vec<Option<Identity>>, FileError> {
+        let mut identities = Vec::with_capacity(changes.len());
+        for change in changes {
+            let path = change.path().clone();
+            if self.is_later(&path)? {
+                let why = "it was changed after the last moment that the command is known to have been watched".to_owned();
+                self.shared.entry(path.clone()).or_insert(why);
+            }
+            identities.push(self.node(&path)?.map(|node| node.identity));
+        }
+        Ok(identities)
+    }
+
+    /// Names the directories that the command gave a mode and that it changed something in: it may have opened them for that and
+    /// closed them again, and taking it back may do so, too.
+    fn opened_for(&self, changes: &[Change]) -> BTreeSet<TargetPath> {
+        let parents = changes.iter().filter_map(|change| change.path().parent());
+        let is_dressed = |path: &TargetPath| {
+            let known = self.known.get(path);
+            matches!(
+                known,
+                Some(Known::Dressed {
+                    node: Kind::Directory,
+                    ..
+                })
+            )
+        };
+        parents.filter(is_dressed).collect()
     }
 
     /// Finds the directories whose times are all that the command changed. Beside other changes they go without saying: nobody's

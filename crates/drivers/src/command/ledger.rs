@@ -1,6 +1,7 @@
 //! What is known of the world before the command, and where its things are now.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem::take;
 
 use backout_model::ports::NewContent;
 use backout_model::{OperationId, TargetPath};
@@ -32,11 +33,16 @@ pub(crate) enum Standing {
     Born,
 }
 
-/// What was known of names that were cut, and the times of their directories.
+/// What was known of names that were cut, and the times of their directories; of all of them also what moved, and what
+/// others did.
 #[derive(Debug, Default)]
 pub(crate) struct Cut {
     known: Vec<(TargetPath, Known)>,
     pub(crate) parents: BTreeMap<TargetPath, Times>,
+    timed: BTreeSet<TargetPath>,
+    names: BTreeMap<TargetPath, Standing>,
+    foreign: BTreeSet<TargetPath>,
+    strangers: BTreeSet<TargetPath>,
 }
 
 /// All that is known.
@@ -133,6 +139,7 @@ impl Ledger {
             Note::Foreign(path) => drop(self.foreign.insert(path)),
             Note::Stranger(path) => drop(self.strangers.insert(path)),
             Note::Cut { by, paths } => self.cut(by, &paths),
+            Note::CutAll(by) => self.cut_all(by),
             Note::Uncut(by) => self.uncut(by),
             Note::Read(path) => drop(self.reads.insert(path)),
             Note::Root(path) => self.roots.push(path),
@@ -236,11 +243,28 @@ impl Ledger {
         }
     }
 
+    /// Forgets all that is known, so that it is learnt anew.
+    fn cut_all(&mut self, by: OperationId) {
+        let cut = Cut {
+            known: self.known.drain().collect(),
+            parents: take(&mut self.parents),
+            timed: take(&mut self.timed),
+            names: take(&mut self.names),
+            foreign: take(&mut self.foreign),
+            strangers: take(&mut self.strangers),
+        };
+        self.cuts.insert(by, cut);
+    }
+
     /// Knows again what was cut, as it was first known.
     pub(crate) fn uncut(&mut self, by: OperationId) {
         let cut = self.cuts.remove(&by).unwrap_or_default();
         self.known.extend(cut.known);
         self.parents.extend(cut.parents);
+        self.timed.extend(cut.timed);
+        self.names.extend(cut.names);
+        self.foreign.extend(cut.foreign);
+        self.strangers.extend(cut.strangers);
     }
 
     /// Tells whether a name lies in a directory that the command made.

@@ -76,6 +76,8 @@ pub(crate) enum Note {
         by: OperationId,
         paths: Vec<TargetPath>,
     },
+    /// All of the command so far is over and told by an operation of its own: it begins anew.
+    CutAll(OperationId),
     /// That operation could not be recorded.
     Uncut(OperationId),
     /// A file was read.

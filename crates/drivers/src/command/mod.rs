@@ -20,6 +20,7 @@
 mod acts;
 mod conclude;
 mod dirs;
+mod driver;
 mod expect;
 mod guard;
 mod inodes;
@@ -41,10 +42,9 @@ mod scan;
 mod settle;
 mod trees;
 
+pub use driver::CommandDriver;
 #[doc(hidden)]
 pub use log::{framed, weighed};
+pub use part::Part;
 pub use recorder::{Ask, FirstTouch, Limits, OverLimit, Recorder, RecorderError};
-pub(crate) use scan::scan;
-pub use settle::Reading;
-pub use settle::{Counts, Settled};
-pub(crate) use settle::{settle, settle_log};
+pub use settle::{Counts, Reading, Settled};

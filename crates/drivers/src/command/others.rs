@@ -211,6 +211,11 @@ impl Others {
         self.balances.remove(path);
     }
 
+    /// Forgets every name.
+    pub(super) fn forget_all(&mut self) {
+        self.balances.clear();
+    }
+
     /// The command gave something another name; what is expected of it goes along. Nothing is below what is no `tree`.
     pub(super) fn moved(
         &mut self,

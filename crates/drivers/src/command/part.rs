@@ -2,8 +2,9 @@
 //! somebody wrote it, and the command is about to write over that.
 //!
 //! So the journal has the true order: the command's part, what others did, and what the command does after that, with what
-//! the others left as its before. Only plain names can be cut. Where names were moved or share an inode, the parts hang
-//! together; then the other write is seen as somebody else's, and an undo of the command asks before it touches that.
+//! the others left as its before. Plain names are cut by themselves. Where names were moved, they hang together, and all
+//! that the command has done so far is cut. Where names share an inode nothing is; then the other write is seen as somebody
+//! else's, and an undo of the command asks before it touches that.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -19,6 +20,15 @@ use crate::file::recipe::{Image, Kind};
 /// So many parts of one command are told by themselves because others wrote. Two that write by turns would fill the
 /// journal.
 const PARTS_MAX: usize = 64;
+
+/// The part of a command that is told by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// What it did to these names.
+    Names(Vec<TargetPath>),
+    /// All that it did so far.
+    All,
+}
 
 impl Recorder {
     /// Names what a call is about to take from others: what they made of something that the command had touched, or put into
@@ -54,9 +64,42 @@ impl Recorder {
             && ledger.origin(path).as_ref() == Some(path)
     }
 
+    /// Gives the part that the command has in some targets. None if that is nothing, or hangs together with something that
+    /// cannot be told yet.
+    pub fn part(&self, targets: &[Target]) -> Option<Part> {
+        if self.has_moved(targets) {
+            return self.can_be_cut().then_some(Part::All);
+        }
+        self.names_in(targets).map(Part::Names)
+    }
+
+    /// Tells whether something that moved, or the name that it left, is at some targets, above them or in them.
+    fn has_moved(&self, targets: &[Target]) -> bool {
+        let mut names = self.ledger.names.keys();
+        names.any(|name| {
+            let node = Target::node(name.clone());
+            targets.iter().any(|target| {
+                let is_inside = target.file().is_some_and(|path| path.is_below(name));
+                is_inside || target.overlap(&node).is_some()
+            })
+        })
+    }
+
+    /// Tells whether all that the command did so far can be told: no file of it has several names, nothing is missing, and no
+    /// call is under way that moves something.
+    fn can_be_cut(&self) -> bool {
+        let ledger = &self.ledger;
+        let is_plain = ledger.aliases.is_empty()
+            && ledger.written.is_empty()
+            && ledger.shelved.is_empty()
+            && ledger.unkept.is_empty()
+            && ledger.scanned.is_empty();
+        is_plain && ledger.left.is_empty() && ledger.pending.is_none() && self.linking.is_none()
+    }
+
     /// Names what the command has touched of some targets, with the directories that it made for them. None if that is
     /// nothing, or hangs together with the rest.
-    pub fn part(&self, targets: &[Target]) -> Option<Vec<TargetPath>> {
+    fn names_in(&self, targets: &[Target]) -> Option<Vec<TargetPath>> {
         let touches = |path: &TargetPath| {
             let name = Target::node(path.clone());
             targets.iter().any(|target| target.overlap(&name).is_some())
@@ -100,7 +143,32 @@ impl Recorder {
     }
 
     /// Takes a part out, to be recorded as the operation `by`.
-    pub(crate) fn cut(&mut self, by: OperationId, paths: Vec<TargetPath>) -> io::Result<Ledger> {
+    pub(crate) fn cut(&mut self, by: OperationId, part: Part) -> io::Result<Ledger> {
+        match part {
+            Part::Names(paths) => self.cut_names(by, paths),
+            Part::All => self.cut_all(by),
+        }
+    }
+
+    fn cut_all(&mut self, by: OperationId) -> io::Result<Ledger> {
+        let ledger = &self.ledger;
+        let part = Ledger {
+            known: ledger.known.clone(),
+            parents: ledger.parents.clone(),
+            timed: ledger.timed.clone(),
+            names: ledger.names.clone(),
+            foreign: ledger.foreign.clone(),
+            strangers: ledger.strangers.clone(),
+            contents: ledger.contents.clone(),
+            ..Ledger::default()
+        };
+        self.others.forget_all();
+        self.firsts.clear();
+        self.note_cut(Note::CutAll(by))?;
+        Ok(part)
+    }
+
+    fn cut_names(&mut self, by: OperationId, paths: Vec<TargetPath>) -> io::Result<Ledger> {
         let mut part = Ledger {
             parents: self.ledger.times_around(&paths),
             ..Ledger::default()
@@ -123,11 +191,15 @@ impl Recorder {
         let contents = self.ledger.contents.iter();
         let needed = contents.filter(|content| digests.contains(&content.digest));
         part.contents = needed.cloned().collect();
-        let note = Note::Cut { by, paths };
+        self.note_cut(Note::Cut { by, paths })?;
+        Ok(part)
+    }
+
+    fn note_cut(&mut self, note: Note) -> io::Result<()> {
         self.pay()?;
         self.log.add(&note, &[])?;
         self.ledger.apply(note, Vec::new());
-        Ok(part)
+        Ok(())
     }
 
     /// Puts a part back that could not be recorded.

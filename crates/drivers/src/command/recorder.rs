@@ -454,6 +454,8 @@ impl Observer for Recorder {
         let is_settled = !self.ledger.aliases.contains_key(&path)
             && self.ledger.origin(&path).is_none_or(is_known);
         if is_settled && matches!(act, Act::Attributes | Act::Times) {
+            // The kernel tells of two changes once, if nobody has read of the first. What cannot be noted stops the next call.
+            let _told = Self::look_around(self);
             self.others.expect(&path, What::Dressed);
         }
         is_settled

@@ -12,6 +12,7 @@ use super::error::FileError;
 use super::keep::{digest_of, link_target, meta_of};
 use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, meta};
+use super::undo::names_shown;
 
 /// Above this size an untouched inode is believed without reading it.
 pub(crate) const BELIEVED_BYTES_MIN: u64 = 1024 * 1024;
@@ -80,7 +81,7 @@ impl Current {
             return Ok((!image.is_absent()).then(|| "it is gone".to_owned()));
         };
         match image {
-            Image::Absent => Ok(Some(format!("it exists: {}", node.kind.noun()))),
+            Image::Absent => Ok(Some(said_of_what_exists(place, node)?)),
             Image::File {
                 digest, size, meta, ..
             } => {
@@ -181,6 +182,20 @@ impl Current {
         let read = meta_of(place, node)?;
         Ok(self.meta.get_or_init(|| read))
     }
+}
+
+/// Says that something is there, and of a directory what it holds: force would take that along.
+fn said_of_what_exists(place: &Place, node: &Node) -> Result<String, FileError> {
+    let noun = node.kind.noun();
+    let names = match node.kind {
+        Kind::Directory => place.enter()?.names()?,
+        _ => Vec::new(),
+    };
+    Ok(if names.is_empty() {
+        format!("it exists: {noun}")
+    } else {
+        format!("it exists: {noun} that holds {}", names_shown(&names))
+    })
 }
 
 /// Says that a name is not the file that it was a second name of. What the effect left there tells, whatever became of

@@ -1,19 +1,20 @@
-//! The file driver: the trait, and what previews and benchmarks ask beside it.
+//! The file driver: the trait, and what previews, differences and benchmarks ask beside it.
+//!
+//! Other drivers that write files ask for the same things by their own types, so those come first.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use backout_model::ports::{
-    Applied, Depots, Driver, How, Prepared, PreparedUndo, ReadContents, WriteContents,
+    Applied, Depots, Driver, DriverError, Durability, Examined, How, LookedAt, Outline, Prepared,
+    PreparedUndo, ReadContents, Request, Scope, State, WriteContents,
 };
-use backout_model::{
-    Armed, Digest, Effect, Key, OperationId, Slot, Target, TargetPath, Traits, Verb,
-};
+use backout_model::{Armed, Digest, DriverName, Effect, Key, OperationId, TargetPath, Traits};
 
+use super::compare::Current;
 use super::error::FileError;
 use super::execute::run;
-use super::judge::{State, judge_all};
+use super::judge::judge_all;
 use super::past::{self, FileChange, Past, Shown, Was};
 use super::plan;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind};
@@ -21,11 +22,7 @@ use super::request::FileRequest;
 use super::stage::Staged;
 use super::tools::{Progress, Tools};
 use super::undo::{check_kept, prepare_undo, with_moved};
-use super::view::{Examined, examine};
-use crate::command::{self, Limits, Reading, Recorder, RecorderError, Settled};
-
-/// A kept inode, and what is wrong with it, if something is.
-pub type LookedAt = (Slot, Result<Option<String>, FileError>);
+use super::view::examine;
 
 /// Writes files so that every write can be taken back.
 #[derive(Debug)]
@@ -52,73 +49,84 @@ impl FileDriver {
         self
     }
 
+    /// Gives what other drivers that write files work with.
+    pub(crate) const fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
     /// Tells where each target of an effect stands now. Looks only.
     pub fn examine(&self, effect: &Effect) -> Result<Vec<Examined>, FileError> {
         examine(&self.tools, effect)
     }
 
-    /// The same when the work was stopped: what is there then has to be known.
-    pub fn examine_stopped(&self, effect: &Effect) -> Result<Vec<Examined>, FileError> {
-        self.tools.going_back(|| examine(&self.tools, effect))
-    }
-
-    /// Names what an effect wrote.
-    pub fn targets_of(&self, effect: &Effect) -> Result<Vec<Target>, FileError> {
-        let recipe = FileRecipe::decode(&effect.recipe)?;
-        Ok(recipe.changes.iter().flat_map(plan::targets_of).collect())
-    }
-
-    /// Gives names with all that an undo of them touches: what was moved goes back by either of its names.
-    pub fn with_moved(
+    /// Plans a request: looks, stages and captures. Changes nothing that anybody can see.
+    pub fn prepare(
         &self,
+        id: OperationId,
+        request: &FileRequest,
+    ) -> Result<Prepared<Staged>, FileError> {
+        plan::plan(&self.tools, id, request)
+    }
+
+    /// Makes it happen and looks at the result.
+    pub fn apply(&self, armed: Armed<Staged>) -> Result<Applied, FileError> {
+        let (id, _, staged) = armed.into_parts();
+        self.carry_out(id, &staged)
+    }
+
+    /// Makes what is staged happen.
+    pub(crate) fn carry_out(&self, id: OperationId, staged: &Staged) -> Result<Applied, FileError> {
+        let happened = run(&self.tools, id, staged)?;
+        Ok(Applied {
+            completion: happened.completion.encode()?,
+            // What was made is on the disk, and can be looked at again.
+            durability: Durability::Process,
+            unlike: happened.unlike,
+        })
+    }
+
+    /// Prepares the write that takes an effect back.
+    pub fn prepare_undo(
+        &self,
+        id: OperationId,
         effect: &Effect,
-        names: &BTreeSet<Key>,
-    ) -> Result<BTreeSet<Key>, FileError> {
-        let recipe = FileRecipe::decode(&effect.recipe)?;
-        let all = with_moved(&recipe.changes, names);
-        Ok(all.into_iter().cloned().map(Key::from).collect())
+        how: How<'_>,
+    ) -> Result<PreparedUndo<Staged>, FileError> {
+        prepare_undo(&self.tools, id, effect, how)
     }
 
-    /// Names the directories that an effect took away with all that was in them, kept as one.
-    pub fn gone_trees(&self, effect: &Effect) -> Result<BTreeSet<Key>, FileError> {
+    /// Tells whether the whole of an effect is in the world now.
+    pub fn is_in_place(&self, effect: &Effect) -> Result<bool, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
-        let gone = recipe.changes.iter().filter_map(|change| match change {
-            Change::Set {
-                path,
-                before:
-                    Image::Kept {
-                        node: Kind::Directory,
-                        ..
-                    },
-                ..
-            } => Some(Key::from(path.clone())),
-            _ => None,
-        });
-        Ok(gone.collect())
+        let completion = FileCompletion::of(effect)?;
+        let states = judge_all(&self.tools, &recipe, &completion)?;
+        Ok(states.iter().all(|state| *state == State::After))
     }
 
-    /// Names the directories that an effect brought back as one, with all that is in them.
-    pub fn come_trees(&self, effect: &Effect) -> Result<BTreeSet<TargetPath>, FileError> {
+    /// Says what the recipe alone tells of its targets.
+    pub fn outline(&self, effect: &Effect) -> Result<Outline, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
-        let come = recipe.changes.iter().filter_map(|change| match change {
-            Change::Set {
-                path,
-                after:
-                    Image::Kept {
-                        node: Kind::Directory,
-                        ..
-                    },
-                ..
-            } => Some(path.clone()),
-            _ => None,
-        });
-        Ok(come.collect())
-    }
-
-    /// Names the directories that an effect moved to where nothing was.
-    pub fn brought(&self, effect: &Effect) -> Result<BTreeSet<TargetPath>, FileError> {
-        let recipe = FileRecipe::decode(&effect.recipe)?;
-        Ok(recipe.brought())
+        let mut outline = Outline {
+            targets: recipe.changes.iter().flat_map(plan::targets_of).collect(),
+            brought: recipe.brought().into_iter().map(Key::from).collect(),
+            ..Outline::default()
+        };
+        for change in &recipe.changes {
+            match change {
+                Change::Set {
+                    path,
+                    before,
+                    after,
+                } => {
+                    let trees = [(&mut outline.gone, before), (&mut outline.come, after)];
+                    for (trees, _) in trees.into_iter().filter(|(_, image)| is_kept_tree(image)) {
+                        trees.insert(Key::from(path.clone()));
+                    }
+                }
+                Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => {}
+            }
+        }
+        Ok(outline)
     }
 
     /// Lists what an effect changed, name by name, trees with all that is in them. Looks only.
@@ -129,6 +137,25 @@ impl FileDriver {
     /// Lists every name that an effect changed, once, with what others saw before and after it. Looks only.
     pub fn sides(&self, effect: &Effect) -> Result<Vec<FileChange>, FileError> {
         past::sides_of(effect)
+    }
+
+    /// The same, with what was in directories that were moved.
+    pub fn sides_with_moved(&self, effect: &Effect) -> Result<Vec<FileChange>, FileError> {
+        past::sides_with_moved(effect)
+    }
+
+    /// Tells whether one description is of the same bytes as another that can be had.
+    pub fn is_same(&self, was: &Was, other: &Was) -> Result<bool, FileError> {
+        past::is_same(&self.tools, was, other)
+    }
+
+    /// Tells whether a name stands for what is described, or for a file with its bytes.
+    pub fn is_there(&self, path: &TargetPath, was: &Was) -> Result<bool, FileError> {
+        let current = Current::at(path)?;
+        match (&current.place, &current.node) {
+            (Some(place), Some(node)) if was.identity.is_some() => was.is_at(place, node),
+            _ => Ok(false),
+        }
     }
 
     /// Describes what a name stands for now; none if it is nothing.
@@ -159,90 +186,6 @@ impl FileDriver {
         past::read(&self.tools, was, bytes_max)
     }
 
-    /// Says of each inode that an effect keeps, for a name that is needed, what is wrong with it, if something is. Looks
-    /// only.
-    pub fn check_kept(
-        &self,
-        effect: &Effect,
-        is_needed: &dyn Fn(&TargetPath) -> bool,
-    ) -> Result<Vec<LookedAt>, FileError> {
-        check_kept(&self.tools, effect, is_needed)
-    }
-
-    /// Begins to record what a command does to files, in the log at `log`.
-    pub fn record(
-        &self,
-        id: OperationId,
-        log: &Path,
-        limits: Limits,
-    ) -> Result<Recorder, RecorderError> {
-        Recorder::new(
-            id,
-            log,
-            (
-                Arc::clone(&self.tools.depots),
-                Arc::clone(&self.tools.stash),
-            ),
-            limits,
-        )
-    }
-
-    /// Keeps everything below some directories before a command. `index` remembers what need not be read again. Gives
-    /// how many files were read.
-    pub fn scan(
-        &self,
-        id: OperationId,
-        recorder: &mut Recorder,
-        roots: &[TargetPath],
-        index: &Path,
-    ) -> Result<u64, FileError> {
-        let scanned = command::scan(&self.tools, id, roots, index)?;
-        recorder
-            .scanned(scanned.notes)
-            .map_err(|source| FileError::Io {
-                path: index.display().to_string(),
-                action: "write the capture log beside",
-                source,
-            })?;
-        Ok(scanned.read)
-    }
-
-    /// Says what a command did that was recorded: the net effect, and how to take it back.
-    pub fn settle(&self, id: OperationId, mut recorder: Recorder) -> Result<Settled, FileError> {
-        // What is seen is known, also when the log has no room for it.
-        let _noted = recorder.look_around();
-        command::settle(&self.tools, id, recorder.into_ledger())
-    }
-
-    /// Says what a command did, by the log that its dead supervisor left. Parts of it count as told if `is_recorded`. If
-    /// the machine went down since, its end `may_be_cut` off. What is kept out of reach is an error, unless it is to be settled
-    /// `anyway`.
-    pub fn settle_log(
-        &self,
-        id: OperationId,
-        log: &Path,
-        is_recorded: &dyn Fn(OperationId) -> bool,
-        reading: Reading,
-    ) -> Result<Settled, FileError> {
-        command::settle_log(&self.tools, id, log, is_recorded, reading)
-    }
-
-    /// Says what a running command has done to some names so far, as the operation `id`. With those names it begins anew.
-    pub fn settle_part(
-        &self,
-        id: OperationId,
-        recorder: &mut Recorder,
-        paths: Vec<TargetPath>,
-    ) -> Result<Settled, FileError> {
-        let unwritten = |source| FileError::Io {
-            path: "the capture log".to_owned(),
-            action: "write",
-            source,
-        };
-        let part = recorder.cut(id, paths).map_err(unwritten)?;
-        command::settle(&self.tools, id, part)
-    }
-
     /// Tells how many syncs were made, of files, directories and file systems.
     pub fn sync_count(&self) -> u64 {
         self.tools.syncs.count()
@@ -262,55 +205,47 @@ impl FileDriver {
     }
 }
 
+/// Tells whether an image is a whole tree that is kept as one.
+const fn is_kept_tree(image: &Image) -> bool {
+    matches!(
+        image,
+        Image::Kept {
+            node: Kind::Directory,
+            ..
+        }
+    )
+}
+
 impl Driver for FileDriver {
-    type Request = FileRequest;
-    type Staged = Staged;
-    type Error = FileError;
-
-    fn verb(&self, request: &FileRequest) -> Verb {
-        request.verb()
+    fn name(&self) -> DriverName {
+        DriverName::FILE
     }
 
-    fn summary(&self, request: &FileRequest) -> String {
-        request.summary()
-    }
-
-    fn targets(&self, request: &FileRequest) -> Result<Vec<Target>, FileError> {
-        plan::targets(&self.tools, request)
-    }
-
-    fn sources(&self, request: &FileRequest) -> Vec<Target> {
-        let sources = request.sources().into_iter();
-        sources
-            .filter_map(|source| plan::source(&self.tools, source))
-            .collect()
-    }
-
-    fn traits(&self, request: &FileRequest) -> Traits {
+    fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {
+        let request: &FileRequest = request.as_a()?;
         let paths = request.paths();
         let size = |path: &&std::path::Path| path.metadata().map_or(0, |found| found.len());
-        Traits {
-            size_bytes: paths.iter().map(size).sum(),
-            files: paths.len(),
-            ..Traits::of(request.kind())
-        }
-    }
-
-    fn prepare(
-        &self,
-        id: OperationId,
-        request: &FileRequest,
-    ) -> Result<Prepared<Staged>, FileError> {
-        plan::plan(&self.tools, id, request)
-    }
-
-    fn apply(&self, armed: Armed<Staged>) -> Result<Applied, FileError> {
-        let (id, _, staged) = armed.into_parts();
-        let happened = run(&self.tools, id, &staged)?;
-        Ok(Applied {
-            completion: happened.completion.encode()?,
-            unlike: happened.unlike,
+        let sources = request.sources().into_iter();
+        Ok(Scope {
+            targets: plan::targets(&self.tools, request)?,
+            sources: sources
+                .filter_map(|source| plan::source(&self.tools, source))
+                .collect(),
+            traits: Traits {
+                size_bytes: paths.iter().map(size).sum(),
+                files: paths.len(),
+                ..Traits::of(request.kind())
+            },
         })
+    }
+
+    fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError> {
+        Ok(self.prepare(id, request.as_a()?)?.boxed())
+    }
+
+    fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {
+        let (id, _, staged) = armed.into_parts();
+        Ok(self.carry_out(id, &staged.take()?)?)
     }
 
     fn prepare_undo(
@@ -318,14 +253,45 @@ impl Driver for FileDriver {
         id: OperationId,
         effect: &Effect,
         how: How<'_>,
-    ) -> Result<PreparedUndo<Staged>, FileError> {
-        prepare_undo(&self.tools, id, effect, how)
+    ) -> Result<PreparedUndo, DriverError> {
+        Ok(self.prepare_undo(id, effect, how)?.boxed())
     }
 
-    fn is_in_place(&self, effect: &Effect) -> Result<bool, FileError> {
+    fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
+        Ok(self.outline(effect)?)
+    }
+
+    fn with_moved(
+        &self,
+        effect: &Effect,
+        names: &BTreeSet<Key>,
+    ) -> Result<BTreeSet<Key>, DriverError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
-        let completion = FileCompletion::of(effect)?;
-        let states = judge_all(&self.tools, &recipe, &completion)?;
-        Ok(states.iter().all(|state| *state == State::After))
+        let all = with_moved(&recipe.changes, names)?;
+        Ok(all.into_iter().cloned().map(Key::from).collect())
+    }
+
+    fn examine(&self, effect: &Effect, to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
+        Ok(if to_the_end {
+            self.tools.going_back(|| self.examine(effect))?
+        } else {
+            self.examine(effect)?
+        })
+    }
+
+    fn is_in_place(&self, effect: &Effect) -> Result<bool, DriverError> {
+        Ok(self.is_in_place(effect)?)
+    }
+
+    fn check_kept(
+        &self,
+        effect: &Effect,
+        is_needed: &dyn Fn(&Key) -> bool,
+    ) -> Result<Vec<LookedAt>, DriverError> {
+        Ok(check_kept(&self.tools, effect, is_needed)?)
+    }
+
+    fn as_files(&self, effect: &Effect) -> Result<Option<Effect>, DriverError> {
+        Ok(Some(effect.clone()))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use backout_model::ports::ContentsError;
+use backout_model::ports::{ContentsError, DriverError, Fault};
 use backout_model::text::{EditError, PatchError};
 use backout_model::{Digest, TargetPath};
 use rustix::io::Errno;
@@ -109,11 +109,13 @@ pub enum FileError {
         /// Where.
         path: String,
     },
-    /// A relative path of a batch or a patch leads out of its directory.
-    #[error("`{path}` leads out of its directory")]
+    /// A path of a batch or a patch leads out of its directory.
+    #[error("`{path}` leads out of its directory, to `{to}`")]
     Escapes {
         /// The path.
         path: String,
+        /// Where it leads.
+        to: String,
     },
     /// The path cannot be a target at all.
     #[error("`{path}` cannot be written to")]
@@ -124,6 +126,12 @@ pub enum FileError {
     /// Our own state may not be written by any operation.
     #[error("`{path}` belongs to our own state")]
     Ours {
+        /// The path.
+        path: String,
+    },
+    /// Whoever asks is in the directory that is to go: its current directory would go on living in a depot.
+    #[error("`{path}` is the current directory, or above it")]
+    StandingIn {
         /// The path.
         path: String,
     },
@@ -339,5 +347,39 @@ impl<T> Naming<T> for Result<T, Errno> {
 impl<T> Naming<T> for io::Result<T> {
     fn naming(self, path: &TargetPath, action: &'static str) -> Result<T, FileError> {
         self.map_err(|error| FileError::of_io(error, path, action))
+    }
+}
+
+impl Fault for FileError {
+    fn is_stop(&self) -> bool {
+        Self::is_stop(self)
+    }
+
+    fn may_pass(&self) -> bool {
+        use io::ErrorKind as Kind;
+        let Self::Io { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.kind(),
+            Kind::Interrupted | Kind::WouldBlock | Kind::ResourceBusy
+        )
+    }
+
+    fn is_half_done(&self) -> bool {
+        matches!(self, Self::HalfDone { .. })
+    }
+
+    fn out_of_reach(&self) -> Option<&str> {
+        match self {
+            Self::OutOfReach { why, .. } => Some(why),
+            _ => None,
+        }
+    }
+}
+
+impl From<FileError> for DriverError {
+    fn from(error: FileError) -> Self {
+        Self::new(error)
     }
 }

@@ -3,26 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use backout_model::TargetPath;
+pub(crate) use backout_model::ports::State;
 
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
 use super::tools::Tools;
+use super::undo::put_back_changed;
 use super::written::{Written, locate};
-
-/// How what is there relates to an operation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// As it was before.
-    Before,
-    /// As the operation made it.
-    After,
-    /// Neither.
-    Other {
-        /// What differs from how the operation made it.
-        why: String,
-    },
-}
 
 /// Tells where the world stands with respect to every change of a recipe. A target that the effect shares with others
 /// is never as the effect alone left it.
@@ -56,6 +44,8 @@ struct Judgement<'r> {
     rewritten: Numbers,
     /// By their new names, with their places in the recipe.
     moves: HashMap<&'r TargetPath, (usize, &'r Change)>,
+    /// Directories that come out of their slots with all that is in them, with their places in the recipe.
+    trees: HashMap<&'r TargetPath, (usize, &'r Change)>,
     /// Names that the effect gives to something.
     set: HashSet<&'r TargetPath>,
     /// Names below which nothing of the effect has happened yet.
@@ -74,8 +64,23 @@ impl<'r> Judgement<'r> {
             .filter(|(_, change)| matches!(change, Change::Move { .. }))
             .map(|(index, change)| (change.path(), (index, change)))
             .collect();
+        let trees = changes.iter().enumerate().filter(|(_, change)| {
+            matches!(
+                change,
+                Change::Set {
+                    after: Image::Kept {
+                        node: Kind::Directory,
+                        ..
+                    },
+                    ..
+                }
+            )
+        });
         let set = changes.iter().filter_map(Change::set_path);
         Self {
+            trees: trees
+                .map(|(index, change)| (change.path(), (index, change)))
+                .collect(),
             changes,
             completion,
             rewritten: recipe.rewritten(),
@@ -105,7 +110,9 @@ impl<'r> Judgement<'r> {
                 path,
                 after: Image::Absent,
                 ..
-            } if self.is_moved_onto(index, path)? => Ok(State::After),
+            } if self.is_moved_onto(index, path)? || self.is_in_tree(index, path)? => {
+                Ok(State::After)
+            }
             // It may not be where it belongs yet, or not any more.
             Change::Rewrite {
                 path,
@@ -121,9 +128,54 @@ impl<'r> Judgement<'r> {
                 }
             }
             Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => {
-                judge(change, left, &self.set, &self.rewritten)
+                let state = judge(change, left, &self.set, &self.rewritten)?;
+                match state {
+                    State::Other { .. } => Ok(self.as_dressed(change, left)?.unwrap_or(state)),
+                    State::Before | State::After => Ok(state),
+                }
             }
         }
+    }
+
+    /// Tells which side of a change is there, if a name of a kept file only has the mode or owner that the same effect gives
+    /// to another of its names, or has not given yet.
+    fn as_dressed(
+        &self,
+        change: &Change,
+        left: Option<&Identity>,
+    ) -> Result<Option<State>, FileError> {
+        let Change::Set {
+            path,
+            before,
+            after,
+        } = change
+        else {
+            return Ok(None);
+        };
+        let current = Current::at(path)?;
+        let Some(node) = current.node.filter(|node| node.is_shared) else {
+            return Ok(None);
+        };
+        for change in self.changes {
+            if let Change::Retouch {
+                path,
+                before: one,
+                after: other,
+                ..
+            } = change
+                && let Some(same) = Current::at(path)?.node
+                && same.identity.ino == node.identity.ino
+            {
+                for (was, is) in [(one, other), (other, one)] {
+                    let images = (dressed(before, was, is), dressed(after, was, is));
+                    match state(&current, &images.0, &images.1, left)? {
+                        State::Other { .. } => {}
+                        found => return Ok(Some(found)),
+                    }
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Tells whether a name was made free for a move that has happened: of the name, or of a directory above it.
@@ -133,6 +185,19 @@ impl<'r> Judgement<'r> {
                 && (name == *path || *number > index)
             {
                 return Ok(judge(change, None, &self.set, &self.rewritten)? == State::After);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tells whether a name went before the tree came that it is in now: what has the name came with the tree.
+    fn is_in_tree(&self, index: usize, path: &TargetPath) -> Result<bool, FileError> {
+        for name in path.ancestors() {
+            if let Some((number, change)) = self.trees.get(&name)
+                && *number > index
+            {
+                let left = self.completion.identity(*number);
+                return Ok(judge(change, left, &self.set, &self.rewritten)? == State::After);
             }
         }
         Ok(false)
@@ -333,6 +398,20 @@ fn judge_move(
     Ok(State::Other { why })
 }
 
+/// Gives the image of a kept file that a change of its mode or owner was put back of.
+fn dressed(image: &Image, before: &Meta, after: &Meta) -> Image {
+    let mut image = image.clone();
+    if let Image::Kept {
+        node: Kind::File,
+        meta,
+        ..
+    } = &mut image
+    {
+        *meta = put_back_changed(meta, before, after);
+    }
+    image
+}
+
 /// Tells which of two images is there.
 fn state(
     current: &Current,
@@ -370,9 +449,12 @@ fn state(
     let Some(why) = current.differs(after, left)? else {
         return Ok(State::After);
     };
+    // A tree in which somebody was may look like the directory before it.
+    let is_tree = matches!((after, &current.node), (Image::Kept { node: Kind::Directory, identity, .. }, Some(node))
+        if node.identity.ino == identity.ino);
     match current.differs(before, None)? {
-        None => Ok(State::Before),
-        Some(_) => Ok(State::Other { why }),
+        None if !is_tree => Ok(State::Before),
+        None | Some(_) => Ok(State::Other { why }),
     }
 }
 

@@ -3,7 +3,8 @@
 //! A kept inode is known by its number. An undo may have had to make it anew: then it is known by its bytes if those are
 //! known, else by its size and its time, but only if the kept one is not in its slot, for what is there is not here.
 
-use backout_model::{Digest, Slot};
+use backout_model::{Digest, Slot, TargetPath};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::error::FileError;
@@ -28,6 +29,26 @@ pub(super) fn look_into(tools: &Tools, slot: &Slot) -> Result<Current, FileError
         None => Current::at(&slot.path()),
         Some(_) => Ok(Current::nothing(slot.path())),
     }
+}
+
+/// Tells whether what is in a slot can be renamed to a path. A bind mount has the same file system, and is another mount.
+pub(super) fn can_be_renamed(slot: &Slot, path: &TargetPath) -> bool {
+    let mount = |directory: &TargetPath| {
+        let flags = StatxFlags::MNT_ID | StatxFlags::BASIC_STATS;
+        let found = statx(CWD, directory.as_path(), AtFlags::empty(), flags).ok()?;
+        Some((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
+    };
+    // Directories that are not there come back in the nearest that is.
+    let near = path.ancestors().find_map(|above| mount(&above));
+    near == mount(&slot.depot)
+}
+
+/// Says that a tree cannot leave its slot for a path.
+pub(super) fn why_not_renamed(path: &TargetPath) -> String {
+    format!(
+        "it is kept on another mount than `{path}`, and a directory cannot move from one to another; `backout restore` \
+         copies it"
+    )
 }
 
 impl Current {

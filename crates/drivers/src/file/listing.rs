@@ -14,7 +14,7 @@ use super::recipe::Kind;
 use super::sys::Place;
 
 /// A larger tree is not looked through: it stays as cheap to remove and to bring back as a small one.
-const ENTRIES_MAX: usize = 10_000;
+pub(crate) const ENTRIES_MAX: usize = 10_000;
 
 /// Gives the digest of what is in a tree; none if it is too large or cannot be looked through.
 pub(crate) fn listing(tree: &Place) -> Result<Option<Digest>, FileError> {

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::wide;
-use backout_model::{Digest, DriverKind, JsonText, OperationId, Recipe, Slot, TargetPath};
+use backout_model::{Digest, DriverName, JsonText, OperationId, Recipe, Slot, TargetPath};
 use serde::{Deserialize, Serialize};
 
 use super::any_bytes::AnyBytes;
@@ -522,7 +522,7 @@ impl FileRecipe {
         slots.dedup();
         let body = JsonText::of(self).map_err(FileError::Unreadable)?;
         Ok(Recipe {
-            driver: DriverKind::File,
+            driver: DriverName::FILE,
             version: VERSION,
             contents,
             slots,

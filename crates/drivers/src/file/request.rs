@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use backout_model::ports::Request;
 use backout_model::text::Occurrence;
-use backout_model::{OperationKind, Verb};
+use backout_model::{DriverName, OperationKind, Verb};
 
 use super::baseline::Baseline;
 use super::mode::ModeChange;
@@ -194,6 +195,13 @@ pub enum FileRequest {
     },
     /// Several of these, all or nothing; later entries see what earlier ones planned.
     Batch(Vec<Self>),
+    /// A batch whose paths, links followed, may not lead out of a directory.
+    Within {
+        /// The directory.
+        base: PathBuf,
+        /// The changes.
+        requests: Vec<Self>,
+    },
 }
 
 impl FileRequest {
@@ -221,7 +229,7 @@ impl FileRequest {
             Self::Symlink { .. } | Self::HardLink { .. } => Verb::Link,
             Self::Chmod { .. } => Verb::Chmod,
             Self::Chown { .. } => Verb::Chown,
-            Self::Layer { .. } | Self::Batch(_) => Verb::Batch,
+            Self::Layer { .. } | Self::Batch(_) | Self::Within { .. } => Verb::Batch,
             Self::Restore { .. } => Verb::Restore,
         }
     }
@@ -234,6 +242,7 @@ impl FileRequest {
             | Self::Layer { .. }
             | Self::Restore { .. }
             | Self::Batch(_)
+            | Self::Within { .. }
             | Self::Move { .. }
             | Self::Copy {
                 recursive: true, ..
@@ -285,7 +294,7 @@ impl FileRequest {
                 )
             }
             Self::Layer { summary, .. } | Self::Restore { summary, .. } => summary.clone(),
-            Self::Batch(requests) => match requests.as_slice() {
+            Self::Batch(requests) | Self::Within { requests, .. } => match requests.as_slice() {
                 [] => "an empty batch".to_owned(),
                 [only] => only.summary(),
                 [first, rest @ ..] => format!("{} and {} more", first.summary(), rest.len()),
@@ -302,7 +311,9 @@ impl FileRequest {
                 Source::Path(path) => vec![path],
                 Source::Bytes(_) | Source::Opened(_) => Vec::new(),
             },
-            Self::Batch(requests) => requests.iter().flat_map(Self::sources).collect(),
+            Self::Batch(requests) | Self::Within { requests, .. } => {
+                requests.iter().flat_map(Self::sources).collect()
+            }
             Self::Edit { .. }
             | Self::Patch { .. }
             | Self::Remove { .. }
@@ -332,7 +343,23 @@ impl FileRequest {
             Self::Move { from, to, .. } | Self::Copy { from, to, .. } => vec![from, to],
             Self::Layer { entries, .. } => entries.iter().map(|entry| &*entry.path).collect(),
             Self::Restore { names, .. } => names.iter().map(|past| past.path.as_path()).collect(),
-            Self::Batch(requests) => requests.iter().flat_map(Self::paths).collect(),
+            Self::Batch(requests) | Self::Within { requests, .. } => {
+                requests.iter().flat_map(Self::paths).collect()
+            }
         }
+    }
+}
+
+impl Request for FileRequest {
+    fn driver(&self) -> DriverName {
+        DriverName::FILE
+    }
+
+    fn verb(&self) -> Verb {
+        self.verb()
+    }
+
+    fn summary(&self) -> String {
+        self.summary()
     }
 }

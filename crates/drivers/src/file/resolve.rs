@@ -128,15 +128,9 @@ fn directory_of(path: &Path, shown: &dyn Fn() -> String) -> Result<PathBuf, File
     }
 }
 
-/// Refuses a relative path that climbs out of its directory.
-pub(crate) fn refuse_escape(given: &Path) -> Result<(), FileError> {
-    let climbs = given
-        .components()
-        .any(|component| component == Component::ParentDir);
-    if given.is_relative() && climbs {
-        return Err(FileError::Escapes {
-            path: given.display().to_string(),
-        });
-    }
-    Ok(())
+/// Finds the directory that a path means, the root too.
+pub(crate) fn directory(given: &Path) -> Result<TargetPath, FileError> {
+    let shown = || given.display().to_string();
+    let real = directory_of(given, &shown)?;
+    TargetPath::new(&real).map_err(|_| FileError::Unusable { path: shown() })
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use backout_model::{Digest, OperationId, TargetPath};
+use backout_model::{Digest, OperationId, TargetPath, ports};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
@@ -230,21 +230,6 @@ impl Staged {
         }
     }
 
-    /// Tells how much of the disk the files take that will be kept as the inodes they are.
-    pub fn kept_bytes(&self) -> u64 {
-        use std::os::unix::fs::MetadataExt as _;
-        let kept = self.steps.iter().filter_map(|step| match &step.change {
-            Change::Set { path, before, .. } => before.slot().map(|_| path),
-            Change::Move { to, replaced, .. } => replaced.slot().map(|_| to),
-            Change::Retouch { .. } | Change::Rewrite { .. } => None,
-        });
-        let found = kept.filter_map(|path| path.as_path().symlink_metadata().ok());
-        found
-            .filter(|found| !found.is_dir())
-            .map(|found| found.blocks() * BLOCK_BYTES)
-            .sum()
-    }
-
     /// Walks over the new files, for validators to look at.
     pub fn files(&self) -> impl Iterator<Item = StagedFile<'_>> {
         self.steps.iter().filter_map(|step| match &step.change {
@@ -317,6 +302,23 @@ impl StagedFile<'_> {
                 "the content is not staged",
             )),
         }
+    }
+}
+
+impl ports::Staged for Staged {
+    // The files that will be kept as the inodes they are.
+    fn kept_bytes(&self) -> u64 {
+        use std::os::unix::fs::MetadataExt as _;
+        let kept = self.steps.iter().filter_map(|step| match &step.change {
+            Change::Set { path, before, .. } => before.slot().map(|_| path),
+            Change::Move { to, replaced, .. } => replaced.slot().map(|_| to),
+            Change::Retouch { .. } | Change::Rewrite { .. } => None,
+        });
+        let found = kept.filter_map(|path| path.as_path().symlink_metadata().ok());
+        found
+            .filter(|found| !found.is_dir())
+            .map(|found| found.blocks() * BLOCK_BYTES)
+            .sum()
     }
 }
 

@@ -1,55 +1,35 @@
 //! Where each target of an effect stands now.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 
+use backout_model::ports::Examined;
 use backout_model::{Effect, Target, TargetPath};
 
 use super::compare::Current;
 use super::error::FileError;
 use super::judge::{State, judge_all};
-use super::kept::{look_into, why_empty};
+use super::kept::{can_be_renamed, look_into, why_empty, why_not_renamed};
 use super::locks::Locks;
 use super::plan::targets_of;
-use super::recipe::{Change, FileCompletion, FileRecipe, Image, Numbers};
+use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers};
 use super::sys::Dir;
 use super::tools::Tools;
 use super::undo::{doubted, first_of_both, lacking, names_shown, not_the_first, without_directory};
 use super::written::locate;
 
-/// A target and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
-    /// The target.
-    pub target: Target,
-    /// How what is there now relates to the operation.
-    pub state: State,
-    /// The number of the change that it is part of: the two names of a move stand and fall together.
-    pub change: usize,
-    /// Why what it was cannot be brought back, if it cannot.
-    pub lost: Option<String>,
-    /// Why what the operation left there is not its alone, if it is not.
-    pub shared: Option<String>,
-    /// What stands in a directory that the operation made, and is not the operation's.
-    pub strangers: Vec<TargetPath>,
-    /// The directory that does not let us take it back, if it is only that.
-    pub barred: Option<TargetPath>,
+/// Says that a directory does not let us take something back.
+pub fn said_of_barred(directory: &TargetPath) -> String {
+    Locks::said_of_barred(directory)
 }
 
-impl Examined {
-    /// Says that a directory does not let us take something back.
-    pub fn said_of_barred(directory: &TargetPath) -> String {
-        Locks::said_of_barred(directory)
-    }
-
-    /// Says that a directory which is to go holds something; nothing if it does not.
-    pub fn said_of_strangers(strangers: &[TargetPath]) -> Option<String> {
-        let names = strangers
-            .iter()
-            .filter_map(|path| path.as_path().file_name());
-        let names: Vec<OsString> = names.map(OsStr::to_owned).collect();
-        (!names.is_empty()).then(|| format!("the directory is not empty: {}", names_shown(&names)))
-    }
+/// Says that a directory which is to go holds something; nothing if it does not.
+pub fn said_of_strangers(strangers: &[TargetPath]) -> Option<String> {
+    let names = strangers
+        .iter()
+        .filter_map(|path| path.as_path().file_name());
+    let names: Vec<OsString> = names.map(OsStr::to_owned).collect();
+    (!names.is_empty()).then(|| format!("the directory is not empty: {}", names_shown(&names)))
 }
 
 /// Tells where each target of an effect stands.
@@ -61,6 +41,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
     let rewritten = recipe.rewritten();
     let states = judge_all(tools, &recipe, &completion)?;
     let paths: HashSet<&TargetPath> = recipe.changes.iter().map(Change::path).collect();
+    let going = going(&recipe.changes);
     let brought: HashSet<&TargetPath> = recipe.changes.iter().filter_map(brings).collect();
     for (number, (change, state)) in std::iter::zip(&recipe.changes, states).enumerate() {
         let mut strangers = Vec::new();
@@ -69,7 +50,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
                 strangers = strangers_in(change, &paths)?;
                 let hindered = match locks.why(change) {
                     Some(why) => Some(why),
-                    None => Examined::said_of_strangers(&strangers)
+                    None => said_of_strangers(&strangers)
                         .or(homeless(change, &brought)?)
                         .or(written_since(tools, change, &rewritten)?)
                         .or(lacking(&recipe.changes, change)?),
@@ -87,8 +68,11 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
             State::After => locks.barred(change),
             State::Before | State::Other { .. } => None,
         };
-        let of = |target| Examined {
+        let has_come = has_come(tools, change)?;
+        let of = |target: Target| Examined {
+            has_come,
             shared: shared.cloned(),
+            goes: target.file().is_some_and(|path| going.contains(path)),
             target,
             state: state.clone(),
             change: number,
@@ -99,6 +83,19 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
         examined.extend(targets_of(change).into_iter().map(of));
     }
     Ok(examined)
+}
+
+/// Tells whether what a change brings out of a slot is not there any more.
+fn has_come(tools: &Tools, change: &Change) -> Result<bool, FileError> {
+    let Change::Set {
+        after: Image::Kept { slot, .. },
+        ..
+    } = change
+    else {
+        return Ok(false);
+    };
+    let is_within_reach = tools.depots.out_of_reach(slot).is_none();
+    Ok(is_within_reach && look_into(tools, slot)?.node.is_none())
 }
 
 /// Says that what a change replaced was kept as the inode it was, and may not be what it was any more.
@@ -112,14 +109,14 @@ fn written_since(
         Change::Move { replaced, .. } => replaced,
         Change::Rewrite { .. } | Change::Retouch { .. } => return Ok(None),
     };
-    Ok(doubted(tools, kept, rewritten)?.map(str::to_owned))
+    doubted(tools, kept, rewritten)
 }
 
 /// Says why what a change replaced cannot be brought back, if it is not kept or not kept any more.
 fn lost(tools: &Tools, changes: &[Change], change: &Change) -> Result<Option<String>, FileError> {
     match change {
-        Change::Set { before, .. } => lost_image(tools, before),
-        Change::Move { replaced, .. } => lost_image(tools, replaced),
+        Change::Set { path, before, .. } => lost_image(tools, path, before),
+        Change::Move { to, replaced, .. } => lost_image(tools, to, replaced),
         Change::Rewrite {
             path, ino, before, ..
         } => {
@@ -138,7 +135,11 @@ fn lost(tools: &Tools, changes: &[Change], change: &Change) -> Result<Option<Str
     }
 }
 
-fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError> {
+fn lost_image(
+    tools: &Tools,
+    path: &TargetPath,
+    image: &Image,
+) -> Result<Option<String>, FileError> {
     let is_stored = |digest| match tools.contents.has(digest) {
         Ok(true) => None,
         Ok(false) => Some(format!(
@@ -159,6 +160,11 @@ fn lost_image(tools: &Tools, image: &Image) -> Result<Option<String>, FileError>
             Some(copy) => is_stored(copy),
             None => Some(why_empty(tools, slot)),
         },
+        Image::Kept {
+            slot,
+            node: Kind::Directory,
+            ..
+        } if !can_be_renamed(slot, path) => Some(why_not_renamed(path)),
         Image::Linked {
             to,
             identity: Some(known),
@@ -192,6 +198,25 @@ fn strangers_in(change: &Change, own: &HashSet<&TargetPath>) -> Result<Vec<Targe
     let names = Dir::of(path)?.enter()?.names()?.into_iter();
     let names = names.map(|name| path.join(&name));
     Ok(names.filter(|name| !own.contains(name)).collect())
+}
+
+/// Names what was not there before: the first that is said of a name tells.
+fn going(changes: &[Change]) -> HashSet<&TargetPath> {
+    let mut was_there: HashMap<&TargetPath, bool> = HashMap::new();
+    for change in changes {
+        let said = match change {
+            Change::Set { path, before, .. } => vec![(path, !before.is_absent())],
+            Change::Move {
+                from, to, replaced, ..
+            } => vec![(from, true), (to, !replaced.is_absent())],
+            Change::Retouch { path, .. } | Change::Rewrite { path, .. } => vec![(path, true)],
+        };
+        for (path, is_there) in said {
+            was_there.entry(path).or_insert(is_there);
+        }
+    }
+    let going = was_there.into_iter().filter(|(_, is_there)| !is_there);
+    going.map(|(path, _)| path).collect()
 }
 
 /// Gives the name that an undo of a change brings something back to.

@@ -2,12 +2,12 @@
 
 use backout_drivers::file::{FileChange, FileDriver, FileError, Shown, Was};
 use backout_model::text;
-use backout_model::{Digest, TargetPath, Timestamp};
+use backout_model::{TargetPath, Timestamp};
 
 use crate::{DiffChange, DiffFile, DiffSide};
 
 /// Lines of context around a change.
-const CONTEXT_LINES: usize = 3;
+pub(super) const CONTEXT_LINES: usize = 3;
 
 /// The largest content that is compared.
 const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -18,7 +18,7 @@ const TOTAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const NANOS_PER_MILLI: i64 = 1_000_000;
 
 /// Finds bytes that are not where they were left: what other operations keep of the same name.
-pub(crate) type Elsewhere<'e> = &'e dyn Fn(&FileChange, Digest) -> Option<Was>;
+pub(crate) type Elsewhere<'e> = &'e dyn Fn(&FileChange, &Was) -> Option<Was>;
 
 /// Compares names, and remembers how much was read.
 pub(crate) struct Comparison<'e> {
@@ -55,6 +55,7 @@ impl<'e> Comparison<'e> {
         };
         let mut file = DiffFile {
             path: change.path.clone(),
+            key: None,
             from: change.from.clone(),
             change: what,
             before: before.map(|was| side(was, &change.path)),
@@ -91,8 +92,8 @@ impl<'e> Comparison<'e> {
             Some(stat) => {
                 (file.added, file.removed) = (Some(stat.added), Some(stat.removed));
                 let name = |mark: &str, was: &Option<Was>| match was {
-                    Some(_) => format!("{mark}{}", change.path),
-                    None => "/dev/null".to_owned(),
+                    Some(_) => [mark.as_bytes(), change.path.as_bytes()].concat(),
+                    None => b"/dev/null".to_vec(),
                 };
                 let old = name("a", &change.before);
                 let new = name("b", &change.after);
@@ -117,15 +118,10 @@ impl<'e> Comparison<'e> {
             return Ok(Ok(Vec::new()));
         };
         let shown = match self.files.read(was, FILE_BYTES_MAX.min(self.bytes_left))? {
-            Shown::Lost(why) => {
-                let found = was
-                    .digest()
-                    .and_then(|digest| (self.elsewhere)(change, digest));
-                match found {
-                    Some(found) => self.files.read(&found, FILE_BYTES_MAX)?,
-                    None => Shown::Lost(why),
-                }
-            }
+            Shown::Lost(why) => match (self.elsewhere)(change, was) {
+                Some(found) => self.files.read(&found, FILE_BYTES_MAX)?,
+                None => Shown::Lost(why),
+            },
             shown => shown,
         };
         Ok(match shown {
@@ -145,11 +141,8 @@ impl<'e> Comparison<'e> {
 
 /// Tells whether only mode, owner, attributes or times were changed.
 fn is_retouched(change: &FileChange) -> bool {
-    let is_itself = |was: &Option<Was>| {
-        let same_as = was.as_ref().and_then(Was::same_as);
-        same_as == Some(&change.path)
-    };
-    is_itself(&change.before) && is_itself(&change.after)
+    let is_dress = |was: &Option<Was>| was.as_ref().is_some_and(Was::is_dress);
+    is_dress(&change.before) && is_dress(&change.after)
 }
 
 fn attributes(was: Option<&Was>) -> Vec<(String, Vec<u8>)> {

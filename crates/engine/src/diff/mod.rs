@@ -1,12 +1,13 @@
 //! What operations changed and undos would change, name by name.
 
 mod file;
+mod key;
 
 use std::collections::BTreeMap;
 
 use backout_drivers::file::{FileChange, Shown, Was};
 use backout_model::text::{Merge, merge3};
-use backout_model::{Digest, Operation, PlanError, Status, Target, TargetPath, Verb};
+use backout_model::{Effect, Operation, PlanError, Status, Target, TargetPath, Verb};
 use backout_storage::{Filter, OperationRef, is_alive};
 
 use crate::undo::Work;
@@ -29,7 +30,16 @@ impl Engine {
     ) -> Result<Diff, EngineError> {
         let operation = self.told_by(reference)?;
         let id = operation.id;
-        let mut changes = self.files.changes(&self.store.effect(id)?)?;
+        let effect = self.store.effect(id)?;
+        if let Some(values) = self.driver_of(&effect)?.values(&effect)? {
+            let files = Self::compare_values(&values, selection, is_brief);
+            return Ok(Diff { id, files });
+        }
+        let effect = self.as_files(&effect)?;
+        let changes = effect
+            .map(|effect| self.files.changes(&effect))
+            .transpose()?;
+        let mut changes = changes.unwrap_or_default();
         changes.retain(|change| {
             let names = [Some(&change.path), change.from.as_ref()];
             selection.has(names.into_iter().flatten().map(TargetPath::as_path))
@@ -54,6 +64,13 @@ impl Engine {
         Ok(operation)
     }
 
+    /// Lists every file that an effect changed, with what others saw before and after it.
+    pub(crate) fn sides_of(&self, effect: &Effect) -> Result<Vec<FileChange>, EngineError> {
+        let files = self.as_files(effect)?;
+        let sides = files.map(|files| self.files.sides(&files)).transpose()?;
+        Ok(sides.unwrap_or_default())
+    }
+
     /// Compares both sides of each name. What is not where an operation left it may be kept by a later one.
     pub(crate) fn compare(
         &self,
@@ -61,9 +78,9 @@ impl Engine {
         operation: Option<&Operation>,
         is_brief: bool,
     ) -> Result<Vec<DiffFile>, EngineError> {
-        let elsewhere = |change: &FileChange, digest: Digest| {
+        let elsewhere = |change: &FileChange, was: &Was| {
             let operation = operation?;
-            self.kept_later(operation, &change.path, digest).ok()?
+            self.kept_later(operation, &change.path, was).ok()?
         };
         let mut comparison = Comparison::new(&self.files, &elsewhere, is_brief);
         let mut files = Vec::new();
@@ -73,29 +90,28 @@ impl Engine {
         Ok(files)
     }
 
-    /// Finds what an operation made of a name, where the next one that wrote there keeps it.
+    /// Finds what an operation made of a name, where a later one that wrote there, or by another name of the file, keeps it.
     pub(crate) fn kept_later(
         &self,
         operation: &Operation,
         path: &TargetPath,
-        digest: Digest,
+        was: &Was,
     ) -> Result<Option<Was>, EngineError> {
-        let filter = Filter {
-            at: Some(path.clone().into()),
-            after: Some(operation.lsn),
-            ..Filter::default()
-        };
-        let later = self.store.operations(&filter)?;
-        for next in later.iter().rev().filter(|next| next.retained) {
-            let sides = self.files.sides(&self.store.effect(next.id)?)?;
-            let side = sides.into_iter().find(|side| side.path == *path);
-            let Some(was) = side.and_then(|side| side.before) else {
-                continue;
+        for name in was.names(path) {
+            let filter = Filter {
+                at: Some(name.clone().into()),
+                after: Some(operation.lsn),
+                ..Filter::default()
             };
-            if let Shown::Bytes(bytes) = self.files.read(&was, MERGE_BYTES_MAX)?
-                && Digest::of(&bytes) == digest
-            {
-                return Ok(Some(was));
+            let later = self.store.operations(&filter)?;
+            for next in later.iter().rev().filter(|next| next.retained) {
+                let sides = self.sides_of(&self.store.effect(next.id)?)?;
+                let side = sides.into_iter().find(|side| side.path == *name);
+                if let Some(kept) = side.and_then(|side| side.before)
+                    && self.files.is_same(was, &kept)?
+                {
+                    return Ok(Some(kept));
+                }
             }
         }
         Ok(None)
@@ -109,7 +125,14 @@ impl Engine {
     ) -> Result<PlanDiff, EngineError> {
         let mut names: BTreeMap<TargetPath, Name> = BTreeMap::new();
         for (work, step) in std::iter::zip(works, steps) {
-            for side in self.files.sides(&work.effect)? {
+            if self
+                .driver_of(&work.effect)?
+                .values(&work.effect)?
+                .is_some()
+            {
+                continue;
+            }
+            for side in self.sides_of(&work.effect)? {
                 let Some(planned) = meant(&step.targets, &side.path) else {
                     continue;
                 };
@@ -145,10 +168,12 @@ impl Engine {
             };
             back.push(FileChange::new(path, now, wanted));
         }
-        Ok(PlanDiff {
+        let mut diff = PlanDiff {
             back: self.compare(&back, None, false)?,
             theirs: self.compare(&theirs, None, false)?,
-        })
+        };
+        self.plan_diff_of_parts(works, steps, &mut diff)?;
+        Ok(diff)
     }
 
     /// Gives what a merge would make of a file.

@@ -40,6 +40,9 @@ pub enum DiffChange {
 pub struct DiffFile {
     /// The name.
     pub path: TargetPath,
+    /// The key in it, if only that is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Its old name, if it was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<TargetPath>,

@@ -127,7 +127,7 @@ impl PlannedStep {
 }
 
 /// What an undo would do.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct PlanView {
     /// The operations, undos or redos that were asked for, by name.
     pub named: Vec<OperationId>,
@@ -233,4 +233,7 @@ pub struct RefusedTarget {
     pub why: String,
     /// Whether no word can bring it back: what it was is not kept.
     pub is_lost: bool,
+    /// Whether it is a tree that would come back, and there is a directory already: what is in it can be restored beside
+    /// what is there.
+    pub is_taken: bool,
 }

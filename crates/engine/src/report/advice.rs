@@ -3,6 +3,7 @@
 use backout_model::OperationId;
 use backout_model::ports::OnConflict;
 
+use super::quoted;
 use crate::{EngineError, Forcing, PlanView};
 
 /// Says a command for some operations, with a flag.
@@ -55,6 +56,14 @@ pub fn advice(
         next.push(format!(
             "put right what stands in the way, then {} again",
             command("")
+        ));
+    }
+    if let Some(tree) = targets.iter().find(|target| target.is_taken) {
+        let path = tree.target.file().map(|path| path.as_path().as_os_str());
+        next.push(format!(
+            "put what is in it beside what is there with `backout restore {} --from {} --after`",
+            quoted(path.unwrap_or_default()),
+            tree.id.short()
         ));
     }
     if let (true, Some(id)) = (next.is_empty(), targets.first().map(|target| target.id)) {

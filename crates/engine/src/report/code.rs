@@ -1,5 +1,6 @@
 //! The fixed words by which programs know what happened. They are part of the JSON and do not change.
 
+use backout_drivers::config::{ConfigError, ConfigFault};
 use backout_drivers::file::FileError;
 use backout_model::PlanError;
 use backout_storage::{RefError, StorageError};
@@ -55,8 +56,11 @@ codes! {
     UnknownTask = "unknown-task": "There is no such task.",
     TaskEnded = "task-ended": "The task has ended.",
     TaskOpen = "task-open": "The task is open already.",
+    TaskWaits = "task-waits": "An operation of the task waits for a decision.",
     WhichTask = "which-task": "It is not clear which task is meant.",
     UnknownCheckpoint = "unknown-checkpoint": "There is no such checkpoint.",
+    CheckpointTaken = "checkpoint-taken": "A checkpoint of another agent or task has that name.",
+    NoReply = "no-reply": "The reply could not be written. What it was about to tell happened all the same.",
     UnknownProcess = "unknown-process": "There is no such process.",
     NotFromInside = "not-from-inside": "It cannot be asked from inside of a command.",
     NotStarted = "not-started": "The program could not be executed.",
@@ -101,6 +105,7 @@ codes! {
     Escapes = "escapes": "The path leaves its directory.",
     UnusablePath = "unusable-path": "The path cannot be used.",
     OwnState = "own-state": "It is Backout's own.",
+    CurrentDirectory = "current-directory": "It is the current directory, or above it.",
     Edit = "edit": "The edit does not fit the file.",
     Patch = "patch": "The patch does not fit.",
     Entangled = "entangled": "Two changes of one operation meddle with each other.",
@@ -108,6 +113,12 @@ codes! {
     ChangedMeanwhile = "changed-meanwhile": "Somebody changed it meanwhile.",
     NewerRecipe = "newer-recipe": "A newer program wrote the recipe.",
     NotSynced = "not-synced": "A sync failed.",
+    NoDriver = "no-driver": "The program does not have the driver that a request or a recipe names.",
+    ConfigFormat = "config-format": "The name of a file does not tell how it is written.",
+    ConfigSyntax = "config-syntax": "A config file is not what its format allows.",
+    ConfigKey = "config-key": "A key of a config file cannot be edited as asked.",
+    ConfigValue = "config-value": "A value does not fit a key of a config file, or its type is not clear.",
+    DriverFailed = "driver-failed": "A driver could not do it, in no way that has a word of its own.",
 }
 
 impl Serialize for ErrorCode {
@@ -120,7 +131,13 @@ impl Serialize for ErrorCode {
 pub(super) fn of(error: &EngineError) -> ErrorCode {
     match error {
         EngineError::Storage(error) | EngineError::NotArmed(error) => storage(error),
-        EngineError::File(error) => file(error),
+        EngineError::Driver(error) => match (error.as_a(), error.as_a()) {
+            (Some(error), _) => file(error),
+            (None, Some(error)) => config(error),
+            (None, None) => ErrorCode::DriverFailed,
+        },
+        EngineError::NoDriver { .. } => ErrorCode::NoDriver,
+        EngineError::DriverTaken { .. } => ErrorCode::Refused,
         EngineError::TakenBack { cause, .. } => of(cause),
         EngineError::NotRecorded { .. } | EngineError::NotSettled { .. } => ErrorCode::NotRecorded,
         EngineError::Stays { .. } => ErrorCode::Stays,
@@ -142,17 +159,21 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::NothingBelow { .. }
         | EngineError::NothingOnPath { .. }
         | EngineError::NothingToRedo { .. }
+        | EngineError::UndoneSince { .. }
         | EngineError::NoUndo { .. } => ErrorCode::Nothing,
         EngineError::PutBack { .. } => ErrorCode::PutBack,
         EngineError::Inseparable { .. } => ErrorCode::Inseparable,
         EngineError::NotTouched { .. } => ErrorCode::NotTouched,
+        EngineError::Unrestorable { .. } => ErrorCode::Lost,
         EngineError::NothingToDecide { .. } => ErrorCode::NothingToDecide,
         EngineError::AtWork { .. } => ErrorCode::AtWork,
         EngineError::NoTask { .. } => ErrorCode::UnknownTask,
         EngineError::TaskEnded { .. } => ErrorCode::TaskEnded,
         EngineError::TaskOpen { .. } => ErrorCode::TaskOpen,
+        EngineError::TaskWaits { .. } => ErrorCode::TaskWaits,
         EngineError::WhichTask { .. } => ErrorCode::WhichTask,
         EngineError::NoCheckpoint { .. } => ErrorCode::UnknownCheckpoint,
+        EngineError::CheckpointTaken { .. } => ErrorCode::CheckpointTaken,
         EngineError::NoProcess { .. } => ErrorCode::UnknownProcess,
         EngineError::NotOwn { .. } => ErrorCode::NotFromInside,
         EngineError::NotStarted { .. } => ErrorCode::NotStarted,
@@ -209,6 +230,36 @@ const fn storage(error: &StorageError) -> ErrorCode {
     }
 }
 
+fn config(error: &ConfigFault) -> ErrorCode {
+    match error {
+        ConfigFault::NoFormat { .. } => ErrorCode::ConfigFormat,
+        ConfigFault::Config { cause, .. } => match cause {
+            ConfigError::Syntax { .. }
+            | ConfigError::NotUtf8 { .. }
+            | ConfigError::OverLimit { .. } => ErrorCode::ConfigSyntax,
+            ConfigError::Unclear { .. }
+            | ConfigError::TypeChange { .. }
+            | ConfigError::BadValue { .. }
+            | ConfigError::Unwritable { .. } => ErrorCode::ConfigValue,
+            ConfigError::KeySyntax { .. }
+            | ConfigError::NoSuchKeys { .. }
+            | ConfigError::Duplicate { .. }
+            | ConfigError::Ambiguous { .. }
+            | ConfigError::WrongKind { .. }
+            | ConfigError::NoIndex { .. }
+            | ConfigError::Missing { .. }
+            | ConfigError::Shared { .. }
+            | ConfigError::Unsupported { .. }
+            | ConfigError::Disturbs { .. }
+            | ConfigError::Conflict { .. }
+            | ConfigError::Moved { .. } => ErrorCode::ConfigKey,
+        },
+        ConfigFault::Recipe { .. } => ErrorCode::NewerRecipe,
+        ConfigFault::Unreadable(_) | ConfigFault::Contents(_) => ErrorCode::Damaged,
+        ConfigFault::File(error) => file(error),
+    }
+}
+
 const fn file(error: &FileError) -> ErrorCode {
     match error {
         FileError::Stopped => ErrorCode::Interrupted,
@@ -230,6 +281,7 @@ const fn file(error: &FileError) -> ErrorCode {
         FileError::Escapes { .. } => ErrorCode::Escapes,
         FileError::Unusable { .. } => ErrorCode::UnusablePath,
         FileError::Ours { .. } => ErrorCode::OwnState,
+        FileError::StandingIn { .. } => ErrorCode::CurrentDirectory,
         FileError::Edit { .. } => ErrorCode::Edit,
         FileError::Patch(_) => ErrorCode::Patch,
         FileError::Entangled { .. } => ErrorCode::Entangled,

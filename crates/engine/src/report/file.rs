@@ -84,11 +84,18 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
             "following it could write somewhere else than was looked at",
             "put the directory back, or name the real path",
         ),
-        FileError::Escapes { .. } => ("", "leave out `..`, or give an absolute path"),
+        FileError::Escapes { .. } => (
+            "a batch and a patch stay in their directory; nothing was changed",
+            "run it in a directory that holds everything it writes",
+        ),
         FileError::NotADirectory { .. } | FileError::Unusable { .. } => ("", "check the path"),
         FileError::Ours { .. } => (
             "nobody writes there but Backout itself",
             "choose another path",
+        ),
+        FileError::StandingIn { .. } => (
+            "what is removed is kept, and you would stand, and write, in what is kept",
+            "leave it first, with `cd`",
         ),
         FileError::Edit { .. } => (
             "",

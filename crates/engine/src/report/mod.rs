@@ -6,6 +6,7 @@
 
 mod advice;
 mod code;
+mod config;
 mod file;
 mod plan;
 mod program;
@@ -16,13 +17,15 @@ mod trial;
 use std::error::Error;
 
 use backout_drivers::file::FileError;
-use backout_model::{AgentId, OperationId, TargetOutcome, TaskId};
+use backout_model::ports::DriverError;
+use backout_model::{AgentId, CheckpointName, OperationId, TargetOutcome, TaskId};
 use backout_storage::{RefError, StorageError};
 use serde::Serialize;
 
 use crate::EngineError;
 pub use advice::{advice, force_flag};
 pub use code::ErrorCode;
+pub use plan::redo_undone;
 pub use quote::{literal, quoted};
 
 /// The exit code that shells give for a program that Ctrl-C ended.
@@ -143,12 +146,34 @@ impl From<EngineError> for Report {
     }
 }
 
+/// Says what a driver could not do: those of ours in words of their own.
+fn driver(error: &DriverError) -> Report {
+    if let Some(error) = error.as_a() {
+        return file::report(error);
+    }
+    if let Some(error) = error.as_a() {
+        return config::report(error);
+    }
+    Report::refused(error.to_string()).because_of_causes(error)
+}
+
 impl Report {
     #[expect(clippy::too_many_lines, reason = "one arm per error")]
     fn told(error: EngineError) -> Self {
         match error {
             EngineError::Storage(error) => storage::report(&error),
-            EngineError::File(error) => file::report(&error),
+            EngineError::Driver(error) => driver(&error),
+            EngineError::NoDriver { name } => Self::refused(format!(
+                "this program has no driver `{name}`, so it cannot tell what there is to do"
+            ))
+            .because("nothing was changed; what the driver recorded stays kept")
+            .next(format!(
+                "use a program that has the driver `{name}` on the same state directory"
+            )),
+            EngineError::DriverTaken { name } => {
+                Self::refused(format!("there is a driver `{name}` already"))
+                    .next("give the other one another name")
+            }
             EngineError::NotArmed(error @ StorageError::ContentGone { .. }) => {
                 storage::report(&error)
             }
@@ -159,11 +184,12 @@ impl Report {
                 report
             }
             EngineError::TakenBack { id, cause } => {
-                if let EngineError::File(FileError::HalfDone {
-                    putting_back,
-                    cause,
-                    ..
-                }) = &*cause
+                if let EngineError::Driver(error) = &*cause
+                    && let Some(FileError::HalfDone {
+                        putting_back,
+                        cause,
+                        ..
+                    }) = error.as_a()
                 {
                     return left_over(id, putting_back, cause);
                 }
@@ -233,13 +259,21 @@ impl Report {
             } => plan::nothing_below(&below, elsewhere.as_ref(), at_work),
             EngineError::NothingOnPath {
                 path,
+                leads_to: Some(to),
+                at_work,
+                ..
+            } => plan::nothing_on_link(&path, &to, at_work),
+            EngineError::NothingOnPath {
+                path,
                 inside,
                 at_work,
                 other,
                 ..
             } => plan::nothing_on_path(&path, inside, other.as_ref(), at_work),
             EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
-            EngineError::NoUndo { recovered } => plan::no_undo(recovered.as_ref()),
+            EngineError::NoUndo { recovered, swapped } => {
+                plan::no_undo(recovered.as_ref(), swapped.as_ref())
+            }
             EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
             EngineError::Inseparable { id, way, tree } => plan::inseparable(id, way, tree.as_ref()),
             EngineError::NotTouched { path, id } => {
@@ -250,6 +284,7 @@ impl Report {
                         quoted(path.as_path().as_os_str())
                     ))
             }
+            EngineError::Unrestorable { path, why, undo } => unrestorable(&path, &why, undo),
             EngineError::NothingToDecide { id, status } => Self::refused(format!(
                 "there is nothing to decide about operation {}",
                 id.short()
@@ -264,10 +299,15 @@ impl Report {
             EngineError::NoTask { .. }
             | EngineError::TaskEnded { .. }
             | EngineError::TaskOpen { .. }
+            | EngineError::TaskWaits { .. }
             | EngineError::WhichTask { .. } => tasks(&error),
             EngineError::NoCheckpoint { name } => {
                 Self::refused(format!("there is no checkpoint `{name}`"))
                     .next("see them with `backout checkpoint --list`")
+            }
+            EngineError::UndoneSince { undone } => plan::undone_since(&undone),
+            EngineError::CheckpointTaken { name, agent, task } => {
+                checkpoint_taken(&name, agent.as_ref(), task.as_ref())
             }
             EngineError::NotOwn { id, agent, task } => not_own(id, agent.as_ref(), task.as_ref()),
             EngineError::NoProcess { pid } => Self::refused(format!("there is no process {pid}"))
@@ -286,6 +326,20 @@ impl Report {
     }
 }
 
+fn unrestorable(path: &str, why: &str, undo: Option<OperationId>) -> Report {
+    let report = Report::refused(format!("`{path}` cannot be restored")).because(why);
+    report.next(match undo {
+        Some(id) => format!(
+            "take the whole operation back with `backout undo {}`",
+            id.short()
+        ),
+        None => format!(
+            "see which operations wrote it with `backout log {}`",
+            quoted(path.as_ref())
+        ),
+    })
+}
+
 fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> Report {
     let whose = match (agent, task) {
         (Some(agent), Some(task)) => format!("it is the work of agent `{agent}` in task `{task}`"),
@@ -297,6 +351,23 @@ fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> R
         .because(whose)
         .because("from inside of a command only the work of its own agent and task is taken back")
         .next("have it done outside of the command, by whoever started it")
+}
+
+fn checkpoint_taken(
+    name: &CheckpointName,
+    agent: Option<&AgentId>,
+    task: Option<&TaskId>,
+) -> Report {
+    let whose = match (agent, task) {
+        (Some(agent), Some(task)) => format!("agent `{agent}` made it in task `{task}`"),
+        (Some(agent), None) => format!("agent `{agent}` made it"),
+        (None, Some(task)) => format!("it was made in task `{task}`"),
+        (None, None) => "it was made without `--agent` and `--task`".to_owned(),
+    };
+    Report::refused(format!("there is a checkpoint `{name}` already"))
+        .because(whose)
+        .because("its owner could not return to it any more")
+        .next("choose another name")
 }
 
 /// A command ran; only the record of it is missing.
@@ -363,6 +434,18 @@ fn tasks(error: &EngineError) -> Report {
             .next(format!(
                 "end it with `backout commit {id}` or `backout rollback {id}`"
             )),
+        EngineError::TaskWaits { task, id } => {
+            Report::refused(format!("the task `{task}` was not committed"))
+                .because(format!("operation {} waits for a decision", id.short()))
+                .next(format!(
+                    "keep what is there with `backout recover --keep {}`",
+                    id.short()
+                ))
+                .next(format!(
+                    "or take it back with `backout recover --rollback {}`",
+                    id.short()
+                ))
+        }
         EngineError::WhichTask { open: 0 } => {
             Report::refused("no task is open").next("begin one with `backout task begin NAME`")
         }

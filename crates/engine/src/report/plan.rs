@@ -1,6 +1,8 @@
 //! Reports of undos that cannot be planned, or not wholly carried out.
 
-use backout_model::{Key, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Verb};
+use backout_model::{
+    Key, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Verb,
+};
 
 use super::advice::{advice, undo, word_advice};
 use super::{Report, quoted};
@@ -71,6 +73,31 @@ pub(super) fn report(error: &PlanError) -> Report {
     }
 }
 
+/// Says that going back means to bring something back, and how.
+pub(super) fn undone_since(undone: &[LeftAlone]) -> Report {
+    let report = Report::refused("there is nothing to undo")
+        .because("all that happened since is that what stood then was undone");
+    match redo_undone(undone) {
+        Some(command) => report.next(format!("bring it back with `backout {command}`")),
+        None => report,
+    }
+}
+
+/// Words the command that brings back what was undone since a checkpoint.
+pub fn redo_undone(left: &[LeftAlone]) -> Option<String> {
+    let by = left.iter().filter_map(|left| match left {
+        LeftAlone::UndoneSince { by, .. } => Some(by.short()),
+        LeftAlone::Independent { .. }
+        | LeftAlone::Merges { .. }
+        | LeftAlone::Depends { .. }
+        | LeftAlone::NotInEffect { .. } => None,
+    });
+    let mut undos: Vec<String> = by.collect();
+    undos.sort_unstable();
+    undos.dedup();
+    (!undos.is_empty()).then(|| format!("redo {}", undos.join(" ")))
+}
+
 /// Says which operations would have to go and need a word.
 pub(super) fn needs_word(view: &PlanView) -> Report {
     // A command of which only what was done within it goes has no step.
@@ -122,6 +149,23 @@ pub(super) fn nothing_below(
             .next("or undo the newest wherever it is with `backout undo --everywhere`"),
         None => report.next("see the operations with `backout log`"),
     }
+}
+
+/// Says that a link was not written, but what it leads to.
+pub(super) fn nothing_on_link(
+    path: &TargetPath,
+    to: &TargetPath,
+    at_work: Option<OperationId>,
+) -> Report {
+    let report = Report::refused(format!("there is nothing to undo at `{path}`"));
+    still_at_work(report, at_work)
+        .because(format!(
+            "it is a symbolic link to `{to}`, and that was written"
+        ))
+        .next(format!(
+            "take that back with `backout undo {}`",
+            quoted(to.as_path().as_os_str())
+        ))
 }
 
 /// Says that there is nothing at a path.
@@ -189,8 +233,26 @@ pub(super) fn nothing_to_redo(id: OperationId) -> Report {
 }
 
 /// Says that there is no undo to take back.
-pub(super) fn no_undo(recovered: Option<&(OperationId, String)>) -> Report {
+pub(super) fn no_undo(
+    recovered: Option<&(OperationId, String)>,
+    swapped: Option<&(OperationId, String, OperationId)>,
+) -> Report {
     let report = Report::refused("there is nothing to redo");
+    if let Some((id, summary, act)) = swapped {
+        return report
+            .because(format!(
+                "what a redo had to take back comes only by name: {} {summary}",
+                id.short()
+            ))
+            .next(format!(
+                "take that redo back, and have it again, with `backout undo {}`",
+                act.short()
+            ))
+            .next(format!(
+                "or bring back one path with `backout restore PATH --from {} --after`",
+                id.short()
+            ));
+    }
     match recovered {
         Some((id, summary)) => report
             .because(format!(

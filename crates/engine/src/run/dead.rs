@@ -48,7 +48,7 @@ impl Engine {
             may_be_cut: is_restarted,
             anyway,
         };
-        let settled = self.files.settle_log(id, log, &is_recorded, reading)?;
+        let settled = self.commands.settle_log(id, log, &is_recorded, reading)?;
         let completion = settled.completion.clone();
         let end = CommandEnd {
             created: settled.counts.created,

@@ -26,7 +26,7 @@ use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Dependency, DependencyReason,
-    DriverKind, Event, Intent, JsonText, OnFailure, OperationId, Recipe, Status, Target,
+    DriverName, Event, Intent, JsonText, OnFailure, OperationId, Recipe, Status, Target,
     TargetPath, any_path,
 };
 use serde::{Deserialize, Serialize};
@@ -260,7 +260,7 @@ impl Engine {
         }
         let index = self.store.scan_index();
         let scanned = self
-            .files
+            .commands
             .scan(armed.id, &mut armed.recorder, roots, &index);
         if let Err(error) = scanned {
             self.give_up(armed.id, &error.to_string());
@@ -330,7 +330,7 @@ impl Engine {
             of,
         });
         let recipe = Recipe {
-            driver: DriverKind::Command,
+            driver: DriverName::COMMAND,
             version: RECIPE_VERSION,
             contents: Vec::new(),
             slots: Vec::new(),
@@ -349,7 +349,7 @@ impl Engine {
             .append(&Entry::of(vec![event]), Durability::Power)
             .map_err(EngineError::NotArmed)?;
         crash_point("run.armed");
-        let recorder = self.files.record(id, &log, limits);
+        let recorder = self.commands.record(id, &log, limits);
         let mut recorder = recorder.map_err(|error| self.give_up(id, &error.to_string()))?;
         for directory in self.store.own_directories() {
             recorder.forbid(&directory);
@@ -387,7 +387,7 @@ impl Engine {
             source,
         })?;
         crash_point("run.ended");
-        let settled = self.files.settle(id, armed.recorder)?;
+        let settled = self.commands.settle(id, armed.recorder)?;
         // What settling touched was touched by us: if this cannot be recorded, whoever recovers must know.
         self.touch_log(id);
         crash_point("run.settled");

@@ -1,21 +1,23 @@
 //! The part that a running command has in names which another operation is about to write.
 
 use backout_capture::live::Observer as _;
-use backout_drivers::command::Recorder;
+use backout_drivers::command::{Part, Recorder};
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
     Decision, Dependency, DependencyReason, Event, Intent, OperationId, Recipe, Status, Strategy,
-    Target, TargetPath, Verb,
+    Target, Verb,
 };
 use backout_storage::{is_alive, this_process};
 
 use super::desk;
 use super::watch::WrittenBy;
+use crate::lifecycle::whole_files;
 use crate::{Engine, EngineError};
 
 impl Engine {
     /// Tells every running command what is about to be written, so that its part in that is recorded first.
     pub(crate) fn tell_running(&self, targets: &[Target]) -> Result<(), EngineError> {
+        let targets = &whole_files(targets);
         for operation in self.store.armed()? {
             let is_other = operation.owner.pid != std::process::id();
             if operation.verb == Verb::Run && is_other && is_alive(&operation.owner) {
@@ -33,9 +35,9 @@ impl Engine {
         recorder: &mut Recorder,
         (targets, by): (&[Target], WrittenBy),
     ) {
-        let is_recorded = recorder.part(targets).is_some_and(|paths| {
+        let is_recorded = recorder.part(targets).is_some_and(|part| {
             let id = self.next_id();
-            let done = self.try_record_part(id, (command, summary), recorder, paths);
+            let done = self.try_record_part(id, (command, summary), recorder, part);
             if done.is_err() {
                 // Then it stays part of the command, and the other write is seen as somebody else's.
                 recorder.uncut(id);
@@ -64,9 +66,9 @@ impl Engine {
         id: OperationId,
         (command, summary): (OperationId, &str),
         recorder: &mut Recorder,
-        paths: Vec<TargetPath>,
+        part: Part,
     ) -> Result<(), EngineError> {
-        let settled = self.files.settle_part(id, recorder, paths)?;
+        let settled = self.commands.settle_part(id, recorder, part)?;
         if settled.is_nothing {
             return Ok(());
         }

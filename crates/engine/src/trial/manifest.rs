@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use backout_drivers::file::Baseline;
-use backout_model::{OperationId, Owner, TargetPath, Timestamp};
+use backout_model::{AgentId, OperationId, Owner, TargetPath, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The newest version of a manifest that this program writes and reads.
@@ -20,6 +20,12 @@ pub(super) struct Manifest {
     pub(super) made: Timestamp,
     /// Who runs or ran it, and at which boot of the machine.
     pub(super) owner: Owner,
+    /// Whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) agent: Option<AgentId>,
+    /// The task that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) task: Option<TaskId>,
     /// The command, for people.
     pub(super) command: Vec<String>,
     /// Where it ran.

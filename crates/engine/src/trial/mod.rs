@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 use backout_capture::overlay::{self, Survivors, Task};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::{Baseline, FileError, FileRequest};
-use backout_model::{OperationId, TargetPath};
+use backout_model::{OperationId, TargetPath, TaskStatus};
 use backout_storage::{is_alive, is_from_another_boot, this_process};
 
-use crate::{Diff, Engine, EngineError, Finished, LeftPending, Reply, Selection};
+use crate::{Context, Diff, Engine, EngineError, Finished, LeftPending, Reply, Selection};
 
 pub use error::TrialError;
 use manifest::{Manifest, VERSION};
@@ -158,6 +158,8 @@ impl Engine {
             id,
             made: self.now(),
             owner: this_process(),
+            agent: self.settings.context.agent.clone(),
+            task: self.settings.context.task.clone(),
             command: words.map(|word| word.display().to_string()).collect(),
             directory: target(&task.directory).or_else(|_| target(&self.trial_home(id)))?,
             ended: None,
@@ -169,6 +171,18 @@ impl Engine {
             homes: Vec::new(),
             notes: Vec::new(),
         })
+    }
+
+    /// Who applies a trial, and in which task: whoever says so, else whoever made it, while its task is open.
+    fn context_of(&self, manifest: &Manifest) -> Result<Context, EngineError> {
+        let mut context = self.settings.context.clone();
+        context.agent = context.agent.or_else(|| manifest.agent.clone());
+        if let (None, Some(task)) = (&context.task, &manifest.task) {
+            let found = self.store.task(task)?;
+            let is_open = found.is_some_and(|task| task.status == TaskStatus::Open);
+            context.task = is_open.then(|| task.clone());
+        }
+        Ok(context)
     }
 
     fn apply_trial(
@@ -194,7 +208,8 @@ impl Engine {
             entries: select::entries(&manifest.changes, &all, &mut notes),
         };
         let applied: HashSet<TargetPath> = all.iter().map(|change| change.path.clone()).collect();
-        let mut finished = match self.write(&request) {
+        let context = self.context_of(&manifest)?;
+        let mut finished = match self.stage_in(context, &request)?.apply() {
             Ok(finished) => finished,
             Err(error) => {
                 if matches!(error, EngineError::TakenBack { .. }) {

@@ -30,7 +30,15 @@ pub(super) fn outcome(manifest: &mut Manifest, finished: &Finished) -> Result<()
             .notes
             .push(format!("`{path}` could only be read inside: {why}"));
     }
-    for change in overlay::walk(&finished.plan)? {
+    let changes = overlay::walk(&finished.plan)?;
+    manifest.notes.extend(changes.iter().filter_map(|change| {
+        let other = old_mode(change, &changes)?;
+        let (path, other) = (change.path.display(), other.display());
+        Some(format!(
+            "`{path}` has other names, and `{other}` keeps the old mode, owner and attributes"
+        ))
+    }));
+    for change in changes {
         if has_other_names(&change) {
             let path = change.path.display();
             manifest.notes.push(format!(
@@ -50,6 +58,36 @@ fn has_other_names(change: &Change) -> bool {
     change.what == What::Changed
         && std::fs::symlink_metadata(&change.path)
             .is_ok_and(|found| found.is_file() && found.nlink() > 1)
+}
+
+/// Finds another name of a file that got another mode or owner, to which the layer gave a file of its own: it was written
+/// or moved.
+fn old_mode<'c>(change: &Change, all: &'c [Change]) -> Option<&'c Path> {
+    use std::os::unix::fs::MetadataExt as _;
+    let look = |path: &Path| path.symlink_metadata().ok();
+    let real = look(&change.path).filter(|it| it.is_file() && it.nlink() > 1)?;
+    if change.what != What::Metadata {
+        return None;
+    }
+    let is_name = |other: &&Change| {
+        let number = |it: &std::fs::Metadata| (it.dev(), it.ino());
+        let is_same = look(&other.path).is_some_and(|it| number(&it) == number(&real));
+        is_same && other.path != change.path
+    };
+    let mut names = all.iter().filter(is_name);
+    let is_moved = names.clone().any(|other| other.what == What::Deleted);
+    // A copy that a layer makes of a file to move it has its size and time.
+    let is_copy = |source: &Path| {
+        let stamp = |it: &std::fs::Metadata| (it.size(), it.mtime(), it.mtime_nsec());
+        look(source).is_some_and(|it| it.is_file() && stamp(&it) == stamp(&real))
+    };
+    let is_moved_to = |other: &&Change| match &other.becomes {
+        Becomes::Like(source) => is_moved && other.what == What::Created && is_copy(source),
+        Becomes::Nothing | Becomes::Linked { .. } | Becomes::Moved(_) => false,
+    };
+    let written = names.find(|other| other.what == What::Changed);
+    let other = written.or_else(|| all.iter().find(is_moved_to))?;
+    Some(&other.path)
 }
 
 /// Notes one change with what its name was; nothing for a path that no operation can write.

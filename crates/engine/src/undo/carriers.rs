@@ -60,7 +60,8 @@ impl Engine {
                 for target in theirs.filter(holds) {
                     let name = BTreeSet::from([target.key().clone()]);
                     let effect = self.store.effect(later.id)?;
-                    if self.files.with_moved(&effect, &name)?.len() > 1 {
+                    let driver = self.driver_of(&effect)?;
+                    if driver.with_moved(&effect, &name)?.len() > 1 {
                         carriers.0.insert((later.id, target.key().clone()));
                     }
                 }

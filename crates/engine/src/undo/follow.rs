@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use backout_model::ports::{Driver as _, How};
+use backout_model::ports::How;
 use backout_model::{
     Event, Key, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome, Verb,
 };
@@ -33,9 +33,9 @@ impl Engine {
         if is_unfinished(operation.status) {
             return Ok(events);
         }
-        let about = match (operation.verb, operation.undoes) {
-            (verb, Some(about)) if verb.is_reversal() => self.store.operation(about)?,
-            _ => None,
+        let about = match operation.undoes {
+            Some(about) => self.store.operation(about)?,
+            None => None,
         };
         let Some(about) = about else {
             return Ok(events);
@@ -85,10 +85,18 @@ impl Engine {
             outcome.kind.is_settled() && !matches!(outcome.kind, OutcomeKind::Left { .. })
         };
         let settled = now.into_iter().filter(is_back);
+        let effect = self.store.effect(about.id)?;
+        let gone = self.driver_of(&effect)?.outline(&effect)?.gone;
+        let is_clean = |key: &Key| {
+            let then = first.get(key);
+            then.is_none_or(|kind| **kind == OutcomeKind::Restored)
+        };
         let back = settled.map(|outcome| {
-            let was_clean = first
-                .get(outcome.target.key())
-                .is_none_or(|kind| **kind == OutcomeKind::Restored);
+            // What was in a directory that went as one comes back with it, and by the same recipe.
+            let key = outcome.target.key();
+            let inside = first.keys().filter(|it| it.is_at_or_below(key));
+            let was_clean = is_clean(key)
+                && (!gone.contains(key) || inside.into_iter().all(|key| is_clean(key)));
             let is_changed = outcome.kind != OutcomeKind::AlreadyGone;
             let holder = held.get(outcome.target.key()).copied().flatten();
             let held_by = match intent {
@@ -136,7 +144,8 @@ impl Engine {
             is_partial: true,
             ..How::default()
         };
-        let again = self.files.prepare_undo(self.next_id(), &effect, how)?;
+        let driver = self.driver_of(&effect)?;
+        let again = driver.prepare_undo(self.next_id(), &effect, how)?;
         let then: HashMap<&Target, &OutcomeKind> = again
             .outcomes
             .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use backout_model::ports::{Driver as _, How, OnConflict};
+use backout_model::ports::{How, OnConflict};
 use backout_model::{
     DependencyReason, Goal, History, Key, Operation, OperationId, OutcomeKind, Permission,
     PlanError, Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb, plan_undo,
@@ -22,14 +22,14 @@ const LATER_MAX: usize = 50;
 const PAGE: usize = 32;
 
 /// A goal, the operations it begins with, and the places it is restricted to.
-struct Aim {
-    goal: Goal,
-    roots: Vec<OperationId>,
-    keys: Vec<Key>,
+pub(super) struct Aim {
+    pub(super) goal: Goal,
+    pub(super) roots: Vec<OperationId>,
+    pub(super) keys: Vec<Key>,
     /// The redos that were named, by what they brought back: their own recipes know what was there before them.
-    redos: BTreeMap<OperationId, OperationId>,
+    pub(super) redos: BTreeMap<OperationId, OperationId>,
     /// The part of an operation that is meant, where it is not all of it.
-    parts: BTreeMap<OperationId, BTreeSet<Key>>,
+    pub(super) parts: BTreeMap<OperationId, BTreeSet<Key>>,
 }
 
 impl Engine {
@@ -45,14 +45,25 @@ impl Engine {
             | UndoWhat::Task(_)
             | UndoWhat::ToCheckpoint(_) => Vec::new(),
         };
-        let aim = self.aim(what, options)?;
+        let aim = match self.aim(what, options) {
+            Err(error @ EngineError::NothingOnPath { .. }) => {
+                return Err(self.nothing_since(what, error)?);
+            }
+            aim => aim?,
+        };
         let planned = self.plan_aim(&aim, options);
         if let Err(EngineError::Plan(PlanError::Nothing)) = planned
             && let Some(command) = self.at_work_on(&aim.goal)?
         {
             return Err(unfinished(&command));
         }
-        let (history, plan) = planned?;
+        let (history, mut plan) = match planned {
+            Err(error @ EngineError::Plan(PlanError::Nothing)) => {
+                return Err(self.nothing_since(what, error)?);
+            }
+            planned => planned?,
+        };
+        plan.left_alone.extend(self.undone_since(what)?);
         Ok(Planned {
             history,
             plan,
@@ -97,6 +108,7 @@ impl Engine {
             committed: options.committed,
             agent: self.settings.context.agent.clone(),
             others: options.others,
+            apart: aim.redos.keys().copied().collect(),
             ..Permission::default()
         };
         if options.on_conflict == OnConflict::Merge {
@@ -141,8 +153,9 @@ impl Engine {
         });
         for step in &mut plan.steps {
             if let Some(redo) = aim.redos.get(&step.id) {
-                let held = self.files.targets_of(&self.store.effect(*redo)?)?;
-                if covers(&held, &step.targets) {
+                let effect = self.store.effect(*redo)?;
+                let held = self.driver_of(&effect)?.outline(&effect)?;
+                if covers(&held.targets, &step.targets) {
                     step.with = *redo;
                 }
             }
@@ -154,9 +167,8 @@ impl Engine {
     fn add_moved(&self, plan: &UndoPlan, along: &mut BTreeSet<Key>) -> Result<(), EngineError> {
         for step in &plan.steps {
             let names: BTreeSet<_> = step.targets.iter().map(|t| t.key().clone()).collect();
-            let all = self
-                .files
-                .with_moved(&self.store.effect(step.with)?, &names)?;
+            let effect = self.store.effect(step.with)?;
+            let all = self.driver_of(&effect)?.with_moved(&effect, &names)?;
             along.extend(all.difference(&names).cloned());
         }
         Ok(())
@@ -199,28 +211,7 @@ impl Engine {
                     parts: BTreeMap::new(),
                 })
             }
-            UndoWhat::ToCheckpoint(name) => {
-                let checkpoint = self
-                    .store
-                    .checkpoint(name)?
-                    .ok_or_else(|| EngineError::NoCheckpoint { name: name.clone() })?;
-                let (task, agent) = (checkpoint.task, checkpoint.agent);
-                // An operation may be older than the mark and brought back after it.
-                let filter = Filter {
-                    task: task.clone(),
-                    agent: agent.clone(),
-                    placed_after: Some(checkpoint.lsn),
-                    ..Filter::default()
-                };
-                let lsn = checkpoint.lsn;
-                Ok(Aim {
-                    goal: Goal::Since { lsn, task, agent },
-                    roots: self.ids_of(&filter)?,
-                    keys: Vec::new(),
-                    redos: BTreeMap::new(),
-                    parts: BTreeMap::new(),
-                })
-            }
+            UndoWhat::ToCheckpoint(name) => self.aim_at_checkpoint(name),
         }
     }
 
@@ -378,11 +369,13 @@ impl Engine {
                 !operation.verb.is_reversal() && operation.status != Status::Armed
             };
             if let Some(since) = since {
+                let stood = self.stood_when(since)?;
                 for operation in self.store.operations(&filter)? {
                     let stands = operation.status.is_in_effect() && is_act(&operation);
                     let key = Key::from(path.clone());
-                    let mut there = operation.in_effect().map(|s| s.target.key());
-                    let touches = there.any(|at| at.is_at_or_below(&key));
+                    let there = operation.in_effect();
+                    let mut new = there.filter(|it| !stood.has(operation.id, it));
+                    let touches = new.any(|it| it.target.key().is_at_or_below(&key));
                     if stands && touches && self.store.moment_of(operation.place)? > since {
                         here.push(operation.id);
                     }
@@ -507,7 +500,7 @@ impl Engine {
         }
     }
 
-    /// Says that there is no undo to take back, and what a recovery took back: that comes only by name.
+    /// Says that there is no undo to take back, and what a recovery or a redo took back: that comes only by name.
     fn no_undo(&self, filter: &Filter) -> Result<EngineError, EngineError> {
         let anybody = Filter {
             agent: None,
@@ -527,7 +520,18 @@ impl Engine {
             }
             None => None,
         };
-        Ok(EngineError::NoUndo { recovered })
+        let is_swapped = |op: &Operation| {
+            let is_undo = op.verb == Verb::Undo && op.status == Status::Committed;
+            Ok(is_undo && !op.is_as_asked() && self.took_something(op)?)
+        };
+        let swapped = match self.newest(filter, is_swapped)? {
+            Some(undo) => {
+                let about = self.subject_of(&undo)?;
+                Some((about.id, about.summary, undo.group.unwrap_or(undo.id)))
+            }
+            None => None,
+        };
+        Ok(EngineError::NoUndo { recovered, swapped })
     }
 
     /// Tells whether an undo did anything.
@@ -557,7 +561,8 @@ impl Engine {
             };
             let effect = self.store.effect(*holder)?;
             let how = How::from(OnConflict::Merge);
-            let trial = self.files.prepare_undo(self.next_id(), &effect, how)?;
+            let driver = self.driver_of(&effect)?;
+            let trial = driver.prepare_undo(self.next_id(), &effect, how)?;
             let is_settled = |outcome: &TargetOutcome| outcome.kind.is_settled();
             if !trial.outcomes.iter().all(is_settled) {
                 continue;

@@ -13,14 +13,16 @@ mod goal;
 mod nothing;
 mod order;
 mod preview;
+mod since;
 mod work;
+
+pub use nothing::real_target;
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::FileError;
-use backout_model::ports::{Driver as _, Durability, Entry, Journal as _, OnConflict};
+use backout_model::ports::{Entry, Journal as _, OnConflict};
 use backout_model::{
     Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
     UndoPlan, UndoStep, Verb,
@@ -110,7 +112,7 @@ impl Engine {
             if is_stopped {
                 return Err(EngineError::Stopped(Box::new(report)));
             }
-            if is_in_the_way && self.put_all_back(asked, &report)? {
+            if is_in_the_way && self.put_all_back(asked, &mut report)? {
                 return Err(found_late(&report, &view, options.on_conflict));
             }
         }
@@ -122,10 +124,13 @@ impl Engine {
     }
 
     /// Brings back what the steps before took back, the last first: something stands in the way of the rest that the plan did
-    /// not see, and all or nothing was asked for. Tells whether all is as it was; if not, what was done stays done.
-    fn put_all_back(&self, asked: Verb, report: &UndoReport) -> Result<bool, EngineError> {
+    /// not see, and all or nothing was asked for. Tells whether all is as it was; if not, the report says which steps stay done.
+    fn put_all_back(&self, asked: Verb, report: &mut UndoReport) -> Result<bool, EngineError> {
         let mut act = None;
-        for by in report.steps.iter().rev().filter_map(|step| step.by) {
+        for done in report.steps.iter_mut().rev() {
+            let Some(by) = done.by else {
+                continue;
+            };
             let Some(operation) = self.store.operation(by)? else {
                 return Ok(false);
             };
@@ -136,6 +141,11 @@ impl Engine {
                 return Ok(false);
             }
             act = act.or(back.by);
+            done.by = None;
+            for outcome in &mut done.outcomes {
+                let why = "it was put back, since not all could be taken back".to_owned();
+                outcome.kind = OutcomeKind::Skipped { why };
+            }
         }
         Ok(true)
     }
@@ -252,7 +262,9 @@ impl Engine {
         let id = lease.id;
         let operation = work.operation;
         let how = work.how(act.on_conflict, act.is_partial);
-        let ready = self.files.prepare_undo(id, &work.effect, how)?;
+        let ready = self
+            .driver_of(&work.effect)?
+            .prepare_undo(id, &work.effect, how)?;
         crash_point("engine.undo-prepared");
         let mut outcomes = work.spread(&ready.outcomes);
         if act.verb == Verb::Redo {
@@ -299,7 +311,7 @@ impl Engine {
         events.extend(self.what_follows(work, id, &outcomes)?);
         crash_point("engine.undo-applied");
         // What was restored stays restored, also when power fails right after the answer.
-        self.store.append(&Entry::of(events), Durability::Process)?;
+        self.store.append(&Entry::of(events), applied.durability)?;
         crash_point("engine.undone");
         Ok(Reversed::Done {
             by: id,
@@ -349,6 +361,7 @@ fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> Engine
                 target: outcome.target.clone(),
                 why: why.clone(),
                 is_lost: false,
+                is_taken: false,
             })
         });
         found.collect::<Vec<_>>()
@@ -443,19 +456,8 @@ fn visible(left_alone: Vec<LeftAlone>) -> Vec<LeftAlone> {
 fn may_pass(error: &EngineError) -> bool {
     match error {
         EngineError::Busy { .. } => true,
-        EngineError::File(error) => is_passing(error),
+        EngineError::Driver(error) => error.fault().may_pass(),
         EngineError::TakenBack { cause, .. } => may_pass(cause),
         _ => false,
     }
-}
-
-fn is_passing(error: &FileError) -> bool {
-    use std::io::ErrorKind as Kind;
-    let FileError::Io { source, .. } = error else {
-        return false;
-    };
-    matches!(
-        source.kind(),
-        Kind::Interrupted | Kind::WouldBlock | Kind::ResourceBusy
-    )
 }

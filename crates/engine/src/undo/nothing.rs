@@ -19,7 +19,9 @@ impl Engine {
         let (since, task, agent) = match goal {
             Goal::Operations { .. } => return Ok(None),
             Goal::Task(task) => (None, Some(task), None),
-            Goal::Since { lsn, task, agent } => (Some(*lsn), task.as_ref(), agent.as_ref()),
+            Goal::Since {
+                lsn, task, agent, ..
+            } => (Some(*lsn), task.as_ref(), agent.as_ref()),
         };
         let fits = |op: &Operation| {
             since.is_none_or(|since| op.place > since)
@@ -94,8 +96,22 @@ impl Engine {
             since,
             inside,
             other: self.by_another_name(path)?,
+            leads_to: self.leads_to(path)?.map(Box::new),
             at_work: self.commands_at_work()?.first().map(|command| command.id),
         })
+    }
+
+    /// Follows a link to something that was written.
+    fn leads_to(&self, path: &TargetPath) -> Result<Option<TargetPath>, EngineError> {
+        let Some(to) = real_target(path) else {
+            return Ok(None);
+        };
+        let filter = Filter {
+            at: Some(to.clone().into()),
+            ..Filter::default()
+        };
+        let written = self.newest(&filter, |op| Ok(!op.verb.is_reversal()))?;
+        Ok(written.map(|_| to))
     }
 
     /// Finds the newest operation in effect that wrote the file at a path by another of its names.
@@ -104,7 +120,7 @@ impl Engine {
         path: &TargetPath,
     ) -> Result<Option<(OperationId, TargetPath)>, EngineError> {
         let look = |path: &TargetPath| path.as_path().symlink_metadata().ok();
-        let Some(found) = look(path).filter(|found| found.is_file() && found.nlink() > 1) else {
+        let Some(found) = look(path) else {
             return Ok(None);
         };
         let is_it = |other: &TargetPath| {
@@ -126,4 +142,14 @@ impl Engine {
         }
         Ok(None)
     }
+}
+
+/// Gives the name at the end of a symbolic link.
+pub fn real_target(path: &TargetPath) -> Option<TargetPath> {
+    let is_link = |found: std::fs::Metadata| found.is_symlink();
+    path.as_path()
+        .symlink_metadata()
+        .is_ok_and(is_link)
+        .then_some(())?;
+    TargetPath::new(path.as_path().canonicalize().ok()?).ok()
 }

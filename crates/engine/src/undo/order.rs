@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use backout_model::{History, OperationId, Target, TargetPath, UndoPlan, UndoStep, Verb};
+use backout_model::{History, Key, OperationId, Target, UndoPlan, UndoStep, Verb};
 
 use crate::{Engine, EngineError};
 
@@ -19,13 +19,13 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let is_run = |id: OperationId| history.get(id).is_some_and(|op| op.verb == Verb::Run);
         let mut at = 0;
-        while let Some(step) = plan.steps.get(at) {
-            let is_last = at + 1 == plan.steps.len();
-            if is_last || !is_run(step.id) {
+        while let Some([step, _, ..]) = plan.steps.get(at..) {
+            if !is_run(step.id) {
                 at += 1;
                 continue;
             }
-            let brought = self.files.brought(&self.store.effect(step.with)?)?;
+            let effect = self.store.effect(step.with)?;
+            let brought = self.driver_of(&effect)?.outline(&effect)?.brought;
             let rest = plan.steps.split_off(at + 1);
             let (inside, outside): (Vec<_>, Vec<_>) =
                 rest.into_iter().partition(|step| is_inside(step, &brought));
@@ -38,7 +38,7 @@ impl Engine {
     }
 }
 
-fn is_inside(step: &UndoStep, brought: &BTreeSet<TargetPath>) -> bool {
-    let mut paths = step.targets.iter().filter_map(Target::file);
-    paths.any(|path| path.ancestors().any(|above| brought.contains(&above)))
+fn is_inside(step: &UndoStep, brought: &BTreeSet<Key>) -> bool {
+    let mut keys = step.targets.iter().map(Target::key);
+    keys.any(|key| key.ancestors().iter().any(|above| brought.contains(above)))
 }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 
-use backout_drivers::file::{Examined, FileChange, FileError, State, Was, names_shown};
-use backout_model::ports::{Driver as _, OnConflict};
+use backout_drivers::file::{FileChange, Was, names_shown, said_of_barred, said_of_strangers};
+use backout_model::ports::{Examined, OnConflict, State};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Target, TargetOutcome, TargetPath,
-    UndoPlan, UndoStep, Verb,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome,
+    TargetPath, UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -82,7 +82,9 @@ impl Engine {
         let mut steps: Vec<UndoStep> = Vec::with_capacity(plan.steps.len());
         for step in plan.steps {
             let before = steps.iter_mut().find(|it| it.id == step.id);
-            if let Some(before) = before.filter(|_| on_conflict == OnConflict::Force)
+            // A redo that was named takes back all that it brought, whoever holds it.
+            let is_one = |it: &UndoStep| it.with == step.with;
+            if let Some(before) = before.filter(|it| is_one(it) || on_conflict == OnConflict::Force)
                 && let Some(united) = self.united(before, &step)?
             {
                 *before = united;
@@ -166,7 +168,8 @@ impl Engine {
         newer: &[Work<'_>],
         options: &UndoOptions,
     ) -> Result<Vec<PlannedTarget>, EngineError> {
-        let examined = self.files.examine(&work.effect)?;
+        let driver = self.driver_of(&work.effect)?;
+        let examined = driver.examine(&work.effect, false)?;
         let tried = self.tried(work, &examined, options.on_conflict)?;
         // What a newer step changes first cannot be judged yet.
         let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
@@ -182,17 +185,14 @@ impl Engine {
             let directory = found.barred.as_ref()?;
             let is_it = |target: &Target| target.file() == Some(directory);
             let mut steps = newer.iter().flat_map(|newer| &newer.step.targets);
-            (!steps.any(is_it)).then(|| Examined::said_of_barred(directory))
+            (!steps.any(is_it)).then(|| said_of_barred(directory))
         };
         // What no step takes out of a directory that is to go is there when its turn comes.
         let filled = |found: &Examined| {
             let mut strangers = found.strangers.clone();
             strangers.retain(|path| !is_later(&Target::node(path.clone())));
-            Examined::said_of_strangers(&strangers)
+            said_of_strangers(&strangers)
         };
-        let sides = self.files.sides(&work.effect)?.into_iter();
-        let going = sides.filter(|side| side.before.is_none());
-        let going: HashSet<TargetPath> = going.map(|side| side.path).collect();
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
             let state = match found {
@@ -208,12 +208,12 @@ impl Engine {
                 Some(found) => match (&tried, is_barred(found)) {
                     (_, Some(why)) => TargetState::Conflict { why },
                     (Some(tried), None) => found_out(tried, &target, found),
-                    (None, None) => foreseen(found),
+                    (None, None) => as_part(work, &target, found, foreseen(found)),
                 },
                 None => TargetState::AlreadyBefore,
             };
             PlannedTarget {
-                goes: state.is_work() && target.file().is_some_and(|path| going.contains(path)),
+                goes: state.is_work() && found.is_some_and(|found| found.goes),
                 target,
                 state,
             }
@@ -259,10 +259,10 @@ impl Engine {
             return Ok(None);
         }
         let how = work.how(on_conflict, true);
-        let tried = self.files.prepare_undo(self.next_id(), &work.effect, how);
-        match tried {
+        let driver = self.driver_of(&work.effect)?;
+        match driver.prepare_undo(self.next_id(), &work.effect, how) {
             Ok(ready) => Ok(Some(Ok(work.spread(&ready.outcomes)))),
-            Err(error @ FileError::Stopped) => Err(error.into()),
+            Err(error) if error.fault().is_stop() => Err(error.into()),
             Err(error) => Ok(Some(Err(with_causes(&error)))),
         }
     }
@@ -276,14 +276,20 @@ impl Engine {
         examined: &[Examined],
     ) -> Result<HashMap<Key, String>, EngineError> {
         let mut between = HashMap::new();
+        let driver = self.driver_of(&work.effect)?;
+        // What is told in parts stands for itself, whatever happened to the rest of the file.
+        let whole = driver.values(&work.effect)?.is_none();
+        let Some(effect) = driver.as_files(&work.effect)?.filter(|_| whole) else {
+            return Ok(between);
+        };
         let mut left = HashMap::new();
         for change in self.sides(work)? {
             left.insert(change.path.clone(), change);
         }
         // What is in a directory that was moved, or goes as one, goes with it.
-        let mut changes = self.files.changes(&work.effect)?.into_iter();
+        let mut changes = self.files.changes(&effect)?.into_iter();
         if changes.all(|change| change.from.is_none() && !change.is_as_now) {
-            let come = self.files.come_trees(&work.effect)?;
+            let come = driver.outline(&work.effect)?.come;
             between.extend(filled(&left, &come, self.brought_by(newer)?));
         }
         let is_shared = |path: &TargetPath| {
@@ -308,6 +314,9 @@ impl Engine {
                     between.insert(change.path.into(), why);
                 }
             }
+            // What is in a tree comes and goes with it; steps before that know nothing of it.
+            let is_inside = |path: &TargetPath| touches(&newer.step, &Target::node(path.clone()));
+            left.retain(|path, _| !is_inside(path));
         }
         Ok(between)
     }
@@ -324,12 +333,14 @@ impl Engine {
             (None, Some(_)) => return Ok(Some("somebody else made it")),
             (Some(left), Some(found)) => (left, found),
         };
-        let sizes = left.size().zip(found.size());
+        // By its other name a file may have been written without that being told of this one.
+        let is_second = left.same_as().or(found.same_as()).is_some();
+        let sizes = left.size().zip(found.size()).filter(|_| !is_second);
         let is_other = left.word() != found.word()
             || left.points_to() != found.points_to()
             || sizes.is_some_and(|(left, found)| left != found)
             || match (self.files.digest(left)?, self.files.digest(found)?) {
-                (Some(left), Some(found)) => left != found,
+                (Some(left), Some(found)) => left != found && !is_second,
                 _ => false,
             };
         Ok(is_other.then_some("somebody else changed it"))
@@ -341,7 +352,7 @@ impl Engine {
             let is_it = |target: &Target| target.file() == Some(&change.path);
             work.step.targets.iter().any(is_it)
         };
-        let sides = self.files.sides(&work.effect)?;
+        let sides = self.sides_of(&work.effect)?;
         Ok(sides.into_iter().filter(is_meant).collect())
     }
 
@@ -374,13 +385,14 @@ impl Engine {
 /// Finds the directories that a step made and that will not be empty when its turn comes. What came as one goes as one.
 fn filled(
     left: &HashMap<TargetPath, FileChange>,
-    come: &BTreeSet<TargetPath>,
+    come: &BTreeSet<Key>,
     there: BTreeSet<TargetPath>,
 ) -> HashMap<Key, String> {
     let mut inside: HashMap<TargetPath, Vec<OsString>> = HashMap::new();
     for path in there {
         let is_made = |path: &TargetPath| {
-            left.get(path).is_some_and(|it| it.before.is_none()) && !come.contains(path)
+            left.get(path).is_some_and(|it| it.before.is_none())
+                && !come.contains(&Key::from(path.clone()))
         };
         let above = path.parent().filter(is_made);
         if let Some((above, name)) = above.zip(path.as_path().file_name())
@@ -425,6 +437,18 @@ fn foreseen(found: &Examined) -> TargetState {
         (None, State::After) => TargetState::ComesBack,
         (None, State::Before) => TargetState::AlreadyBefore,
         (None, State::Other { why }) => TargetState::Conflict { why: why.clone() },
+    }
+}
+
+/// Says of what only comes with its tree that it does, where something stands in the way of that.
+fn as_part(work: &Work<'_>, target: &Target, found: &Examined, state: TargetState) -> TargetState {
+    match state {
+        TargetState::Conflict { why } if found.target.key() != target.key() => {
+            TargetState::Conflict {
+                why: work.said_of_part(&found.target, &why),
+            }
+        }
+        state => state,
     }
 }
 
@@ -496,11 +520,21 @@ fn refused(view: &PlanView) -> Vec<RefusedTarget> {
                     target,
                     why,
                     is_lost: matches!(planned.state, TargetState::CannotComeBack { .. }),
+                    is_taken: step.way == TakeBack::Redo && is_directory(&planned.target),
                 });
             }
         }
     }
     refused
+}
+
+/// Tells whether somebody has a directory where a tree would come back to.
+fn is_directory(tree: &Target) -> bool {
+    let path = tree.file().filter(|_| tree.reach() == Reach::Tree);
+    path.is_some_and(|path| {
+        let found = path.as_path().symlink_metadata();
+        found.is_ok_and(|found| found.is_dir())
+    })
 }
 
 /// Names what was asked for: as it was named, or else by the steps that it means.
@@ -511,19 +545,6 @@ fn names_of(planned: &Planned) -> Vec<OperationId> {
     let steps = &planned.plan.steps;
     let is_named = |step: &&UndoStep| step.chosen == Chosen::Named;
     let mut named: Vec<_> = steps.iter().filter(is_named).map(|step| step.id).collect();
-    if named.is_empty() {
-        named = commands_behind(steps);
-    }
     named.dedup();
     named
-}
-
-/// Names the commands that were asked for and did nothing themselves: only what was done within them goes.
-fn commands_behind(steps: &[UndoStep]) -> Vec<OperationId> {
-    let is_step = |id: OperationId| steps.iter().any(|step| step.id == id);
-    let behind = |step: &UndoStep| match step.chosen {
-        Chosen::DependsOn { on, .. } if !is_step(on) => Some(on),
-        Chosen::Named | Chosen::DependsOn { .. } | Chosen::DependencyOf { .. } => None,
-    };
-    steps.iter().filter_map(behind).collect()
 }

@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use backout_drivers::file::Examined;
-use backout_model::ports::{How, OnConflict};
+use backout_model::ports::{Examined, How, OnConflict, Outline};
 use backout_model::{
     Below, Chosen, Effect, Key, Operation, OperationId, OutcomeKind, Reach, Standing, Target,
     TargetOutcome, UndoStep,
@@ -14,7 +13,7 @@ use backout_model::{
 
 use super::preview::way_of;
 use crate::recover::is_unfinished;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, TakeBack};
 
 /// A step that can be carried out.
 pub(crate) struct Work<'h> {
@@ -59,7 +58,17 @@ impl Work<'_> {
             } else {
                 told.exactly(target)?
             };
-            Some(TargetOutcome::new(target.clone(), kind.clone()))
+            let tree = || outcomes.iter().find(|it| is_in(target, &it.target));
+            let kind = match (kind, told.exactly(target)) {
+                (OutcomeKind::Conflict { why }, None) => OutcomeKind::Conflict {
+                    why: match tree() {
+                        Some(tree) => self.said_of_part(&tree.target, why),
+                        None => why.clone(),
+                    },
+                },
+                (kind, _) => kind.clone(),
+            };
+            Some(TargetOutcome::new(target.clone(), kind))
         });
         each.collect()
     }
@@ -73,6 +82,14 @@ impl Work<'_> {
         let targets = self.step.targets.iter();
         let each = targets.map(|target| (target.clone(), told.of(target)));
         each.collect()
+    }
+
+    /// Says why something cannot come back that only comes with its tree.
+    pub(crate) fn said_of_part(&self, tree: &Target, why: &str) -> String {
+        match way_of(self.operation) {
+            TakeBack::Redo => format!("it comes back with `{tree}`: {why}"),
+            TakeBack::Undo => why.to_owned(),
+        }
     }
 
     /// Tells whether nothing of the operation stays in effect if these targets are taken back.
@@ -95,8 +112,11 @@ impl Engine {
         // Where a redo brought back as one what is to go in part, the operation itself knows the parts.
         for with in [step.with, step.id] {
             let effect = self.store.effect(with)?;
-            let held = self.files.targets_of(&effect)?;
-            let gone = self.files.gone_trees(&effect)?;
+            let Outline {
+                targets: held,
+                gone,
+                ..
+            } = self.driver_of(&effect)?.outline(&effect)?;
             let moved_on = self.moved_on(operation, with)?;
             match part_of((&held, &gone), (operation, with), &step.targets, &moved_on) {
                 Ok(only) => {
@@ -131,14 +151,16 @@ impl Engine {
         Ok(effects.collect::<Result<_, _>>()?)
     }
 
-    /// Joins two steps of an operation, if the recipe of the first speaks of all that the second is about.
+    /// Joins two steps of an operation, if they have one recipe, or that of the first speaks of all that the second is about.
     pub(super) fn united(
         &self,
         first: &UndoStep,
         second: &UndoStep,
     ) -> Result<Option<UndoStep>, EngineError> {
-        let held = self.files.targets_of(&self.store.effect(first.with)?)?;
-        if !second.targets.iter().all(|target| held.contains(target)) {
+        let effect = self.store.effect(first.with)?;
+        let held = self.driver_of(&effect)?.outline(&effect)?.targets;
+        let is_told = second.targets.iter().all(|target| held.contains(target));
+        if first.with != second.with && !is_told {
             return Ok(None);
         }
         let mut targets = [first.targets.as_slice(), &second.targets].concat();
@@ -252,6 +274,11 @@ fn homes(operation: &Operation, held: &[Target]) -> BTreeSet<Key> {
     let own: HashSet<&Key> = own.map(|standing| standing.target.key()).collect();
     let held = held.iter().map(Target::key);
     held.filter(|key| !own.contains(key)).cloned().collect()
+}
+
+/// Tells whether a target lies in the tree of another.
+fn is_in(target: &Target, tree: &Target) -> bool {
+    tree.reach() == Reach::Tree && target.key().ancestors().contains(tree.key())
 }
 
 /// What is said of targets, found by a target that is the same or lies below.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use backout_drivers::file::{Expect, FileRequest, Source};
+use backout_drivers::file::{Expect, FileRequest, Source, Staged};
 use backout_engine::{EngineError, Report, UndoOptions, UndoWhat};
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{Event, OperationId, PlanError, Status};
@@ -30,6 +30,8 @@ fn a_gate_that_says_no_leaves_the_target_and_a_record() {
         .unwrap();
     let seen: Vec<Vec<u8>> = staged
         .staged()
+        .as_a::<Staged>()
+        .unwrap()
         .files()
         .map(|f| f.bytes().unwrap())
         .collect();

@@ -6,5 +6,7 @@ mod again;
 mod life;
 mod meant;
 mod reports;
+mod strange;
+mod toy;
 mod undo;
 mod world;

@@ -336,6 +336,7 @@ impl Run {
                 EngineError::Plan(_)
                 | EngineError::NeedsWord(_)
                 | EngineError::NothingToRedo { .. }
+                | EngineError::UndoneSince { .. }
                 | EngineError::NoUndo { .. }
                 | EngineError::TaskEnded { .. },
             ) => self.unchanged(&now, "an undo that was not possible"),

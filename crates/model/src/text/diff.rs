@@ -43,8 +43,8 @@ pub fn is_text(bytes: &[u8]) -> bool {
 pub fn unified(
     before: &[u8],
     after: &[u8],
-    old_name: &str,
-    new_name: &str,
+    old_name: impl AsRef<[u8]>,
+    new_name: impl AsRef<[u8]>,
     context: usize,
 ) -> String {
     let diff = unified_bytes(before, after, old_name, new_name, context);
@@ -56,8 +56,8 @@ pub fn unified(
 pub fn unified_bytes(
     before: &[u8],
     after: &[u8],
-    old_name: &str,
-    new_name: &str,
+    old_name: impl AsRef<[u8]>,
+    new_name: impl AsRef<[u8]>,
     context: usize,
 ) -> Vec<u8> {
     if before == after {
@@ -76,8 +76,8 @@ pub fn unified_bytes(
     let (old, new) = (lines::split(before), lines::split(after));
     let context = context.min(old.len() + new.len());
     let mut out = Vec::new();
-    push_name(&mut out, "---", old_name);
-    push_name(&mut out, "+++", new_name);
+    push_name(&mut out, "---", old_name.as_ref());
+    push_name(&mut out, "+++", new_name.as_ref());
     for group in group_diff_ops(changes(&old, &new), context) {
         push_hunk(&mut out, &old, &new, &group);
     }
@@ -117,14 +117,20 @@ fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
 
 /// Writes a header line. Like git it ends a name that holds a space with a tab, so that no reader
 /// takes the rest for a time stamp.
-fn push_name(out: &mut Vec<u8>, mark: &str, name: &str) {
+fn push_name(out: &mut Vec<u8>, mark: &str, name: &[u8]) {
     out.extend_from_slice(mark.as_bytes());
     out.push(b' ');
-    out.extend_from_slice(&quoted_name(name.as_bytes()));
-    if name.contains(' ') {
-        out.push(b'\t');
-    }
+    out.extend_from_slice(header_name(name).as_bytes());
     out.push(b'\n');
+}
+
+/// Writes a name as it stands after `---` or `+++`: quoted where it has to be, and ended by a tab if it has blanks.
+pub fn header_name(name: &[u8]) -> String {
+    let mut quoted = String::from_utf8_lossy(&quoted_name(name)).into_owned();
+    if name.contains(&b' ') {
+        quoted.push('\t');
+    }
+    quoted
 }
 
 fn push_hunk(out: &mut Vec<u8>, old: &[&[u8]], new: &[&[u8]], group: &[DiffOp]) {

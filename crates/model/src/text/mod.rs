@@ -21,7 +21,7 @@ pub mod merge;
 pub mod patch;
 mod search;
 
-pub use diff::{DiffStat, is_text, stat, unified, unified_bytes};
+pub use diff::{DiffStat, header_name, is_text, stat, unified, unified_bytes};
 pub use edit::{Difference, EditError, Edited, NearMiss, Occurrence, replace};
 pub use merge::{Merge, MergeConflict, merge3};
 pub use patch::{

@@ -1,10 +1,10 @@
 //! Nobody but `arm` makes an `Armed`.
 
-use backout_model::{Armed, DriverKind, OperationId, Recipe};
+use backout_model::{Armed, DriverName, OperationId, Recipe};
 
 fn main() {
     let recipe = Recipe {
-        driver: DriverKind::File,
+        driver: DriverName::FILE,
         version: 1,
         contents: vec![],
         slots: vec![],

@@ -9,7 +9,7 @@ use backout_model::ports::{
     Clock, Durability, Entry, Journal as _, NewContent, ReadContents, WriteContents as _,
 };
 use backout_model::{
-    Completion, Decision, Digest, DriverKind, Event, Intent, OperationId, OutcomeKind, Owner,
+    Completion, Decision, Digest, DriverName, Event, Intent, OperationId, OutcomeKind, Owner,
     Recipe, Retention, Slot, Status, Strategy, Target, TargetOutcome, TargetPath, Timestamp, Verb,
 };
 
@@ -276,7 +276,7 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
         notes: vec![],
         command: None,
         recipe: Recipe {
-            driver: DriverKind::File,
+            driver: DriverName::FILE,
             version: 1,
             contents,
             slots,

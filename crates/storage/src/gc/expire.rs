@@ -1,7 +1,7 @@
 //! Choosing the operations whose images go, and letting them go with a record of it.
 //!
-//! An operation and the redos that brought its targets back are one: undoing it again takes the redos' recipes. They go
-//! together, when the younger of them is due.
+//! An operation, the undos that took its targets back and the redos that brought them again are one: a redo takes the undos'
+//! recipes, and what takes the redo back speaks of the operation. They go together, when the youngest of them is due.
 //!
 //! The clock may have gone back. An operation is at least as young as everything that was armed before it, whatever the
 //! clock said.
@@ -19,7 +19,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 use super::GcReport;
 use super::protect::Leases;
 use crate::journal::{id_from_sql, key_from_sql};
-use crate::{StorageError, Store};
+use crate::{OfOtherDriver, StorageError, Store};
 
 /// So many operations expire in one transaction, so that others get their turn.
 const EXPIRED_AT_ONCE_MAX: usize = 500;
@@ -64,6 +64,8 @@ impl Group {
 #[derive(Debug)]
 pub(super) struct Plan {
     groups: Vec<Group>,
+    /// What stays although it is due: nobody here understands what it keeps.
+    pub(super) others: Vec<OfOtherDriver>,
 }
 
 impl Plan {
@@ -123,6 +125,7 @@ impl Store {
             report.expired.extend(expired);
             crash_point("gc.expired");
         }
+        report.others = plan.others;
         Ok(())
     }
 
@@ -149,11 +152,21 @@ impl Store {
             select_expired(retention, &candidates, stored, now)
                 .into_iter()
                 .collect();
+        let mut others = Vec::new();
         for group in &mut groups {
             group.verdict = chosen.get(&group.candidate.id).copied();
+            if group.verdict.is_some() {
+                let known = others.len();
+                for member in &group.members {
+                    others.extend(self.other_driver_of(transaction, id_from_sql(member.id))?);
+                }
+                if others.len() > known {
+                    group.verdict = None;
+                }
+            }
         }
         groups.sort_by_key(Group::place);
-        Ok(Plan { groups })
+        Ok(Plan { groups, others })
     }
 
     /// Puts the finished operations together that go together. Those that may not go are not among them.
@@ -279,11 +292,14 @@ impl Store {
         Ok(all)
     }
 
-    /// Lists which operation's targets are taken back by which redo's recipe.
+    /// Lists which operation's targets are taken back by which redo's recipe, or were by which undo.
     fn holders(&self, transaction: &Transaction<'_>) -> Result<Vec<(i64, i64)>, StorageError> {
         let named = |error| self.named(error);
         let mut statement = transaction
-            .prepare("SELECT DISTINCT operation, held_by FROM target WHERE held_by IS NOT NULL")
+            .prepare(
+                "SELECT operation, held_by FROM target WHERE held_by IS NOT NULL
+                 UNION SELECT operation, undone_by FROM target WHERE undone_by IS NOT NULL",
+            )
             .map_err(named)?;
         let rows = statement
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))

@@ -35,7 +35,7 @@ use serde::{Serialize, Serializer};
 
 use crate::contents::{StoredBytes, pack};
 use crate::state_dir::DEPOT;
-use crate::{StorageError, Store};
+use crate::{OfOtherDriver, StorageError, Store};
 
 /// A pack is written anew when less than this part of it is needed,
 const LIVE_PERCENT_MIN: u64 = 50;
@@ -86,6 +86,9 @@ pub struct GcReport {
     /// Operations whose images were let go, and which rule did it.
     #[serde(serialize_with = "tell_expired")]
     pub expired: Vec<(OperationId, Verdict)>,
+    /// Operations whose images are due and stay: the program does not have their driver.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OfOtherDriver>,
     /// Contents removed.
     pub contents: u64,
     /// Contents stored in another way because the version they were stored against went.
@@ -253,6 +256,7 @@ impl Store {
             },
             before,
             expired: plan.expired(),
+            others: plan.others,
             contents: self.read(|transaction| self.count_dead_contents(transaction))?,
             slots: slots.len() as u64,
             staging: staging.len() as u64,

@@ -30,7 +30,8 @@ pub use read::Filter;
 pub use refs::{OperationRef, RefError};
 pub use summary::StoreSummary;
 pub use verify::{
-    NotUndoable, OutOfReach, RepairSeen, VerifyFinding, VerifyReport, hurt_images, slot_is_gone,
+    ChangedSince, NotUndoable, OutOfReach, RepairSeen, VerifyFinding, VerifyReport, hurt_images,
+    slot_is_gone,
 };
 
 pub(crate) use project::{Mode, project};

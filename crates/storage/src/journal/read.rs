@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use backout_model::{
-    AgentId, Below, Checkpoint, CheckpointName, Completion, Digest, DriverKind, Effect, Event,
+    AgentId, Below, Checkpoint, CheckpointName, Completion, Digest, DriverName, Effect, Event,
     Intent, JsonText, Key, Lsn, OnFailure, Operation, OperationId, Owner, Recipe, Record,
     RecordError, Slot, Target, TargetOutcome, Task, TaskId, Timestamp,
 };
@@ -57,7 +57,7 @@ struct StoredOwner {
 /// A recipe as it is stored; see [`Recipe`].
 #[derive(Deserialize)]
 struct StoredRecipe {
-    driver: DriverKind,
+    driver: DriverName,
     version: u16,
     #[serde(default)]
     contents: Vec<Digest>,
@@ -306,6 +306,17 @@ impl Store {
                 })
                 .map_err(|error| self.named(error))?;
             Ok(Timestamp(at.unwrap_or(i64::MIN)))
+        })
+    }
+
+    /// Gives the last place in the journal that was written at a moment or before it.
+    pub fn place_at(&self, moment: Timestamp) -> Result<Lsn, StorageError> {
+        self.read(|transaction| {
+            let last: Option<i64> = transaction
+                .prepare_cached("SELECT max(lsn) FROM record WHERE at <= ?1")
+                .and_then(|mut statement| statement.query_row([moment.0], |row| row.get(0)))
+                .map_err(|error| self.named(error))?;
+            Ok(last.map_or(Lsn(0), lsn_from_sql))
         })
     }
 

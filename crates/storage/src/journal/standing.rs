@@ -7,6 +7,22 @@ use super::project::Projection;
 use super::rows::{id_to_sql, lsn_to_sql};
 use crate::StorageError;
 
+/// What a redo (?2) brought back of an operation (?1) and is gone again ends with an undo (?3). Each of the three conditions is a
+/// search in an index; as one they would be a scan of all targets for each of them.
+pub(super) const END_REDO: &str = "
+UPDATE target SET undone_by = ?3 WHERE operation = ?2 AND undone_by IS NULL
+    AND NOT EXISTS (SELECT 1 FROM target AS back
+        WHERE back.operation = ?1 AND back.undone_by IS NULL
+          AND back.path = target.path)
+    AND NOT EXISTS (SELECT 1 FROM target AS back
+        WHERE back.operation = ?1 AND back.undone_by IS NULL AND back.held_by = ?2
+          AND back.path > CAST(target.path || '/' AS BLOB)
+          AND back.path < CAST(target.path || '0' AS BLOB))
+    AND NOT EXISTS (SELECT 1 FROM target AS back
+        WHERE back.operation = ?1 AND back.undone_by IS NULL AND back.held_by = ?2
+          AND back.path > CAST(target.path || x'00' AS BLOB)
+          AND back.path < CAST(target.path || x'01' AS BLOB))";
+
 impl Projection<'_, '_> {
     pub(super) fn undone(
         &self,
@@ -60,18 +76,7 @@ impl Projection<'_, '_> {
             .map_err(named)?;
         let redos: Vec<i64> = redos.collect::<rusqlite::Result<_>>().map_err(named)?;
         for redo in redos {
-            self.execute(
-                "UPDATE target SET undone_by = ?3 WHERE operation = ?2 AND undone_by IS NULL
-                   AND NOT EXISTS (SELECT 1 FROM target AS back
-                       WHERE back.operation = ?1 AND back.undone_by IS NULL
-                         AND (back.path = target.path
-                           OR (back.held_by = ?2
-                             AND (back.path > CAST(target.path || '/' AS BLOB)
-                                 AND back.path < CAST(target.path || '0' AS BLOB)
-                               OR back.path > CAST(target.path || x'00' AS BLOB)
-                                 AND back.path < CAST(target.path || x'01' AS BLOB)))))",
-                params![id_to_sql(id), redo, id_to_sql(by)],
-            )?;
+            self.execute(END_REDO, params![id_to_sql(id), redo, id_to_sql(by)])?;
             let redo = super::rows::id_from_sql(redo);
             if !self.has_targets_in_effect(redo)? {
                 self.status(redo, Status::Undone)?;

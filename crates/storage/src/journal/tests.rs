@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use backout_model::ports::{Clock, Durability, Entry, Journal as _, NewContent};
 use backout_model::{
-    Decision, Dependency, DependencyReason, DriverKind, Event, Intent, Lsn, OperationId,
+    Decision, Dependency, DependencyReason, DriverName, Event, Intent, Lsn, OperationId,
     OutcomeKind, Owner, Recipe, Retention, Status, Strategy, Target, TargetOutcome, TargetPath,
     Timestamp, Verb,
 };
@@ -114,7 +114,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         notes: vec![],
         command: None,
         recipe: Recipe {
-            driver: DriverKind::File,
+            driver: DriverName::FILE,
             version: 1,
             contents: vec![],
             slots: vec![],
@@ -558,4 +558,23 @@ fn the_state_directory_is_private() {
     std::fs::set_permissions(world.store.directory(), open).unwrap();
     drop(world.again());
     assert_eq!(mode(world.store.directory()), 0o700, "closed again");
+}
+
+/// An undo of 10 000 files that a redo had brought back took minutes.
+#[test]
+fn the_end_of_a_redo_is_found_by_searches_and_not_by_scans() {
+    let world = World::new();
+    let explain = format!("EXPLAIN QUERY PLAN {}", super::standing::END_REDO);
+    let plan: Vec<String> = world
+        .store
+        .read(|transaction| {
+            let mut statement = transaction.prepare(&explain).unwrap();
+            let rows = statement.query_map([1, 2, 3], |row| row.get(3)).unwrap();
+            Ok(rows.collect::<Result<_, _>>().unwrap())
+        })
+        .unwrap();
+    let back: Vec<&String> = plan.iter().filter(|line| line.contains("back")).collect();
+    assert_eq!(back.len(), 3, "{plan:#?}");
+    let is_search = |line: &&String| line.contains("SEARCH") && line.contains("path");
+    assert!(back.iter().all(is_search), "{plan:#?}");
 }

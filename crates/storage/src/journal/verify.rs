@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use backout_model::ports::{ContentsError, Depots as _};
-use backout_model::{Digest, Event, Gap, Lsn, OperationId, Record, Slot, TargetPath, Timestamp};
+use backout_model::{
+    Digest, Event, Flaw, Gap, Lsn, OperationId, Record, Slot, TargetPath, Timestamp,
+};
 use rusqlite::{Row, Transaction};
 use serde::Serialize;
 
@@ -16,7 +18,7 @@ use super::gaps::Gaps;
 use super::read::read_record;
 use super::replay::{Replay, cause, temporary};
 use super::rows::{contradiction, digest, id_from_sql, id_to_sql, lsn_from_sql};
-use crate::{StorageError, Store};
+use crate::{OfOtherDriver, StorageError, Store};
 
 /// So many complaints of the database about its own structure are passed on.
 const COMPLAINTS_MAX: u32 = 20;
@@ -53,7 +55,7 @@ pub enum VerifyFinding {
         /// Who needs it.
         needed_by: Vec<OperationId>,
     },
-    /// A kept inode is gone or changed; this operation cannot be undone exactly.
+    /// A kept inode is gone; this operation cannot be undone exactly.
     Slot {
         /// Where it should be.
         path: TargetPath,
@@ -72,6 +74,17 @@ pub struct OutOfReach {
     /// Who needs it.
     pub needed_by: OperationId,
     /// Why not, and what brings it within reach.
+    pub why: String,
+}
+
+/// A kept inode that somebody changed in its slot. It is there, so nothing is given up: with force it comes back as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangedSince {
+    /// Where it is.
+    pub path: TargetPath,
+    /// Who needs it.
+    pub needed_by: OperationId,
+    /// What was seen.
     pub why: String,
 }
 
@@ -112,10 +125,15 @@ pub struct VerifyReport {
     pub findings: Vec<VerifyFinding>,
     /// Kept inodes that are not damaged as far as anybody knows, but out of reach for now.
     pub out_of_reach: Vec<OutOfReach>,
+    /// Kept inodes that are there, and were changed after they were kept.
+    pub changed: Vec<ChangedSince>,
     /// Operations in effect that can still be undone, newest first.
     pub undoable: Vec<OperationId>,
     /// Operations in effect that cannot, newest first.
     pub not_undoable: Vec<NotUndoable>,
+    /// Operations whose driver the program does not have. They are neither undoable here nor lost.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OfOtherDriver>,
     /// Repairs that were made. They are no damage, but whoever checks must know of them.
     pub repairs: Vec<RepairSeen>,
 }
@@ -134,7 +152,7 @@ impl VerifyReport {
 
 /// Lists the inodes that an operation keeps, each with what is wrong with it, if something is. It is told of those that were
 /// put away for it; a redo may keep some that were put away for another.
-type CheckSlots<'a> = dyn Fn(OperationId, &[Slot]) -> Vec<(Slot, Option<String>)> + 'a;
+type CheckSlots<'a> = dyn Fn(OperationId, &[Slot]) -> Vec<(Slot, Option<Flaw>)> + 'a;
 
 impl Store {
     /// Checks everything. `progress` is told how many of how many items are done.
@@ -175,22 +193,29 @@ impl Store {
         }
         let mut looked_at: BTreeSet<Slot> = BTreeSet::new();
         for (id, slots) in self.needed_slots(&replay.transaction)? {
-            for (slot, detail) in check_slots(id, &slots) {
+            for (slot, flaw) in check_slots(id, &slots) {
                 let away = self.out_of_reach(&slot);
                 let (path, needed_by) = (slot.path(), id);
                 report.slots += u64::from(looked_at.insert(slot));
-                match (detail, away) {
+                match (flaw, away) {
                     (None, _) => {}
                     (Some(_), Some(why)) => report.out_of_reach.push(OutOfReach {
                         path,
                         needed_by,
                         why,
                     }),
-                    (Some(detail), None) => report.findings.push(VerifyFinding::Slot {
+                    (Some(Flaw::Changed(why)), None) => report.changed.push(ChangedSince {
                         path,
                         needed_by,
-                        detail,
+                        why,
                     }),
+                    (Some(Flaw::Lost(detail)), None) => {
+                        report.findings.push(VerifyFinding::Slot {
+                            path,
+                            needed_by,
+                            detail,
+                        });
+                    }
                 }
             }
         }
@@ -257,6 +282,7 @@ impl Store {
                     }
                     replay.take(&record)?;
                     report.repairs.extend(seen(&record));
+                    report.others.extend(self.of_other_driver(&record.event));
                 }
                 Err(error) => wrong(cause(&error)),
             }
@@ -291,7 +317,11 @@ impl Store {
                                         WHERE undone_by IS NULL)
                    -- what is being taken back, or may be half, has its inodes in between
                    AND operation.id NOT IN (SELECT undoes FROM operation WHERE undoes IS NOT NULL
-                         AND status IN ('committed', 'armed', 'in-doubt', 'failed'))",
+                         AND status IN ('committed', 'armed', 'in-doubt', 'failed'))
+                   -- and so has the redo that brought it back
+                   AND operation.id NOT IN (SELECT held_by FROM target WHERE held_by IS NOT NULL
+                         AND operation IN (SELECT undoes FROM operation WHERE undoes IS NOT NULL
+                           AND status IN ('armed', 'in-doubt', 'failed')))",
             )
             .map_err(named)?;
         let rows = statement
@@ -413,6 +443,11 @@ impl Store {
             let found = ids.iter().flatten().find_map(|id| hurt.remove(id));
             match found {
                 Some(why) => report.not_undoable.push(NotUndoable { id, why }),
+                // Another program can tell.
+                None if report
+                    .others
+                    .iter()
+                    .any(|other| ids.contains(&Some(other.id))) => {}
                 // Not now, but not for ever either.
                 None if ids.iter().flatten().any(|id| away.contains(id)) => {}
                 None if is_retained => report.undoable.push(id),
@@ -498,9 +533,9 @@ impl Stored {
 }
 
 /// Says so if a kept inode is not there.
-pub fn slot_is_gone(slot: &Slot) -> Option<String> {
+pub fn slot_is_gone(slot: &Slot) -> Option<Flaw> {
     let found = std::fs::symlink_metadata(slot.path().as_path());
-    found.is_err().then(|| "is gone".to_owned())
+    found.is_err().then(|| Flaw::Lost("is gone".to_owned()))
 }
 
 fn seen(record: &Record) -> Option<RepairSeen> {

@@ -100,7 +100,7 @@ fn what_a_command_did_whose_supervisor_was_killed_is_kept_and_can_be_taken_back(
     assert_eq!(fs::read_to_string(world.scratch("said")).unwrap(), "");
     let after = world.tree();
     let told = world.ok(&["recover"]);
-    assert!(told.contains("nothing was left unfinished"), "{told}");
+    assert!(told.contains("now interrupted"), "{told}");
     assert!(world.tree() == after, "nothing vanishes by itself");
     world.ok(&["undo"]);
     let now = world.tree();

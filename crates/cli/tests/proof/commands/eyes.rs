@@ -167,7 +167,7 @@ fn subvolumes_are_removed_file_by_file_or_not_at_all() {
     let output = world.run(&["run", "--", "rm", "-rf", "sub"]);
     assert!(output.status.success(), "{}", said(&output));
     assert!(
-        said(&output).contains("back as a directory"),
+        said(&output).contains(" was a subvolume; an undo brings it back as a directory"),
         "{}",
         said(&output)
     );

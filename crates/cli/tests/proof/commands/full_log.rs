@@ -194,6 +194,12 @@ fn what_a_lost_log_does_not_tell_is_found_in_the_depot() {
         told.contains("in doubt") && told.contains("deep/er/gone"),
         "{told}"
     );
+    for sentence in [
+        "its log lost the note of `",
+        "had is lost; an undo makes it like the directory above",
+    ] {
+        assert!(told.contains(sentence), "{told}");
+    }
     world.ok(&["undo", "--force"]);
     let now = Tree::of(&world.path("deep")).without_directory_times();
     assert!(now == before, "{}", now.difference(&before));

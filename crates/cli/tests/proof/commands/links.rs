@@ -240,6 +240,9 @@ fn a_mode_of_a_file_that_two_directories_share_comes_back_when_they_are_swapped(
     );
 }
 
+/// What is said of a file whose holes are in a lower layer.
+const FILLED: &str = "`sparse` has holes in a lower layer of its overlay; they were filled, and an undo does not make them again";
+
 #[test]
 fn what_an_overlay_loses_is_said() {
     let setting = "ln -s x s1; ln s1 s2; echo A > sparse; truncate -s 30000 sparse; echo B > t; echo C > h1; ln h1 h2";
@@ -248,9 +251,9 @@ fn what_an_overlay_loses_is_said() {
         ("touch -h s1", "`s1` has other names"),
         ("mv -T t s1", "`s1` has other names"),
         ("mv -T t h1", "`h1` has other names"),
-        ("chmod 600 sparse", "`sparse` has holes"),
-        ("mv sparse elsewhere", "`sparse` has holes"),
-        ("mv -T t sparse", "`sparse` has holes"),
+        ("chmod 600 sparse", FILLED),
+        ("mv sparse elsewhere", FILLED),
+        ("mv -T t sparse", FILLED),
     ] {
         let disk = Disk::overlay(setting);
         let world = World::at(&disk.path(), Some(&disk.root().join("state")));

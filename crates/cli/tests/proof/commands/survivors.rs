@@ -145,7 +145,10 @@ fn judge_stuck(world: &World, child: std::process::Child) {
     let output = child.wait_with_output().unwrap();
     let told = said(&output);
     assert!(began.elapsed() < Duration::from_secs(40), "{told}");
-    assert!(told.contains("did not answer any more"), "{told}");
+    assert!(
+        told.contains("did not answer any more, and was ended"),
+        "{told}"
+    );
     world.ok(&["undo"]);
     assert_eq!(world.read("a"), "before\n");
 }

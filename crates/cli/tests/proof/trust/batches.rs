@@ -3,18 +3,22 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+use super::Running;
 use crate::world::{World, said};
 
 /// How many random batches are compared; more with this variable set.
 const BATCHES: u64 = 40;
 const BATCHES_ENV: &str = "BACKOUT_RANDOM_BATCHES";
 
-fn batch(world: &World, changes: &[Value]) -> Output {
-    let mut command = world.command(&["batch"]);
+pub(super) fn batch(world: &World, changes: &[Value]) -> Output {
+    send(&mut world.command(&["batch"]), changes)
+}
+
+fn send(command: &mut Command, changes: &[Value]) -> Output {
     let command = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -185,6 +189,60 @@ fn a_mode_that_an_earlier_change_set_goes_with_the_move_and_the_copy() {
     }
     let moved = json!({"move": {"from": "d", "to": "k"}});
     assert!(!compare(&[chmod("d", "0700"), moved]));
+}
+
+#[test]
+fn a_batch_does_not_leave_its_directory_through_a_link() {
+    let world = world();
+    world.file("out/f", "theirs\n");
+    fs::create_dir(world.path("in")).unwrap();
+    symlink("../out", world.path("in/up")).unwrap();
+    let batch_in = |changes: &[Value]| {
+        let mut command = world.command(&["batch"]);
+        let command = command.current_dir(world.path("in"));
+        send(command, changes)
+    };
+    let through = json!({"write": {"path": "up/f", "text": "ours\n"}});
+    let own = json!({"symlink": {"path": "mine", "to": "../out/f"}});
+    let through_own = json!({"append": {"path": "mine", "text": "ours\n"}});
+    let moved = json!({"move": {"from": "up/f", "to": "f"}});
+    for changes in [vec![through.clone()], vec![own, through_own], vec![moved]] {
+        let done = batch_in(&changes);
+        assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+        assert!(said(&done).contains("leads out of its directory"));
+        assert_eq!(world.read("out/f"), "theirs\n");
+        assert!(!world.path("in/mine").exists() && !world.path("in/f").exists());
+    }
+    // Where the link goes first, the name means the directory that is made there.
+    let gone = json!({"remove": {"path": "up"}});
+    let made = json!({"mkdir": {"path": "up"}});
+    let done = batch_in(&[gone, made, through]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(world.read("in/up/f"), "ours\n");
+    assert_eq!(world.read("out/f"), "theirs\n");
+    world.ok(&["undo"]);
+    let link = fs::read_link(world.path("in/up")).unwrap();
+    assert_eq!(link.to_str(), Some("../out"));
+}
+
+/// What a link leads to that the batch itself makes is taken like any other target: a running command hears of it.
+#[test]
+fn a_batch_through_its_own_link_is_ordered_with_a_running_command() {
+    let world = world();
+    world.file("f", "old\n");
+    let running = Running::start(&world, &[], "echo first >> f", "echo last >> f");
+    let link = json!({"symlink": {"path": "mine", "to": "f"}});
+    let through = json!({"append": {"path": "mine", "text": "batch\n"}});
+    let written = batch(&world, &[link, through]);
+    assert!(written.status.success(), "{}", said(&written));
+    assert!(running.go_on(&world).status.success());
+    assert_eq!(world.read("f"), "old\nfirst\nbatch\nlast\n");
+    let log = world.ok(&["log"]);
+    assert!(log.contains("part of"), "{log}");
+    // The three lie over each other, so they go together.
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), "old\n");
+    assert!(!world.path("mine").exists());
 }
 
 /// A small generator of numbers; the same seed gives the same story.

@@ -1,7 +1,9 @@
 //! Several at work in one file: what others do while a command runs is never taken for the command's.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::{Running, json, newest, state_of, to_and_fro};
-use crate::world::{World, said};
+use crate::world::{Tree, World, said};
 
 #[test]
 fn what_a_person_does_while_a_command_runs_is_not_undone_with_it() {
@@ -220,7 +222,8 @@ fn what_was_written_in_a_directory_that_a_command_had_moved_goes_before_the_move
     world.file("d/x", "x0\n");
     world.file("d/y", "y0\n");
     let before = world.tree().without_times();
-    let running = Running::start(&world, &[], "mv d e", "true");
+    // A file of several names hangs together with what moved, so the command is not cut.
+    let running = Running::start(&world, &[], "ln d/y h; mv d e", "true");
     world.ok(&["--agent", "other", "write", "e/x", "--text", "other\n"]);
     assert!(running.go_on(&world).status.success());
     let after = world.tree().without_times();
@@ -234,6 +237,88 @@ fn what_was_written_in_a_directory_that_a_command_had_moved_goes_before_the_move
         let now = world.tree().without_times();
         assert!(now == after, "{}", now.difference(&after));
     }
+    world.check_store();
+}
+
+/// A command, what it does after another agent was there, and the file that the other wrote.
+const MOVED: [(&str, &str, &str); 4] = [
+    ("mv d e", "true", "e/x"),
+    ("mv d e", "echo b >> f", "e/x"),
+    ("mv f d/x", "echo b > d/x", "d/x"),
+    ("mv f g", "rm g", "g"),
+];
+
+#[test]
+fn what_another_operation_wrote_in_something_that_a_command_had_moved_stays_with_it() {
+    for (first, then, name) in MOVED {
+        let world = World::new();
+        world.file("f", "f0\n");
+        world.file("d/x", "x0\n");
+        let see = || world.tree().without_times();
+        let same = |wanted: &Tree, what: &str| {
+            let now = see();
+            assert!(
+                now == *wanted,
+                "{first}: {what}: {}",
+                now.difference(wanted)
+            );
+        };
+        let before = see();
+        let running = Running::start(&world, &[], first, then);
+        let moved = see();
+        world.ok(&["--agent", "other", "write", name, "--text", "other\n"]);
+        assert!(running.go_on(&world).status.success());
+        let after = see();
+        let command = newest(&world, "run");
+        for _ in 0..2 {
+            world.ok(&["undo", &command]);
+            same(&before, "undo");
+            world.ok(&["redo"]);
+            same(&after, "redo");
+        }
+        if then == "true" {
+            // The write goes by itself, and then the move.
+            world.ok(&["undo", &newest(&world, "write")]);
+            same(&moved, "the write");
+            world.ok(&["undo", &command]);
+            same(&before, "the move");
+        }
+        world.check_store();
+    }
+}
+
+#[test]
+fn what_came_after_a_command_goes_before_what_was_written_in_what_it_moved() {
+    let world = World::new();
+    world.file("d/x", "x0\n");
+    world.file("f", "f0\n");
+    let before = world.tree().without_times();
+    world.ok(&["checkpoint", "c"]);
+    let running = Running::start(&world, &[], "mv d e", "true");
+    world.ok(&["write", "e/x", "--text", "other\n"]);
+    let inside = newest(&world, "write");
+    assert!(running.go_on(&world).status.success());
+    let command = newest(&world, "run");
+    world.ok(&["write", "f", "--text", "later\n"]);
+    let later = newest(&world, "write");
+    let after = world.tree().without_times();
+    let undo = ["undo", &later, &command, &inside];
+    let plan = json(&world, 0, &[&undo[..], &["-n"]].concat());
+    let steps = plan["steps"].as_array().unwrap().iter();
+    let order: Vec<&str> = steps.map(|it| &it["id"].as_str().unwrap()[..8]).collect();
+    // The move is a part of the command, told by itself since somebody wrote there.
+    assert_eq!(order[..2], [later.as_str(), &inside], "{plan}");
+    let last = plan["steps"][2]["summary"].as_str().unwrap();
+    assert!(
+        order.len() == 3 && last.starts_with("part of run"),
+        "{plan}"
+    );
+    world.ok(&undo);
+    let now = world.tree().without_times();
+    assert!(now == before, "{}", now.difference(&before));
+    world.ok(&["redo"]);
+    let now = world.tree().without_times();
+    assert!(now == after, "{}", now.difference(&after));
     world.check_store();
 }
 
@@ -335,6 +420,91 @@ fn what_a_person_wrote_and_the_command_then_wrote_over_or_removed_is_kept() {
     let (now, after) = (world.tree().without_times(), after.without_times());
     assert!(now == after, "{}", now.difference(&after));
     world.check_store();
+}
+
+#[test]
+fn a_redo_of_what_came_after_a_persons_text_is_taken_back_by_its_name_without_the_part_before() {
+    let world = World::new();
+    world.file("f", "f0\n");
+    // Nothing else is left of it, so that its path is all of it.
+    let then = format!("echo then > f; rm {}", world.scratch("ready").display());
+    let running = Running::start(&world, &[], "echo first > f", &then);
+    world.file("f", "person\n");
+    assert!(running.go_on(&world).status.success());
+    for _ in 0..2 {
+        // The path goes back to what the person left, and so does the redo's own name.
+        let undone = world.json(&["undo", "f"]);
+        assert_eq!(world.read("f"), "person\n");
+        let redone = world.json(&["redo", undone["act"].as_str().unwrap()]);
+        assert_eq!(world.read("f"), "then\n");
+        world.ok(&["undo", redone["act"].as_str().unwrap()]);
+        assert_eq!(world.read("f"), "person\n");
+        world.ok(&["redo"]);
+    }
+    world.check_store();
+}
+
+#[test]
+fn a_redo_that_brings_a_persons_file_and_removes_a_directory_is_taken_back_by_its_name() {
+    let world = World::new();
+    world.file("d/x", "x0\n");
+    let before = world.tree().without_times();
+    let running = Running::start(&world, &[], "rm d/x; rmdir d", "sed -i s/person/run/ d");
+    world.file("d", "person\n");
+    assert!(running.go_on(&world).status.success());
+    let run = newest(&world, "run");
+    world.ok(&["undo", &run, "--force"]);
+    let log = world.json(&["log"]);
+    let is_part = |op: &&serde_json::Value| op["summary"].as_str().unwrap().starts_with("part of");
+    let part = log["operations"].as_array().unwrap().iter().find(is_part);
+    let redone = world.json(&["redo", part.unwrap()["id"].as_str().unwrap()]);
+    assert_eq!(world.read("d"), "person\n");
+    // The directory went as one, and its file with it; what the redo replaced comes back by the redo's own recipe.
+    world.ok(&["undo", redone["act"].as_str().unwrap()]);
+    let now = world.tree().without_times();
+    assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}
+
+#[test]
+fn what_a_person_wrote_to_a_file_that_the_command_had_moved_is_kept_too() {
+    let world = World::new();
+    world.file("f", "f0\n");
+    let running = Running::start(&world, &[], "mv f g", "echo run > g");
+    world.file("g", "person\n");
+    let output = running.go_on(&world);
+    assert!(
+        said(&output).contains("what they wrote is kept"),
+        "{}",
+        said(&output)
+    );
+    json(&world, 1, &["undo"]);
+    json(&world, 1, &["undo", "--partial"]);
+    assert_eq!(world.read("g"), "person\n");
+    world.check_store();
+}
+
+#[test]
+fn a_mode_that_a_person_gave_is_seen_also_after_the_command_dressed_the_file_twice() {
+    for is_person_there in [false, true] {
+        let world = World::in_memory();
+        world.file("f", "f0\n");
+        // It gives its new file an owner and a mode before it takes the place of the old one.
+        let running = Running::start(&world, &[], "sed -i s/f0/f1/ f", "true");
+        if is_person_there {
+            let private = std::fs::Permissions::from_mode(0o700);
+            std::fs::set_permissions(world.path("f"), private).unwrap();
+        }
+        let output = running.go_on(&world);
+        assert!(output.status.success(), "{}", said(&output));
+        if is_person_there {
+            assert_eq!(json(&world, 1, &["undo"])["code"], "conflict");
+            assert_eq!(world.read("f"), "f1\n");
+        } else {
+            world.ok(&["undo"]);
+            assert_eq!(world.read("f"), "f0\n");
+        }
+    }
 }
 
 #[test]

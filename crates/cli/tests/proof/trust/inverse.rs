@@ -1,5 +1,8 @@
 //! Redo and undo are inverse, whatever happened in between.
 
+use serde_json::json;
+
+use super::batches::batch;
 use super::{json, newest, outcomes, state_of, to_and_fro};
 use crate::world::{World, said};
 
@@ -379,6 +382,62 @@ fn what_was_removed_by_force_and_brought_back_stands_in_the_way_again() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let now = world.tree().without_times();
     assert!(now == after, "{}", now.difference(&after));
+    world.check_store();
+}
+
+#[test]
+fn a_directory_made_anew_in_the_place_of_another_is_redone_also_after_force_took_a_text_out_of_it()
+{
+    let world = World::new();
+    world.file("d/x", "x0\n");
+    world.file("d/y", "y0\n");
+    let changes = [
+        json!({"remove": {"path": "d", "recursive": true}}),
+        json!({"write": {"path": "d/x", "text": "x1\n", "parents": true}}),
+        json!({"write": {"path": "e", "text": "e1\n"}}),
+    ];
+    let done = batch(&world, &changes);
+    assert!(done.status.success(), "{}", said(&done));
+    world.file("d/x", "theirs\n");
+    let theirs = world.tree().without_times();
+    // A part goes entry by entry, and what is in the old directory is not in the way of the new one.
+    world.ok(&["undo", "--force", "--only", "d", "--only", "d/x"]);
+    assert_eq!(world.read("d/x"), "x0\n");
+    for _ in 0..2 {
+        let redone = world.json(&["redo", "--partial"]);
+        let said = outcomes(&world, &redone);
+        assert!(said.iter().all(|(_, word)| word == "restored"), "{said:?}");
+        let now = world.tree().without_times();
+        assert!(now == theirs, "{}", now.difference(&theirs));
+        // Their text is in conflict again, and force takes all of it back.
+        json(&world, 1, &["undo"]);
+        world.ok(&["undo", "--force"]);
+        assert_eq!(world.read("d/y"), "y0\n");
+    }
+    // Somebody was in the old directory: it is not taken for the new one.
+    world.file("d/y", "y1\n");
+    let redone = json(&world, 1, &["redo", "--partial"]);
+    let said = outcomes(&world, &redone);
+    assert!(said.contains(&("d".into(), "conflict".into())), "{said:?}");
+    assert_eq!(world.read("d/y"), "y1\n");
+    world.check_store();
+}
+
+#[test]
+fn what_comes_back_in_a_tree_is_there_for_the_steps_after_it() {
+    let world = World::new();
+    world.file("d/x", "x0\n");
+    world.ok(&["rm", "-r", "d"]);
+    let removal = newest(&world, "remove");
+    world.ok(&["write", "-p", "d/x", "--text", "x1\n"]);
+    world.ok(&["undo", &removal]);
+    world.ok(&["write", "d/x", "--text", "x2\n"]);
+    // The redo takes the later write back first; its undo brings the directory, and then the write in it.
+    let redone = world.json(&["redo"]);
+    assert_eq!(world.read("d/x"), "x1\n");
+    let act = redone["act"].as_str().unwrap();
+    world.ok(&["undo", act]);
+    assert_eq!(world.read("d/x"), "x2\n");
     world.check_store();
 }
 

@@ -64,6 +64,51 @@ fn what_a_dead_redo_had_brought_back_can_be_redone_also_if_somebody_wrote_in_it(
 }
 
 #[test]
+fn a_tree_that_a_dead_undo_took_out_of_its_slot_is_no_damage_whoever_wrote_in_it() {
+    let world = World::new();
+    world.file("d/x", "x\n");
+    world.ok(&["rm", "-r", "d"]);
+    // The redo holds it from now on.
+    world.ok(&["undo"]);
+    world.ok(&["redo"]);
+    dies(&world, &["undo"]);
+    world.file("d/x", "theirs\n");
+    let doubt = said(&world.run(&["recover"]));
+    assert!(doubt.contains("in-doubt"), "{doubt}");
+    world.ok(&["verify"]);
+    let dead = newest(&world, "undo");
+    let told = world.ok(&["recover", "--keep", &dead]);
+    let wanted = "d  restored but for one thing: what is in it changed since";
+    assert!(told.contains(wanted), "{told}");
+    world.ok(&["verify"]);
+    // The directory is back, and their text in it is not taken away without a word.
+    json(&world, 1, &["redo"]);
+    world.ok(&["redo", "--force"]);
+    assert!(!world.path("d").exists());
+    world.ok(&["undo"]);
+    assert_eq!(world.read("d/x"), "theirs\n");
+    world.check_store();
+}
+
+#[test]
+fn what_a_dead_undo_brought_and_somebody_removed_is_not_called_as_if_nothing_happened() {
+    let world = World::new();
+    world.file("d/x", "x\n");
+    world.ok(&["rm", "-r", "d"]);
+    dies(&world, &["undo"]);
+    std::fs::remove_dir_all(world.path("d")).unwrap();
+    let told = world.ok(&["recover"]);
+    let wanted = "d  restored but for one thing: somebody removed it since";
+    assert!(told.contains(wanted), "{told}");
+    assert!(!told.contains("nothing changed"), "{told}");
+    // Nobody offers to bring back what nobody has.
+    world.ok(&["verify"]);
+    json(&world, 1, &["undo"]);
+    assert!(!world.path("d").exists());
+    world.check_store();
+}
+
+#[test]
 fn a_removed_tree_comes_back_after_a_redo_also_if_a_file_in_it_was_written_by_another_name() {
     let world = World::new();
     world.file("a", "1\n");

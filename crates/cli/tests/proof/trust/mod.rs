@@ -2,15 +2,20 @@
 
 mod batches;
 mod concurrent;
+mod depot;
 mod forcing;
 mod inverse;
+mod kept;
 mod later;
+mod own_state;
 mod parts;
 mod recovery;
+mod returning;
 mod seeing;
 mod standing;
 mod stopping;
 mod telling;
+mod working;
 
 use std::process::{Child, Output};
 

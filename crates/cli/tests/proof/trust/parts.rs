@@ -304,6 +304,32 @@ fn a_path_whose_name_another_moved_to_comes_back_with_all_that_moved() {
 }
 
 #[test]
+fn a_name_that_went_away_with_its_directory_and_was_written_anew_comes_back_with_the_directory() {
+    let world = World::new();
+    world.file("d/x", "x0\n");
+    world.file("d/y", "y0\n");
+    let line = "mv d e; mkdir d; echo y1 > d/y; echo z1 > d/z; mkdir c";
+    world.ok(&["run", "--", "sh", "-c", line]);
+    // What is only in the new directory goes by itself.
+    world.ok(&["undo", "d/z"]);
+    assert!(!world.path("d/z").exists());
+    assert_eq!(world.read("d/y"), "y1\n");
+    world.ok(&["redo"]);
+    let after = world.tree().without_times();
+    world.ok(&["undo", "d/y"]);
+    let there = |name: &str| world.path(name).exists();
+    assert_eq!(
+        (world.read("d/x"), world.read("d/y")),
+        ("x0\n".into(), "y0\n".into())
+    );
+    assert!(there("c") && !there("e") && !there("d/z"));
+    world.ok(&["redo"]);
+    let now = world.tree().without_times();
+    assert!(now == after, "{}", now.difference(&after));
+    world.check_store();
+}
+
+#[test]
 fn what_was_built_on_the_other_name_of_a_move_goes_with_it_and_comes_again() {
     let world = World::new();
     world.file("b", "b0\n");

@@ -246,6 +246,13 @@ fn what_a_redo_keeps_is_looked_at_by_verify() {
         };
         std::fs::write(file, "hurt\n").unwrap();
     }
+    std::fs::create_dir(world.scratch("away")).unwrap();
+    let verified = json(&world, 1, &["verify"]);
+    let changed = verified["changed"].as_array().unwrap();
+    assert_eq!(changed.len(), kept.len(), "{verified}");
+    for path in &kept {
+        std::fs::rename(path, world.scratch("away").join(path.file_name().unwrap())).unwrap();
+    }
     let verified = json(&world, 3, &["verify"]);
     let findings = verified["findings"].as_array().unwrap();
     assert_eq!(findings.len(), kept.len(), "{verified}");

@@ -176,10 +176,13 @@ impl Run<'_> {
             (
                 Done::Taken(index),
                 Change::Set {
-                    after: Image::Kept { slot, .. },
+                    after: Image::Kept { slot, node, .. },
                     ..
                 },
-            ) => names::rename_to_free(&self.stage(*index)?, &Dir::of(&slot.path())?),
+            ) => {
+                let slot = Dir::of(&slot.path())?;
+                names::put_into_slot(&self.stage(*index)?, &slot, *node == Kind::Directory)
+            }
             (Done::Placed(index), Change::Set { path, .. }) => {
                 names::rename_to_free(&Dir::of(path)?, &self.stage(*index)?)
             }

@@ -286,7 +286,7 @@ impl Run<'_> {
             Image::Absent | Image::Unkept { .. } => return Ok(()),
             Image::Kept { slot, .. } => {
                 let depot = slot.depot.clone();
-                names::rename_to_free(&old, &Dir::of(&slot.path())?)?;
+                names::put_into_slot(&old, &Dir::of(&slot.path())?, image.is_directory())?;
                 self.depots.insert(depot);
                 self.done.push(Done::Parked(index));
             }

@@ -62,7 +62,9 @@ fn put_away(
     }
     match replaced.slot() {
         Some(slot) => match open(Dir::of(&slot.path()))? {
-            Some(home) if home.node()?.is_none() => names::rename_to_free(place, &home),
+            Some(home) if home.node()?.is_none() => {
+                names::put_into_slot(place, &home, replaced.is_directory())
+            }
             Some(_) | None => Ok(()),
         },
         None => remove(place),
@@ -118,7 +120,8 @@ fn rescue(place: &Place, change: &Change) -> Result<bool, FileError> {
         }
         return match open(Dir::of(&slot.path()))? {
             Some(home) if home.node()?.is_none() => {
-                names::rename_to_free(place, &home).map(|()| true)
+                let is_tree = kind == Kind::Directory;
+                names::put_into_slot(place, &home, is_tree).map(|()| true)
             }
             Some(_) | None => Ok(false),
         };

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use backout_model::{Effect, TargetPath};
 
+use super::shared::{Inodes, Side};
 use super::{Body, Was};
 use crate::file::compare::Current;
 use crate::file::error::FileError;
-use crate::file::recipe::{Change, FileRecipe, Image, Kind, Meta, Written};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta};
 use crate::file::sys::Place;
 
 /// A name with what it was before and after an effect.
@@ -41,14 +42,16 @@ impl FileChange {
 /// Lists what an effect changed, trees with all that is in them.
 pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
+    let completion = FileCompletion::of(effect)?;
+    let inodes = Inodes::of(&recipe, &completion);
     let mut all = Vec::new();
-    for change in &recipe.changes {
+    for (index, change) in recipe.changes.iter().enumerate() {
         match change {
             Change::Set {
                 path,
                 before,
                 after,
-            } => add_sides(path, before, after, &mut all)?,
+            } => add_sides(&inodes, (index, path), (before, after), &mut all)?,
             Change::Move {
                 from,
                 to,
@@ -57,29 +60,12 @@ pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> 
                 replaced,
             } => {
                 if !replaced.is_absent() {
-                    add_sides(to, replaced, &Image::Absent, &mut all)?;
+                    add_sides(&inodes, (index, to), (replaced, &Image::Absent), &mut all)?;
                 }
-                let moved = Was {
-                    kind: *node,
-                    meta: None,
-                    size: Some(identity.size),
-                    link: None,
-                    device: 0,
-                    body: match node {
-                        Kind::File => Body::Somewhere {
-                            at: vec![to.clone(), from.clone()],
-                            identity: Some(*identity),
-                            digest: None,
-                        },
-                        _ => Body::None,
-                    },
-                };
+                let side = |side| Some(inodes.told(to, moved((from, to), *node, identity), side));
                 all.push(FileChange {
-                    path: to.clone(),
                     from: Some(from.clone()),
-                    before: Some(moved.clone()),
-                    after: Some(moved),
-                    is_as_now: false,
+                    ..FileChange::new(to.clone(), side(Side::Before), side(Side::After))
                 });
             }
             Change::Retouch {
@@ -89,7 +75,8 @@ pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> 
                 node,
             } => {
                 let kind = node.unwrap_or(Kind::File);
-                let side = |meta| Some(retouched(path, kind, meta));
+                let left = completion.identity(index);
+                let side = |meta| Some(retouched(path, kind, meta, left));
                 all.push(FileChange::new(path.clone(), side(before), side(after)));
             }
             Change::Rewrite {
@@ -98,7 +85,7 @@ pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> 
                 after,
                 ..
             } => {
-                let side = |side| Some(written(path, side));
+                let side = |side| Some(Inodes::written(path, side));
                 all.push(FileChange::new(path.clone(), side(before), side(after)));
             }
         }
@@ -126,22 +113,24 @@ pub(crate) fn sides_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
 
 /// Adds a name, and what is in trees that were kept as one.
 fn add_sides(
-    path: &TargetPath,
-    before: &Image,
-    after: &Image,
+    inodes: &Inodes<'_>,
+    (index, path): (usize, &TargetPath),
+    (before, after): (&Image, &Image),
     all: &mut Vec<FileChange>,
 ) -> Result<(), FileError> {
     all.push(FileChange::new(
         path.clone(),
-        Was::of(path, before),
-        Was::of(path, after),
+        inodes.image(index, path, before, Side::Before),
+        inodes.image(index, path, after, Side::After),
     ));
     let mut inside: BTreeMap<TargetPath, (Option<Was>, Option<Was>)> = BTreeMap::new();
     for (name, was) in entries(path, before)?.0 {
+        let was = inodes.told(&name, was, Side::Before);
         inside.entry(name).or_default().0 = Some(was);
     }
     let (entries, is_as_now) = entries(path, after)?;
     for (name, was) in entries {
+        let was = inodes.told(&name, was, Side::After);
         inside.entry(name).or_default().1 = Some(was);
     }
     let changes = inside.into_iter();
@@ -197,7 +186,29 @@ pub(crate) fn walk(
     Ok(())
 }
 
-fn retouched(path: &TargetPath, kind: Kind, meta: &Meta) -> Was {
+/// Describes what only got another name.
+fn moved((from, to): (&TargetPath, &TargetPath), kind: Kind, identity: &Identity) -> Was {
+    Was {
+        kind,
+        meta: None,
+        size: Some(identity.size),
+        link: None,
+        device: 0,
+        body: match kind {
+            Kind::File => Body::Somewhere {
+                at: vec![to.clone(), from.clone()],
+                identity: Some(*identity),
+                digest: None,
+            },
+            _ => Body::None,
+        },
+        identity: Some(*identity),
+        shares: None,
+        is_dress: false,
+    }
+}
+
+fn retouched(path: &TargetPath, kind: Kind, meta: &Meta, left: Option<&Identity>) -> Was {
     Was {
         kind,
         meta: Some(meta.clone()),
@@ -208,23 +219,8 @@ fn retouched(path: &TargetPath, kind: Kind, meta: &Meta) -> Was {
             Kind::File => Body::SameAs(path.clone()),
             _ => Body::None,
         },
-    }
-}
-
-/// Describes what was or came to be in a file, by its copy if it has one.
-fn written(path: &TargetPath, written: &Written) -> Was {
-    let at = written.slot.as_ref().map(backout_model::Slot::path);
-    let body = if written.stored {
-        Body::Stored(written.digest)
-    } else {
-        Body::named(at.unwrap_or_else(|| path.clone()), written.digest)
-    };
-    Was {
-        kind: Kind::File,
-        meta: Some(written.meta.clone()),
-        size: Some(written.size),
-        link: None,
-        device: 0,
-        body,
+        identity: left.copied(),
+        shares: None,
+        is_dress: true,
     }
 }

@@ -3,7 +3,9 @@
 //! Nothing is read until somebody asks for bytes. A tree that was kept as one is shown with all that is in it.
 
 mod effect;
+mod moved;
 mod read;
+mod shared;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,8 +22,9 @@ use super::sys::{Node, Place};
 
 pub use effect::FileChange;
 pub(crate) use effect::{changes_of, sides_of, walk};
+pub(crate) use moved::sides_with_moved;
 pub use read::Shown;
-pub(crate) use read::{Source, digest, read};
+pub(crate) use read::{Source, digest, is_same, read};
 
 /// A name with what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +45,12 @@ pub struct Was {
     pub(crate) link: Option<AnyBytes>,
     pub(crate) device: u64,
     pub(crate) body: Body,
+    /// Which inode it was, where that is known.
+    pub(crate) identity: Option<Identity>,
+    /// Another name of the same file.
+    pub(crate) shares: Option<TargetPath>,
+    /// Whether only mode, owner, attributes or times were changed: the bytes are told by nobody.
+    pub(crate) is_dress: bool,
 }
 
 /// Where the bytes of a file can be had.
@@ -130,9 +139,51 @@ impl Was {
 
     /// Gives the other name of a file that has two.
     pub const fn same_as(&self) -> Option<&TargetPath> {
-        match &self.body {
-            Body::SameAs(first) => Some(first),
-            _ => None,
+        self.shares.as_ref()
+    }
+
+    /// Tells whether only mode, owner, attributes or times were changed.
+    pub const fn is_dress(&self) -> bool {
+        self.is_dress
+    }
+
+    /// Lists the names that it may be found under, `path` first.
+    pub fn names<'w>(&'w self, path: &'w TargetPath) -> Vec<&'w TargetPath> {
+        let at = match &self.body {
+            Body::Somewhere { at, .. } => at.as_slice(),
+            Body::None | Body::Stored(_) | Body::SameAs(_) | Body::Bytes(_) | Body::Lost(_) => &[],
+        };
+        let mut names = vec![path];
+        for name in at.iter().chain(&self.shares) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Adds a name that the bytes may be found under.
+    fn also_at(&mut self, name: &TargetPath) {
+        if let Body::Somewhere { at, .. } = &mut self.body
+            && !at.contains(name)
+        {
+            at.push(name.clone());
+        }
+    }
+
+    /// Gives what is kept of the same file, with the mode, owner and attributes that are known of this one.
+    #[must_use]
+    pub fn kept_as(&self, kept: Self) -> Self {
+        let times = kept.meta.as_ref().and_then(|meta| meta.times);
+        let meta = self.meta.clone().map(|meta| Meta {
+            times: meta.times.or(times),
+            ..meta
+        });
+        Self {
+            meta: meta.or(kept.meta),
+            shares: self.shares.clone(),
+            is_dress: false,
+            ..kept
         }
     }
 
@@ -215,6 +266,15 @@ impl Was {
             link,
             device,
             body,
+            identity: match image {
+                Image::Kept { identity, .. } => Some(*identity),
+                _ => None,
+            },
+            shares: match image {
+                Image::Linked { to, .. } => Some(to.clone()),
+                _ => None,
+            },
+            is_dress: false,
         })
     }
 
@@ -238,6 +298,9 @@ impl Was {
             },
             device: node.device,
             body,
+            identity: Some(node.identity),
+            shares: None,
+            is_dress: false,
         })
     }
 }

@@ -81,7 +81,41 @@ pub(crate) fn digest(tools: &Tools, was: &Was) -> Result<Option<Digest>, FileErr
     })
 }
 
+/// Tells whether one description is of the same bytes as another, in a file that has them still.
+pub(crate) fn is_same(tools: &Tools, was: &Was, other: &Was) -> Result<bool, FileError> {
+    let is_alike = match (was.digest(), was.identity) {
+        (Some(named), _) => digest(tools, other)? == Some(named),
+        (None, Some(known)) => other.is_of(&known),
+        (None, None) => false,
+    };
+    Ok(is_alike && !matches!(other.source(tools)?, Source::Nowhere(_)))
+}
+
 impl Was {
+    /// Tells whether it is of a file with this number, size and time; of one that is known by its bytes, size and time tell.
+    fn is_of(&self, known: &Identity) -> bool {
+        let mtime = || self.meta.as_ref()?.times.map(|times| times.mtime);
+        match &self.identity {
+            Some(identity) => {
+                (identity.ino, identity.size, identity.mtime)
+                    == (known.ino, known.size, known.mtime)
+            }
+            None => self.size == Some(known.size) && mtime() == Some(known.mtime),
+        }
+    }
+
+    /// Tells whether a file is this one, or has its bytes.
+    pub(crate) fn is_at(&self, place: &Place, node: &Node) -> Result<bool, FileError> {
+        if node.kind != Kind::File {
+            return Ok(false);
+        }
+        match (self.digest(), &self.identity) {
+            (Some(digest), _) => self.is_it(place, node, None, Some(&digest)),
+            (None, Some(identity)) => Ok(node.is_kept(Kind::File, identity)),
+            (None, None) => Ok(true),
+        }
+    }
+
     /// Finds the bytes.
     pub(crate) fn source(&self, tools: &Tools) -> Result<Source, FileError> {
         let nowhere = || Source::Nowhere("its bytes are not kept, or not any more".to_owned());

@@ -131,7 +131,8 @@ impl Planner<'_> {
                 let meta = self.meta_for_copy(to, place, node)?;
                 self.set(to, Image::Directory { meta }, Material::Image)?;
                 let dir = place.enter()?;
-                for name in dir.names()? {
+                let from = place.path();
+                for name in self.others_in(&from, dir.names()?) {
                     let place = dir.place(&name);
                     if let Some(node) = place.node()? {
                         self.copy_node(&place, &node, &to.join(&name), first_names)?;

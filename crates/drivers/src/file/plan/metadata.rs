@@ -79,7 +79,7 @@ impl Planner<'_> {
     }
 
     /// Lists what a directory will hold; nothing, if it is none.
-    fn entries(&self, path: &TargetPath) -> Result<BTreeSet<TargetPath>, FileError> {
+    fn entries(&mut self, path: &TargetPath) -> Result<BTreeSet<TargetPath>, FileError> {
         let is_in = |other: &TargetPath| other.parent().as_ref() == Some(path);
         let made = self
             .sets
@@ -90,7 +90,8 @@ impl Planner<'_> {
         if let View::Real(place, node) = self.view(path)?
             && node.kind == Kind::Directory
         {
-            for name in place.enter()?.names()? {
+            let names = self.others_in(path, place.enter()?.names()?);
+            for name in names {
                 let entry = path.join(&name);
                 let is_changed = self.sets.contains_key(&entry)
                     || self.moved_from.contains_key(&entry)

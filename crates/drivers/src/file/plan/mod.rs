@@ -26,7 +26,7 @@ use super::keep::Keeper;
 use super::locks::Locks;
 use super::recipe::{Change, Image, Kind, Meta};
 use super::request::FileRequest;
-use super::resolve::{Last, refuse_escape};
+use super::resolve::{Last, directory};
 use super::stage::{Material, Staged};
 use super::sys::{Dir, Node, Place};
 use super::tools::Tools;
@@ -75,6 +75,8 @@ pub(super) struct Planner<'t> {
     retouched_now: HashSet<Number>,
     /// Whether the request at hand is one of several.
     in_batch: bool,
+    /// The directory that no path may lead out of.
+    within: Option<TargetPath>,
     open: usize,
 }
 
@@ -92,15 +94,13 @@ impl<'t> Planner<'t> {
             retouched: HashMap::new(),
             retouched_now: HashSet::new(),
             in_batch: false,
+            within: None,
             open: 0,
         }
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm per kind of request")]
     fn add(&mut self, request: &FileRequest, in_batch: bool) -> Result<(), FileError> {
-        if in_batch {
-            request.paths().into_iter().try_for_each(refuse_escape)?;
-        }
         self.in_batch = in_batch;
         self.retouched_now.clear();
         match request {
@@ -186,6 +186,11 @@ impl<'t> Planner<'t> {
             FileRequest::Batch(requests) => requests
                 .iter()
                 .try_for_each(|request| self.add(request, true)),
+            FileRequest::Within { base, requests } => {
+                self.within = Some(directory(base)?);
+                let mut requests = requests.iter();
+                requests.try_for_each(|request| self.add(request, true))
+            }
         }
     }
 

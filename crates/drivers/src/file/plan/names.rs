@@ -40,6 +40,15 @@ impl Planner<'_> {
         } else {
             self.walk(given, last)?
         };
+        let path = &resolved.path;
+        if let Some(base) = self.within.as_ref()
+            && !(path.is_below(base) || path == base)
+        {
+            return Err(FileError::Escapes {
+                path: given.display().to_string(),
+                to: path.to_string(),
+            });
+        }
         if let Some(link) = resolved.link {
             self.keeper
                 .notes

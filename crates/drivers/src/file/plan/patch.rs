@@ -31,6 +31,13 @@ impl Planner<'_> {
         let mut at = |name| inside(base, name, |path| self.resolve(path, Last::Itself));
         let old = file.old.as_ref().map(&mut at).transpose()?;
         let new = file.new.as_ref().map(&mut at).transpose()?;
+        let (old, new) = match (file.moved, old, new) {
+            (None, Some(old), Some(new)) if old != new => {
+                let meant = self.meant(old, new)?;
+                (Some(meant.clone()), Some(meant))
+            }
+            (_, old, new) => (old, new),
+        };
         let is_link = |mode: Option<FileMode>| mode.is_some_and(FileMode::is_symlink);
         let was_link = is_link(file.old_mode) || (file.old.is_some() && is_link(file.new_mode));
         let content = match &old {
@@ -74,6 +81,23 @@ impl Planner<'_> {
             (Some(Moved::Renamed), Some(old)) if is_elsewhere => self.remove(&old, false),
             (Some(Moved::Renamed | Moved::Copied) | None, _) => Ok(()),
         }
+    }
+
+    /// Chooses between two names that are not said to be a move or a copy, as `diff -u f.orig f` writes them: the one that is
+    /// there; of two that are, the one with the fewest directories, then with the shortest last name, as patch(1) does.
+    fn meant(&self, old: TargetPath, new: TargetPath) -> Result<TargetPath, FileError> {
+        let is_there =
+            |path: &TargetPath| Ok::<_, FileError>(!matches!(self.view(path)?, View::Absent));
+        let length = |path: &TargetPath| {
+            let path = path.as_path();
+            let name = path.file_name().map_or(0, OsStr::len);
+            (path.components().count(), name, path.as_os_str().len())
+        };
+        Ok(match (is_there(&old)?, is_there(&new)?) {
+            (false, true) => new,
+            (true, true) | (false, false) if length(&new) < length(&old) => new,
+            (true, _) | (false, false) => old,
+        })
     }
 
     fn link_content(&self, path: &TargetPath) -> Result<Vec<u8>, FileError> {
@@ -133,17 +157,18 @@ pub(super) fn inside(
     name: &PatchPath,
     resolve: impl FnOnce(&Path) -> Result<TargetPath, FileError>,
 ) -> Result<TargetPath, FileError> {
-    let escapes = || FileError::Escapes {
+    let joined = base.as_path().join(OsStr::from_bytes(name.as_bytes()));
+    let escapes = |to: String| FileError::Escapes {
         path: name.to_string(),
+        to,
     };
     if !name.is_inside() {
-        return Err(escapes());
+        return Err(escapes(joined.display().to_string()));
     }
-    let joined = base.as_path().join(OsStr::from_bytes(name.as_bytes()));
     let path = resolve(&joined)?;
     if path.is_below(base) {
         Ok(path)
     } else {
-        Err(escapes())
+        Err(escapes(path.to_string()))
     }
 }

@@ -3,7 +3,7 @@
 
 use backout_model::TargetPath;
 
-use super::{Planner, View};
+use super::{Planner, View, number_of};
 use crate::file::error::FileError;
 use crate::file::past::{Body, Past, Source, Was};
 use crate::file::recipe::{Holes, Image, Kind, Meta};
@@ -18,9 +18,14 @@ impl Planner<'_> {
                 View::Real(..) | View::Planned(_) => self.remove(&past.path, true)?,
             }
         }
-        for past in names {
-            if let Some(was) = &past.was {
-                self.bring_back(&past.path, was)?;
+        // A second name comes after the first.
+        for is_second in [false, true] {
+            for past in names {
+                if let Some(was) = &past.was
+                    && was.shares.is_some() == is_second
+                {
+                    self.bring_back(&past.path, was)?;
+                }
             }
         }
         Ok(())
@@ -31,14 +36,17 @@ impl Planner<'_> {
             path: path.to_string(),
             why: why.to_owned(),
         };
+        if let Body::Lost(why) = &was.body {
+            return Err(lost(why));
+        }
+        if was.is_dress && was.kind != Kind::Directory {
+            return self.redress(path, was);
+        }
         self.need_parent(path, true)?;
-        if let Body::SameAs(first) = &was.body {
-            let first = first.clone();
-            return match &was.meta {
-                // Only mode, owner or attributes were changed.
-                Some(meta) if first == *path => self.retouch_to(path, meta),
-                _ => self.linked(path, &first),
-            };
+        if let Some(first) = &was.shares
+            && self.is_first_name(first, was)?
+        {
+            return self.second_name(path, first);
         }
         let meta = match &was.meta {
             Some(meta) => self.permitted(path, meta.clone()),
@@ -77,6 +85,38 @@ impl Planner<'_> {
         }
     }
 
+    /// Plans that mode, owner and attributes become what they were.
+    fn redress(&mut self, path: &TargetPath, was: &Was) -> Result<(), FileError> {
+        match (self.view(path)?, &was.meta) {
+            (View::Real(_, node), Some(meta)) if node.kind == was.kind => {
+                self.retouch_to(path, meta)
+            }
+            (View::Real(..) | View::Planned(_) | View::Absent, _) => Err(FileError::Lost {
+                path: path.to_string(),
+                why: "only its mode, owner or attributes were changed, and the rest of it is not kept"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    /// Tells whether the first name of a file stands for it, or will.
+    fn is_first_name(&self, first: &TargetPath, was: &Was) -> Result<bool, FileError> {
+        match self.view(first)? {
+            View::Planned(_) => Ok(true),
+            View::Real(place, node) => was.is_at(&place, &node),
+            View::Absent => Ok(false),
+        }
+    }
+
+    fn second_name(&mut self, path: &TargetPath, first: &TargetPath) -> Result<(), FileError> {
+        if let (View::Real(_, one), View::Real(_, other)) = (self.view(path)?, self.view(first)?)
+            && number_of(&one) == number_of(&other)
+        {
+            return Ok(());
+        }
+        self.linked(path, first)
+    }
+
     /// Reads the metadata of something that was moved away, where it is now.
     fn meta_elsewhere(&mut self, path: &TargetPath, was: &Was) -> Result<Meta, FileError> {
         match was.source(self.tools)? {
@@ -88,6 +128,9 @@ impl Planner<'_> {
                 path: path.to_string(),
                 why: match &was.body {
                     Body::Lost(why) => why.clone(),
+                    _ if was.shares.is_some() => {
+                        "what was in the file that it was a name of is not kept".to_owned()
+                    }
                     _ => format!(
                         "only its name was changed, and the {} is not where it was left",
                         was.word()

@@ -9,7 +9,7 @@ use super::patch::{base_of, inside};
 use crate::file::error::FileError;
 use crate::file::past::{Past, Was};
 use crate::file::request::{FileRequest, LayerEntry, LayerState};
-use crate::file::resolve::{Last, refuse_escape, resolve};
+use crate::file::resolve::{Last, resolve};
 use crate::file::tools::Tools;
 
 /// Names the targets of a request, resolved as the plan will resolve them.
@@ -88,9 +88,8 @@ fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<
             }
         }
         FileRequest::Restore { names, .. } => add_past(names, found),
-        FileRequest::Batch(requests) => {
+        FileRequest::Batch(requests) | FileRequest::Within { requests, .. } => {
             for request in requests {
-                request.paths().into_iter().try_for_each(refuse_escape)?;
                 add(tools, request, found)?;
             }
         }

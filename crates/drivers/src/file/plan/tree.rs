@@ -1,7 +1,9 @@
 //! Planning names: remove, move, make directories and links.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use backout_model::TargetPath;
 
@@ -60,6 +62,11 @@ impl Planner<'_> {
                 path: path.to_string(),
             });
         }
+        if recursive && is_stood_in(node) {
+            return Err(FileError::StandingIn {
+                path: path.to_string(),
+            });
+        }
         if !is_planned_empty {
             self.drop_below(path)?;
         }
@@ -85,7 +92,7 @@ impl Planner<'_> {
     /// Plans the removal of a tree entry by entry, where there is no depot for the whole.
     fn remove_each(&mut self, path: &TargetPath, place: &Place) -> Result<(), FileError> {
         let dir = place.enter()?;
-        for name in dir.names()? {
+        for name in self.others_in(path, dir.names()?) {
             let (place, path) = (dir.place(&name), path.join(&name));
             match place.node()? {
                 Some(node) if node.kind == Kind::Directory => self.remove_each(&path, &place)?,
@@ -94,6 +101,18 @@ impl Planner<'_> {
             }
         }
         self.set(path, Image::Absent, Material::Image)
+    }
+
+    /// Leaves our own state out of what is in a directory: no walk over a tree goes in.
+    pub(super) fn others_in(&mut self, path: &TargetPath, names: Vec<OsString>) -> Vec<OsString> {
+        let is_ours = |name: &OsString| self.tools.depots.is_ours(&path.join(name));
+        let (ours, others): (Vec<_>, Vec<_>) = names.into_iter().partition(is_ours);
+        for name in ours {
+            let path = path.join(&name);
+            let note = format!("`{path}` was left out: Backout keeps there what it replaced");
+            self.keeper.notes.push(note);
+        }
+        others
     }
 
     fn has_planned_below(&self, path: &TargetPath) -> bool {
@@ -175,6 +194,11 @@ impl Planner<'_> {
                 .push(format!("`{from}` was copied to another file system"));
             self.copy(from, to, true, replace)?;
             return self.remove(from, true);
+        }
+        if node.kind == Kind::Directory && self.tools.depots.is_above_ours(from) {
+            return Err(FileError::Ours {
+                path: from.to_string(),
+            });
         }
         self.refuse_entangled(from)?;
         if self.retouches.contains_key(from) {
@@ -385,4 +409,17 @@ impl Planner<'_> {
         let meta = self.meta_of(place, node)?;
         Ok(self.permitted(to, meta))
     }
+}
+
+/// Tells whether a directory is the current one of this process, or above it.
+fn is_stood_in(node: &Node) -> bool {
+    let Ok(here) = std::env::current_dir() else {
+        return false;
+    };
+    let number = |path: &Path| {
+        let found = path.symlink_metadata().ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    let it = Some((node.identity.dev, node.identity.ino));
+    here.ancestors().any(|above| number(above) == it)
 }

@@ -1,10 +1,10 @@
 //! Making, exchanging and taking away names so that nobody's file is overwritten unseen.
 
 use backout_model::TargetPath;
-use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with, unlinkat};
+use rustix::fs::{AtFlags, Mode, RenameFlags, linkat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-use super::Place;
+use super::{Dir, Place};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::Kind;
 
@@ -25,7 +25,28 @@ pub(crate) fn rename_to_free(from: &Place, to: &Place) -> Result<(), FileError> 
     }
 }
 
-/// The same on file systems that know no `RENAME_NOREPLACE`.
+/// Gives `from` its name in a depot, which must be free. Whatever is done in a tree after that has a later change time than
+/// its top, also within the same tick of the kernel's clock.
+pub(crate) fn put_into_slot(from: &Place, to: &Place, is_tree: bool) -> Result<(), FileError> {
+    rename_to_free(from, to)?;
+    if is_tree {
+        end_of_moment(&to.dir);
+    }
+    Ok(())
+}
+
+/// Moves the kernel's clock for change times on. All that happens within a tick gets the same time. What somebody has looked
+/// at since that time gets an exact one instead, and nothing gets an earlier one afterwards. So the depot is changed, looked
+/// at and changed again. (Before Linux 6.13 there are only ticks, and this does nothing.)
+fn end_of_moment(depot: &Dir) {
+    for _ in 0..2 {
+        if let Ok(seen) = rustix::fs::fstat(depot) {
+            let _same_mode = rustix::fs::fchmod(depot, Mode::from_raw_mode(seen.st_mode));
+        }
+    }
+}
+
+/// Renames to a free name on file systems that know no `RENAME_NOREPLACE`.
 fn rename_to_free_old(from: &Place, to: &Place) -> Result<(), FileError> {
     let is_directory = from
         .node()?

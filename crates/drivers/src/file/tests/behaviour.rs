@@ -132,12 +132,19 @@ fn our_own_state_is_never_written() {
 fn paths_that_lead_out_are_refused() {
     let world = World::new().dir("base");
     std::os::unix::fs::symlink("/tmp", world.path("base/out")).unwrap();
-    let batch = FileRequest::Batch(vec![FileRequest::write("../x", "x")]);
-    assert!(matches!(refused(&world, &batch), FileError::Escapes { .. }));
-    assert!(matches!(
-        world.driver.targets(&batch),
-        Err(FileError::Escapes { .. })
-    ));
+    for name in ["base/../x", "base/out/backout-escaped", "x"] {
+        let batch = FileRequest::Within {
+            base: world.path("base"),
+            requests: vec![FileRequest::write(world.path(name), "x")],
+        };
+        let error = refused(&world, &batch);
+        assert!(matches!(error, FileError::Escapes { .. }), "{name}");
+    }
+    let inside = FileRequest::Within {
+        base: world.path("base"),
+        requests: vec![FileRequest::write(world.path("base/x"), "x")],
+    };
+    world.apply(&inside).unwrap();
     for name in ["../x", "out/backout-escaped"] {
         let text = format!("--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n");
         let patch = FileRequest::Patch {
@@ -274,7 +281,10 @@ fn validators_see_what_is_staged() {
         std::fs::read(files[0].readable_path().unwrap()).unwrap(),
         b"new"
     );
-    assert_eq!(world.driver.targets(&request).unwrap(), prepared.targets);
+    assert_eq!(
+        world.driver.scope(&request).unwrap().targets,
+        prepared.targets
+    );
 }
 
 #[test]

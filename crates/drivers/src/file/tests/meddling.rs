@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use backout_model::ports::{Applied, Driver as _, How, OnConflict};
+use backout_model::ports::{Applied, How, OnConflict};
 use backout_model::{Effect, Verb};
 
 use super::world::World;

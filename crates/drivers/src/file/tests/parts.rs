@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use backout_model::ports::{Driver as _, How, OnConflict};
+use backout_model::ports::{How, OnConflict};
 use backout_model::{Effect, Key, OutcomeKind, TargetOutcome, Verb};
 
 use super::world::World;

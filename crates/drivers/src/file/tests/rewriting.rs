@@ -329,7 +329,7 @@ fn both_sides_can_be_shown_and_a_lost_one_is_told() {
         let found = driver.check_kept(&large.effect, &|_| true).unwrap();
         let (looked_at, finding) = found.into_iter().next().unwrap();
         assert_eq!(looked_at, slot);
-        finding.unwrap()
+        finding
     };
     assert_eq!(look(), None);
     fs::write(slot.path().as_path(), "hurt").unwrap();

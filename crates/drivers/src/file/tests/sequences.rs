@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use backout_model::Effect;
-use backout_model::ports::{Driver as _, OnConflict};
+use backout_model::ports::OnConflict;
 
 use super::world::{Snapshot, World, snapshot};
 use crate::file::{Expect, FileRequest, Source};

@@ -1,12 +1,12 @@
 //! Conflicts, merges, force, and recipes of every past version.
 
-use backout_model::ports::{Driver as _, OnConflict};
+use backout_model::ports::{OnConflict, State};
 use backout_model::wide::Wide;
 use backout_model::{Completion, Digest, Effect, OutcomeKind, Recipe};
 
 use super::world::World;
 use crate::file::recipe::FileCompletion;
-use crate::file::{FileError, FileRequest, Shown, State};
+use crate::file::{FileError, FileRequest, Shown};
 
 const BASE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use backout_model::ports::{Driver as _, How, OnConflict, Prepared, PreparedUndo};
+use backout_model::ports::{Driver, How, OnConflict, Prepared, PreparedUndo, Request};
 use backout_model::{Armed, Digest, Effect, OperationId, TargetOutcome, TargetPath, Verb};
 
 use crate::conformance::Harness;
@@ -217,15 +217,14 @@ impl World {
 }
 
 impl Harness for World {
-    type Driver = FileDriver;
     type Snapshot = Snapshot;
 
-    fn driver(&self) -> &FileDriver {
+    fn driver(&self) -> &dyn Driver {
         &self.driver
     }
 
-    fn request(&self) -> FileRequest {
-        (self.request.as_ref().unwrap())(&self.root)
+    fn request(&self) -> Box<dyn Request> {
+        Box::new((self.request.as_ref().unwrap())(&self.root))
     }
 
     fn snapshot(&self, exactly: bool) -> Snapshot {
@@ -240,7 +239,7 @@ impl Harness for World {
             .collect()
     }
 
-    fn arm(&self, id: OperationId, prepared: Prepared<Staged>) -> Armed<Staged> {
+    fn arm(&self, id: OperationId, prepared: Prepared) -> Armed {
         self.journal.arm(id, Verb::Write, prepared)
     }
 

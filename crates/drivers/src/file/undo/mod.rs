@@ -4,7 +4,9 @@
 //! else → a conflict, which is refused, left, merged or forced as the caller says. An undo with a conflict that is refused
 //! does nothing at all, so no operation is half taken back unless somebody asks for that.
 
+mod carry;
 mod check;
+mod dress;
 mod homes;
 mod merge;
 mod names;
@@ -14,6 +16,7 @@ mod restore;
 mod rewrite;
 mod rights;
 mod select;
+mod stamps;
 mod times;
 mod torn;
 
@@ -37,7 +40,7 @@ fn outcomes_of(change: &Change, kind: &OutcomeKind) -> Vec<TargetOutcome> {
 }
 
 /// Takes the fields that a change changed back to what they were, and leaves the others as they are.
-fn put_back_changed(now: &Meta, before: &Meta, after: &Meta) -> Meta {
+pub(crate) fn put_back_changed(now: &Meta, before: &Meta, after: &Meta) -> Meta {
     let mut wanted = now.clone();
     if before.mode != after.mode {
         wanted.mode = before.mode;

@@ -3,7 +3,6 @@
 use backout_model::ports::OnConflict;
 use backout_model::{OutcomeKind, TargetOutcome, TargetPath};
 
-use super::obtain::obtain;
 use super::prepare::Undo;
 use super::put_back_changed;
 use super::rights::{gap_of, only_root};
@@ -95,8 +94,7 @@ impl Undo<'_> {
                 why: format!("`{to}` is gone or something else"),
             });
         };
-        let anyway = self.is_forced();
-        let obtained = match obtain(self.tools, to, replaced, anyway, &self.rewritten)? {
+        let obtained = match self.obtain(to, replaced)? {
             Ok(obtained) => obtained,
             Err(why) => return Ok(OutcomeKind::Failed { why }),
         };
@@ -192,8 +190,7 @@ impl Undo<'_> {
 
     /// Puts back what a move had replaced that is already under its old name again.
     fn put_replaced(&mut self, at: &Current, replaced: &Image) -> Result<OutcomeKind, FileError> {
-        let anyway = self.is_forced();
-        match obtain(self.tools, &at.path, replaced, anyway, &self.rewritten)? {
+        match self.obtain(&at.path, replaced)? {
             Ok(obtained) => self.put(at, (Image::Absent, Seen::Absent), obtained),
             Err(why) => Ok(OutcomeKind::Failed { why }),
         }

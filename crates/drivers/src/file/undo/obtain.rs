@@ -2,12 +2,12 @@
 
 use backout_model::{Digest, TargetPath};
 
-use super::check::changed_below;
+use super::stamps::{changed_below, said_of_changed};
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::keep::{digest_of, meta_of};
 use crate::file::kept::{WRITTEN_SINCE, look_into, why_empty};
-use crate::file::listing::listing;
+use crate::file::listing::{ENTRIES_MAX, listing};
 use crate::file::recipe::{Copied, Holes, Identity, Image, Kind, Numbers};
 use crate::file::stage::Material;
 use crate::file::sys::{Node, Place};
@@ -18,6 +18,8 @@ pub(super) struct Obtained {
     pub(super) image: Image,
     pub(super) material: Material,
     pub(super) note: Option<String>,
+    /// Whether the note is of the mode and owner that other names were given, and of nothing else.
+    pub(super) is_dressed_anew: bool,
 }
 
 impl Obtained {
@@ -26,6 +28,7 @@ impl Obtained {
             image: image.clone(),
             material,
             note: None,
+            is_dressed_anew: false,
         }
     }
 
@@ -140,7 +143,8 @@ fn obtain_kept(
             // By another of its names somebody may have given it another mode or owner, and that stands.
             let is_dressed_anew =
                 node.is_shared && !is_rewritten && differs_in_meta(&now, meta, *kind).is_some();
-            let said = said_of(path, found.ok(), is_dressed_anew);
+            let is_itself = matches!(found, Ok(Found::Itself));
+            let said = said_of(path, &found, is_dressed_anew);
             let listed = listed(place, &node, *entries)?;
             let is_other_tree = entries.is_some() && listed != *entries;
             let image = Image::Kept {
@@ -156,13 +160,13 @@ fn obtain_kept(
                 image,
                 material: Material::Image,
                 note: said.or_else(|| is_other_tree.then(|| said_of_tree(path))),
+                is_dressed_anew: is_itself && is_dressed_anew,
             }));
         }
         doubt = found.err();
     }
     let Some(digest) = copy else {
-        let why = doubt.map_or_else(|| why_empty(tools, slot), str::to_owned);
-        return Ok(Err(why));
+        return Ok(Err(doubt.unwrap_or_else(|| why_empty(tools, slot))));
     };
     let file = Image::File {
         digest: *digest,
@@ -183,7 +187,7 @@ pub(crate) fn doubted(
     tools: &Tools,
     image: &Image,
     rewritten: &Numbers,
-) -> Result<Option<&'static str>, FileError> {
+) -> Result<Option<String>, FileError> {
     let Image::Kept {
         slot,
         identity,
@@ -219,7 +223,7 @@ fn as_it_was_kept(
     node: &Node,
     image: &Image,
     is_rewritten: bool,
-) -> Result<Result<Found, &'static str>, FileError> {
+) -> Result<Result<Found, String>, FileError> {
     let Image::Kept {
         slot,
         node: kind,
@@ -230,7 +234,7 @@ fn as_it_was_kept(
         ..
     } = image
     else {
-        return Ok(Err("it was not kept"));
+        return Ok(Err("it was not kept".to_owned()));
     };
     let has_number = node.identity.ino == identity.ino;
     // A copy exists where other names could change the bytes: then stamps are not proof enough.
@@ -239,14 +243,19 @@ fn as_it_was_kept(
         Some(digest) if node.kind == Kind::File => digest_of(place)?.0 == *digest,
         Some(_) | None => node.is_kept(*kind, identity),
     };
+    let changed = || changed_below(slot.path().as_path(), identity, ENTRIES_MAX);
     if is_same {
-        return Ok(Ok(Found::Itself));
+        let changed = (*kind == Kind::Directory).then(changed).flatten();
+        return Ok(match changed {
+            Some(at) => Err(said_of_changed(&at)),
+            None => Ok(Found::Itself),
+        });
     }
     if copy.is_none() && node.is_kept_name(*kind, identity) {
         return Ok(Ok(Found::Name));
     }
     if has_number || is_rewritten {
-        return Ok(Err(WRITTEN_SINCE));
+        return Ok(Err(WRITTEN_SINCE.to_owned()));
     }
     let looks_so = node.looks_like(*kind, identity);
     let is_copied = looks_so
@@ -254,7 +263,7 @@ fn as_it_was_kept(
             // A tree that nobody listed is believed, if nothing in it is newer than itself.
             (Kind::Directory, _) => match entries {
                 Some(_) => listing(place)? == *entries,
-                None => changed_below(slot.path().as_path()).is_none(),
+                None => changed().is_none(),
             },
             (Kind::File, Some(digest)) => digest_of(place)?.0 == *digest,
             (_, _) => true,
@@ -262,7 +271,7 @@ fn as_it_was_kept(
     Ok(if is_copied {
         Ok(Found::Copied)
     } else {
-        Err("what was kept was copied or moved since, and may have changed on the way")
+        Err("what was kept was copied or moved since, and may have changed on the way".to_owned())
     })
 }
 
@@ -290,21 +299,23 @@ fn said_of_copy(path: &TargetPath, is_there: bool, is_away: bool) -> String {
 }
 
 /// Says how a kept inode is not quite what it was.
-fn said_of(path: &TargetPath, found: Option<Found>, is_dressed_anew: bool) -> Option<String> {
+fn said_of(
+    path: &TargetPath,
+    found: &Result<Found, String>,
+    is_dressed_anew: bool,
+) -> Option<String> {
     match (found, is_dressed_anew) {
-        (None, _) => Some(format!(
-            "`{path}` may not be as it was kept: what was kept was changed since"
-        )),
-        (Some(Found::Copied), _) => Some(format!(
+        (Err(why), _) => Some(format!("`{path}` comes back as it is now: {why}")),
+        (Ok(Found::Copied), _) => Some(format!(
             "`{path}` comes back as a copy: the state directory was copied or moved to another file system"
         )),
-        (Some(Found::Name), _) => Some(format!(
+        (Ok(Found::Name), _) => Some(format!(
             "`{path}` is another name of a file that was written since, and holds what that holds"
         )),
-        (Some(Found::Itself), true) => Some(format!(
+        (Ok(Found::Itself), true) => Some(format!(
             "`{path}` has the mode and owner that its other names were given since"
         )),
-        (Some(Found::Itself), false) => None,
+        (Ok(Found::Itself), false) => None,
     }
 }
 

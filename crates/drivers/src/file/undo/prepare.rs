@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use backout_model::ports::{How, OnConflict, PreparedUndo};
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
+use super::dress::{Dressed, dressed};
 use super::outcomes_of;
 use super::select::{chosen, is_clean_tree};
 use crate::file::compare::Current;
@@ -38,7 +39,7 @@ pub(crate) fn prepare_undo(
     // Each is judged, made and put in place.
     tools.progress.total(recipe.changes.len() as u64 * 3);
     let states = judge_all(tools, &recipe, &completion)?;
-    let chosen = chosen(&recipe, &states, how.only);
+    let chosen = chosen(&recipe, &states, how.only)?;
     let numbered = recipe.changes.iter().enumerate();
     let meant = numbered.filter(|(index, _)| chosen.contains(index));
     let meant: Vec<&Change> = meant.map(|(_, change)| change).collect();
@@ -59,6 +60,12 @@ pub(crate) fn prepare_undo(
             .map(|change| change.path().clone())
             .collect(),
         rewritten: recipe.rewritten(),
+        dressed: dressed(
+            &recipe.changes,
+            &states,
+            &chosen,
+            how.on_conflict == OnConflict::Force,
+        )?,
         changes: &recipe.changes,
     };
     undo.forget_trees_without_depot()?;
@@ -66,15 +73,7 @@ pub(crate) fn prepare_undo(
         undo.forget_trees_out_of_slots();
     }
     if how.is_partial || how.only.is_some() {
-        let mut clean = HashMap::new();
-        for (root, is_clean) in std::mem::take(&mut undo.whole) {
-            if is_clean_tree(&root, &recipe, &states, &chosen)
-                && !has_strangers(&root, &undo.listed)?
-            {
-                clean.insert(root, is_clean);
-            }
-        }
-        undo.whole = clean;
+        undo.keep_clean_trees(&recipe, &states, &chosen)?;
     }
     let mut outcomes = Vec::new();
     let mut stay = Vec::new();
@@ -117,6 +116,8 @@ pub(super) struct Undo<'t> {
     pub(super) listed: HashSet<TargetPath>,
     /// The inodes that the effect changed in place.
     pub(super) rewritten: Numbers,
+    /// The files whose mode or owner this undo puts back.
+    pub(super) dressed: Dressed<'t>,
     /// All that the effect did.
     pub(super) changes: &'t [Change],
     /// The part of it that this undo takes back.
@@ -170,6 +171,24 @@ impl Undo<'_> {
                 after,
             } => self.take_back_rewrite((path, *ino), (before, after), state),
         }
+    }
+
+    /// Takes away whole only those new directories of which all goes.
+    fn keep_clean_trees(
+        &mut self,
+        recipe: &FileRecipe,
+        states: &[State],
+        chosen: &HashSet<usize>,
+    ) -> Result<(), FileError> {
+        let mut clean = HashMap::new();
+        for (root, is_clean) in std::mem::take(&mut self.whole) {
+            if is_clean_tree(&root, recipe, states, chosen) && !has_strangers(&root, &self.listed)?
+            {
+                clean.insert(root, is_clean);
+            }
+        }
+        self.whole = clean;
+        Ok(())
     }
 
     /// Where there is no depot, new directories are taken away entry by entry. So are those that are closed to their owner: they

@@ -7,7 +7,7 @@ use backout_model::{OutcomeKind, TargetPath};
 
 use super::homes::without_directory;
 use super::merge::merge;
-use super::obtain::{Obtained, obtain};
+use super::obtain::Obtained;
 use super::prepare::Undo;
 use super::put_back_changed;
 use super::rights::{gap_of_new, only_root, only_root_but_force, without_gap};
@@ -86,13 +86,7 @@ impl Undo<'_> {
                 why: without_directory(&current.path),
             });
         }
-        let obtained = match obtain(
-            self.tools,
-            &current.path,
-            before,
-            self.is_forced(),
-            &self.rewritten,
-        )? {
+        let obtained = match self.obtain(&current.path, before)? {
             Ok(obtained) => obtained,
             Err(why) => return Ok(OutcomeKind::Failed { why }),
         };

@@ -3,17 +3,17 @@
 //! - A directory gets back the times that it had before the effect, if nothing of the effect stays in it and nobody else
 //!   wrote there since.
 //! - Nobody else: its time is the one that the effect left, or one that an undo of another part of it left, which found it
-//!   like that.
+//!   like that. A directory that the effect removed is made by the first of them.
 //! - While a part stays, the times are those of the undo: what reads a directory again when its time changes must see it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use backout_model::TargetPath;
 use backout_model::wide::Wide;
 
 use super::prepare::Undo;
 use crate::file::error::FileError;
-use crate::file::recipe::{Change, FileCompletion, FileRecipe, ParentTimes};
+use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, ParentTimes, Times};
 use crate::file::sys::{Dir, meta};
 
 impl Undo<'_> {
@@ -52,7 +52,60 @@ impl Undo<'_> {
                 });
             }
         }
+        self.put_back_times_of_removed(parents, recipe, &written, &stay)
+    }
+
+    /// The same for directories that the effect removed and that an undo of another part has brought back.
+    fn put_back_times_of_removed(
+        &self,
+        parents: &mut [ParentTimes],
+        recipe: &FileRecipe,
+        written: &[Written],
+        stay: &HashSet<TargetPath>,
+    ) -> Result<(), FileError> {
+        let brought = self.brought_earlier()?;
+        if brought.is_empty() {
+            return Ok(());
+        }
+        let removed = recipe.changes.iter().filter_map(|change| match change {
+            Change::Set {
+                path,
+                before: Image::Directory { meta },
+                ..
+            } => Some((path, meta.times?)),
+            Change::Set { .. }
+            | Change::Move { .. }
+            | Change::Retouch { .. }
+            | Change::Rewrite { .. } => None,
+        });
+        let removed: HashMap<&TargetPath, Times> = removed.collect();
+        for parent in parents.iter_mut().filter(|parent| parent.after.is_none()) {
+            let (path, now) = (&parent.path, parent.before.mtime);
+            let is_ours = |(other, left): &(TargetPath, i128)| {
+                other == path && is_ours(written, path, (*left, now))
+            };
+            if !stay.contains(path) && brought.iter().any(is_ours) {
+                parent.after = removed.get(path).copied();
+            }
+        }
         Ok(())
+    }
+
+    /// Lists the directories that undos of other parts made, with the modification times that they left.
+    fn brought_earlier(&self) -> Result<Vec<(TargetPath, i128)>, FileError> {
+        let mut all = Vec::new();
+        for effect in self.how.earlier {
+            let recipe = FileRecipe::decode(&effect.recipe)?;
+            let completion = FileCompletion::of(effect)?;
+            for (index, change) in recipe.changes.iter().enumerate() {
+                if change.is_new_directory()
+                    && let Some(left) = completion.identity(index)
+                {
+                    all.push((change.path().clone(), left.mtime));
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Leaves the times of directories that only somebody else may set, and says so.

@@ -105,12 +105,11 @@ fn strip<'a>(old: &'a [u8], new: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         .unwrap_or((old, new))
 }
 
-/// Quotes a name as git does (with `core.quotePath=false`) if it would break a header, else leaves it.
+/// Quotes a name as git does (with `core.quotePath=false`) if it would break a header or is no text, else leaves it.
 pub(in crate::text) fn quoted_name(name: &[u8]) -> Vec<u8> {
-    if !name
-        .iter()
-        .any(|byte| matches!(byte, 0..=0x1f | 0x7f | b'"' | b'\\'))
-    {
+    let is_text = std::str::from_utf8(name).is_ok();
+    let breaks = |byte: &u8| matches!(byte, 0..=0x1f | 0x7f | b'"' | b'\\');
+    if is_text && !name.iter().any(breaks) {
         return name.to_vec();
     }
     let mut quoted = vec![b'"'];
@@ -121,6 +120,7 @@ pub(in crate::text) fn quoted_name(name: &[u8]) -> Vec<u8> {
             b'\r' => quoted.extend_from_slice(b"\\r"),
             b'"' | b'\\' => quoted.extend_from_slice(&[b'\\', *byte]),
             0..=0x1f | 0x7f => quoted.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+            0x80.. if !is_text => quoted.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
             0x20..=0x7e | 0x80.. => quoted.push(*byte),
         }
     }

@@ -335,7 +335,7 @@ proptest! {
 
     #[test]
     fn any_name_comes_back(name in "\\PC{1,8}|[a-z \t\n\"\\\\]{1,8}") {
-        let diff = unified(b"", b"a\n", "/dev/null", &format!("b/{name}"), 3);
+        let diff = unified(b"", b"a\n", "/dev/null", format!("b/{name}"), 3);
         let file = one(&diff);
         prop_assert_eq!(names(&file), (None, Some(name.as_bytes())));
     }

@@ -1,0 +1,103 @@
+//! What is said while others are at work: of several commands the one that is meant is named, and nobody else.
+
+use serde_json::Value;
+
+use super::{Running, json, newest};
+use crate::world::World;
+
+/// A mark and a command at work, each by somebody: what a rollback to the mark says of it.
+fn rolled_back(mark: &[&str], command: &[&str]) -> (World, Value) {
+    let world = World::new();
+    for task in ["t", "u"] {
+        world.ok(&["task", "begin", task]);
+    }
+    world.ok(&[mark, &["checkpoint", "c"]].concat());
+    let running = Running::start(&world, command, "echo 1 > f", "true");
+    let told = json(&world, 1, &["rollback", "--to", "c"]);
+    assert_eq!(json(&world, 1, &["rollback", "--to", "c", "-n"]), told);
+    assert_eq!(world.read("f"), "1\n");
+    running.go_on(&world);
+    (world, told)
+}
+
+#[test]
+fn a_command_at_work_is_named_where_it_would_be_rolled_back_and_nowhere_else() {
+    let (t, u) = (&["--task", "t"][..], &["--task", "u"][..]);
+    let (ann, bob) = (&["--agent", "ann"][..], &["--agent", "bob"][..]);
+    let both = &["--task", "t", "--agent", "ann"][..];
+    for (mark, command) in [(&[][..], both), (t, t), (t, both), (ann, ann), (ann, both)] {
+        let (world, told) = rolled_back(mark, command);
+        assert_eq!(told["code"], "at-work", "{mark:?} {command:?}: {told}");
+        let run = newest(&world, "run");
+        assert!(told["what"].to_string().contains(&run), "{told}");
+        world.ok(&["rollback", "--to", "c"]);
+        assert!(!world.path("f").exists(), "{mark:?} {command:?}");
+    }
+    for (mark, command) in [
+        (t, u),
+        (t, &[][..]),
+        (t, ann),
+        (ann, bob),
+        (ann, &[]),
+        (ann, t),
+    ] {
+        let (world, told) = rolled_back(mark, command);
+        assert_eq!(told["code"], "nothing", "{mark:?} {command:?}: {told}");
+        // When it has ended it is not rolled back either.
+        assert_eq!(
+            json(&world, 1, &["rollback", "--to", "c"])["code"],
+            "nothing"
+        );
+        assert_eq!(world.read("f"), "1\n");
+    }
+}
+
+#[test]
+fn a_command_that_was_at_work_before_a_mark_is_not_named_for_it() {
+    let world = World::new();
+    let running = Running::start(&world, &[], "echo 1 > f", "true");
+    world.ok(&["checkpoint", "c"]);
+    let told = json(&world, 1, &["rollback", "--to", "c"]);
+    assert_eq!(told["code"], "nothing", "{told}");
+    running.go_on(&world);
+}
+
+#[test]
+fn of_two_commands_at_work_the_one_of_the_task_is_named() {
+    let world = World::new();
+    for task in ["t", "u", "v"] {
+        world.ok(&["task", "begin", task]);
+    }
+    let first = Running::start(&world, &["--task", "t"], "echo 1 > f", "true");
+    let of_t = newest(&world, "run");
+    let second = Running::start(&world, &["--task", "u"], "echo 1 > g", "true");
+    let of_u = newest(&world, "run");
+    for (task, run) in [("t", &of_t), ("u", &of_u)] {
+        let told = json(&world, 1, &["rollback", task]);
+        assert_eq!(told["code"], "at-work", "{told}");
+        assert!(told["what"].to_string().contains(run.as_str()), "{told}");
+    }
+    let told = json(&world, 0, &["rollback", "v"]);
+    assert_eq!(told["steps"], serde_json::json!([]), "{told}");
+    first.go_on(&world);
+    second.end();
+    // Both have ended, and only the one of the task goes.
+    world.ok(&["rollback", "u", "--only", "g"]);
+    assert_eq!(
+        (world.read("f").as_str(), world.path("g").exists()),
+        ("1\n", false)
+    );
+}
+
+#[test]
+fn who_asks_from_inside_of_a_command_is_not_told_of_that_one() {
+    let world = World::new();
+    world.file("f", "0\n");
+    let inside = format!("{} --json undo f 2> told", env!("CARGO_BIN_EXE_backout"));
+    let running = Running::start(&world, &[], &format!("echo 1 > f; {inside}"), "true");
+    let told: Value = serde_json::from_str(&world.read("told")).unwrap();
+    assert_eq!(told["code"], "nothing", "{told}");
+    assert!(!told.to_string().contains("at work"), "{told}");
+    running.go_on(&world);
+    assert_eq!(world.read("f"), "1\n");
+}

@@ -1,0 +1,426 @@
+//! The config driver.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use backout_config::{ConfigError, Document, Format, KeyChange, SIZE_MAX};
+use backout_model::ports::{
+    Applied, ContentsError, Driver, DriverError, Examined, How, LookedAt, OnConflict, Outline,
+    Prepared, PreparedUndo, Request, Scope, State, ValueChange,
+};
+use backout_model::{
+    Armed, DriverName, Effect, Key, OperationId, OperationKind, OutcomeKind, Target, TargetOutcome,
+    TargetPath, Traits,
+};
+
+use super::error::ConfigFault;
+use super::look::{Looked, NoText, look};
+use super::recipe::{CONFIG, ConfigRecipe};
+use super::request::ConfigRequest;
+use super::way::{Fate, WayBack, way_back};
+use crate::file::locks::Locks;
+use crate::file::recipe::FileRecipe;
+use crate::file::resolve::{Last, resolve};
+use crate::file::{Expect, FileDriver, FileError, FileRequest, Source, Staged};
+
+/// What is said of keys when one of them cannot be taken back and all or nothing was asked for.
+const NOTHING_WAS: &str = "another target cannot be taken back, so nothing was";
+
+/// Changes keys of config files so that exactly these can be taken back.
+#[derive(Debug)]
+pub struct ConfigDriver {
+    files: Arc<FileDriver>,
+}
+
+/// What a recorded change of keys is, read.
+struct Known {
+    recipe: ConfigRecipe,
+    /// The write of the file.
+    file: Effect,
+    targets: Vec<Target>,
+    /// What the keys were and became; the error says why nobody knows any more.
+    changes: Result<Vec<KeyChange>, String>,
+}
+
+impl ConfigDriver {
+    /// Takes the driver that writes the files.
+    pub const fn new(files: Arc<FileDriver>) -> Self {
+        Self { files }
+    }
+
+    fn resolved(&self, request: &ConfigRequest) -> Result<TargetPath, ConfigFault> {
+        Ok(resolve(self.files.tools(), &request.path, Last::Followed)?.path)
+    }
+
+    fn plan(
+        &self,
+        id: OperationId,
+        request: &ConfigRequest,
+    ) -> Result<Prepared<Staged>, ConfigFault> {
+        let (format, path) = (request.format()?, self.resolved(request)?);
+        let wrong = |cause| ConfigFault::Config {
+            path: path.to_string(),
+            cause,
+        };
+        let looked = match look(&path)? {
+            Ok(looked) => looked,
+            Err(NoText::Config(cause)) => return Err(wrong(cause)),
+            // The file driver knows what to say of what is no file.
+            Err(NoText::NoFile(_)) => {
+                let write = self.write(id, &path, Vec::new())?;
+                drop(write);
+                let path = path.to_string();
+                return Err(FileError::Changed { path }.into());
+            }
+        };
+        let edited = request.edited(format, &looked.bytes).map_err(wrong)?;
+        let write = if edited.changes.is_empty() {
+            self.nothing(id)?
+        } else {
+            self.rewrite(id, &path, &looked, edited.text)?
+        };
+        ConfigRecipe::wrap((&path, format), &edited.changes, write)
+    }
+
+    /// Plans a file's new bytes. The file must be there.
+    fn write(
+        &self,
+        id: OperationId,
+        path: &TargetPath,
+        bytes: Vec<u8>,
+    ) -> Result<Prepared<Staged>, FileError> {
+        let request = FileRequest::Write {
+            path: path.as_path().to_owned(),
+            source: Source::Bytes(bytes),
+            expect: Expect::Existing,
+            parents: false,
+            mode: None,
+        };
+        self.files.prepare(id, &request)
+    }
+
+    /// The same for a new text in place of the one that was read.
+    fn rewrite(
+        &self,
+        id: OperationId,
+        path: &TargetPath,
+        looked: &Looked,
+        text: String,
+    ) -> Result<Prepared<Staged>, FileError> {
+        let write = self.write(id, path, text.into_bytes())?;
+        looked.is_what_goes(path, &FileRecipe::decode(&write.recipe)?)?;
+        Ok(write)
+    }
+
+    fn nothing(&self, id: OperationId) -> Result<Prepared<Staged>, FileError> {
+        self.files.prepare(id, &FileRequest::Batch(Vec::new()))
+    }
+
+    fn known(&self, effect: &Effect) -> Result<Known, ConfigFault> {
+        let recipe = ConfigRecipe::of(effect)?;
+        let changes = match self.files.tools().contents.read(&recipe.values) {
+            Ok(values) => Ok(serde_json::from_slice(&values).map_err(ConfigFault::Unreadable)?),
+            Err(error @ (ContentsError::Missing { .. } | ContentsError::Damaged { .. })) => {
+                Err(error.to_string())
+            }
+            Err(error @ ContentsError::Store(_)) => return Err(error.into()),
+        };
+        Ok(Known {
+            file: recipe.file(effect.completion.clone()),
+            targets: recipe.targets()?,
+            recipe,
+            changes,
+        })
+    }
+
+    fn back(
+        &self,
+        id: OperationId,
+        effect: &Effect,
+        how: How<'_>,
+    ) -> Result<PreparedUndo<Staged>, ConfigFault> {
+        let known = self.known(effect)?;
+        let is_meant: Vec<bool> = known.targets.iter().map(|it| means(how.only, it)).collect();
+        let file = (&known.recipe.path, known.recipe.format);
+        // Also to clear what a dead process left beside the file.
+        let whole = self.back_whole(id, &known, how.is_unfinished)?;
+        let changes = match &known.changes {
+            Ok(changes) => changes,
+            Err(why) => {
+                let kind = OutcomeKind::Failed { why: why.clone() };
+                return self.none(id, file, &known, &is_meant, &kind);
+            }
+        };
+        if let Some(write) = whole.filter(|_| is_meant.iter().all(|it| *it)) {
+            let inverse: Vec<KeyChange> = changes.iter().rev().map(KeyChange::inverse).collect();
+            let outcomes = known.outcomes(|_| Some(OutcomeKind::Restored));
+            let prepared = ConfigRecipe::wrap(file, &inverse, write)?;
+            return Ok(PreparedUndo { prepared, outcomes });
+        }
+        let looked = match read(&known)? {
+            Ok(looked) => looked,
+            Err(why) => {
+                return self.none(id, file, &known, &is_meant, &OutcomeKind::Conflict { why });
+            }
+        };
+        let meant = |index: usize| is_meant.get(index) == Some(&true);
+        let way = way_back(file.1, &looked.text, changes, meant, how.on_conflict);
+        let goes_on = how.is_partial || how.on_conflict == OnConflict::Force;
+        let (way, outcomes) = known.decided(way, &looked.text, goes_on);
+        let write = if way.changes.is_empty() {
+            self.nothing(id)?
+        } else {
+            self.rewrite(id, file.0, &looked.looked, way.text)?
+        };
+        let prepared = ConfigRecipe::wrap(file, &way.changes, write)?;
+        Ok(PreparedUndo { prepared, outcomes })
+    }
+
+    /// Prepares the way back of the whole file; none if it is not exactly as it was left.
+    fn back_whole(
+        &self,
+        id: OperationId,
+        known: &Known,
+        is_unfinished: bool,
+    ) -> Result<Option<Prepared<Staged>>, ConfigFault> {
+        let how = How {
+            is_unfinished,
+            ..How::default()
+        };
+        let back = self.files.prepare_undo(id, &known.file, how)?;
+        let is_back = |outcome: &TargetOutcome| outcome.kind == OutcomeKind::Restored;
+        let is_whole = !back.outcomes.is_empty() && back.outcomes.iter().all(is_back);
+        Ok(is_whole.then_some(back.prepared))
+    }
+
+    /// Prepares nothing, and says the same of every key that is meant.
+    fn none(
+        &self,
+        id: OperationId,
+        file: (&TargetPath, Format),
+        known: &Known,
+        is_meant: &[bool],
+        kind: &OutcomeKind,
+    ) -> Result<PreparedUndo<Staged>, ConfigFault> {
+        let said = |index: usize| (is_meant.get(index) == Some(&true)).then(|| kind.clone());
+        Ok(PreparedUndo {
+            prepared: ConfigRecipe::wrap(file, &[], self.nothing(id)?)?,
+            outcomes: known.outcomes(said),
+        })
+    }
+
+    fn looked_at(&self, effect: &Effect) -> Result<Vec<Examined>, ConfigFault> {
+        let known = self.known(effect)?;
+        let now = read(&known)?;
+        let write = FileRecipe::decode(&known.file.recipe)?;
+        let mut locks = Locks::of(write.own_directories());
+        let locked = write.changes.iter().find_map(|change| locks.why(change));
+        let barred = write.changes.iter().find_map(|change| locks.barred(change));
+        let fates: Vec<Fate> = match (&known.changes, &now) {
+            (Ok(changes), Ok(now)) => {
+                let text = &now.text;
+                way_back(
+                    known.recipe.format,
+                    text,
+                    changes,
+                    |_| true,
+                    OnConflict::Refuse,
+                )
+                .fates
+            }
+            (Err(why), _) | (_, Err(why)) => {
+                vec![Fate::Stays(why.clone()); known.targets.len()]
+            }
+        };
+        let each = std::iter::zip(&known.targets, fates).enumerate();
+        let each = each.map(|(change, (target, fate))| {
+            let state = match (fate, &locked) {
+                (Fate::Already | Fate::NotMeant, _) => State::Before,
+                (Fate::Back, None) => State::After,
+                (Fate::Back, Some(why)) => State::Other { why: why.clone() },
+                (Fate::Stays(why) | Fate::Forced(why), _) => State::Other { why },
+            };
+            let changes = known.changes.as_ref().ok();
+            let of_it = changes.and_then(|changes| changes.get(change));
+            Examined {
+                target: target.clone(),
+                barred: barred.clone().filter(|_| state == State::After),
+                lost: known.changes.as_ref().err().cloned(),
+                state,
+                change,
+                goes: of_it.is_some_and(|of_it| of_it.before.is_none()),
+                shared: None,
+                strangers: Vec::new(),
+                has_come: false,
+            }
+        });
+        Ok(each.collect())
+    }
+
+    fn told(&self, effect: &Effect) -> Result<Vec<ValueChange>, ConfigFault> {
+        let known = self.known(effect)?;
+        let changes = known.changes.as_ref().map_err(|why| ConfigFault::Config {
+            path: known.recipe.path.to_string(),
+            cause: ConfigError::BadValue { what: why.clone() },
+        })?;
+        let looked = read(&known)?;
+        let now = |change: &KeyChange| {
+            let text = &looked.as_ref().map_err(String::clone)?.text;
+            let document = Document::parse(known.recipe.format, text);
+            let document = document.map_err(|error| error.to_string())?;
+            match document.get(&change.key) {
+                Ok(found) => Ok(found.map(|found| found.raw.to_owned())),
+                // What would hold the key is something else now, so the key is not there.
+                Err(ConfigError::WrongKind { .. } | ConfigError::NoIndex { .. }) => Ok(None),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        let each = std::iter::zip(&known.targets, changes);
+        let each = each.map(|(target, change)| ValueChange {
+            key: target.key().clone(),
+            before: change.before.as_ref().map(|piece| piece.raw.clone()),
+            after: change.after.as_ref().map(|piece| piece.raw.clone()),
+            now: now(change),
+        });
+        Ok(each.collect())
+    }
+}
+
+/// A file that was read, as text.
+struct Text {
+    looked: Looked,
+    text: String,
+}
+
+/// Reads the file of a recipe. The inner error says why its keys cannot be told.
+fn read(known: &Known) -> Result<Result<Text, String>, ConfigFault> {
+    let looked = match look(&known.recipe.path)? {
+        Ok(looked) => looked,
+        Err(NoText::NoFile(why)) => return Ok(Err(format!("the file: {why}"))),
+        Err(NoText::Config(error)) => return Ok(Err(error.to_string())),
+    };
+    match Document::from_bytes(known.recipe.format, &looked.bytes) {
+        Ok(document) => Ok(Ok(Text {
+            text: document.text().to_owned(),
+            looked,
+        })),
+        Err(error) => Ok(Err(format!("the file cannot be read any more: {error}"))),
+    }
+}
+
+/// Tells whether a target is among those that are meant.
+fn means(only: Option<&BTreeSet<Key>>, target: &Target) -> bool {
+    only.is_none_or(|only| only.iter().any(|key| target.key().is_at_or_below(key)))
+}
+
+impl Known {
+    /// Gives the targets of which something is said.
+    fn outcomes(&self, said: impl Fn(usize) -> Option<OutcomeKind>) -> Vec<TargetOutcome> {
+        let each = self.targets.iter().enumerate();
+        each.filter_map(|(index, target)| Some(TargetOutcome::new(target.clone(), said(index)?)))
+            .collect()
+    }
+
+    /// Decides whether a way back is taken: not if something stays and all or nothing was asked for.
+    fn decided(&self, way: WayBack, text: &str, goes_on: bool) -> (WayBack, Vec<TargetOutcome>) {
+        let mut outcomes = self.outcomes(|index| way.fates.get(index).and_then(Fate::outcome));
+        if goes_on || outcomes.iter().all(|outcome| outcome.kind.is_settled()) {
+            return (way, outcomes);
+        }
+        for outcome in &mut outcomes {
+            if outcome.kind == OutcomeKind::Restored {
+                let why = NOTHING_WAS.to_owned();
+                outcome.kind = OutcomeKind::Skipped { why };
+            }
+        }
+        let way = WayBack {
+            text: text.to_owned(),
+            changes: Vec::new(),
+            fates: way.fates,
+        };
+        (way, outcomes)
+    }
+}
+
+impl Driver for ConfigDriver {
+    fn name(&self) -> DriverName {
+        CONFIG
+    }
+
+    fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {
+        let request: &ConfigRequest = request.as_a()?;
+        request.format()?;
+        let path = self.resolved(request)?;
+        let size = path.as_path().metadata().map_or(0, |found| found.len());
+        Ok(Scope {
+            // Whoever writes a key writes the file.
+            targets: vec![Target::node(path)],
+            sources: Vec::new(),
+            traits: Traits {
+                size_bytes: size.min(SIZE_MAX as u64),
+                files: 1,
+                ..Traits::of(OperationKind::ConfigChange)
+            },
+        })
+    }
+
+    fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError> {
+        Ok(self.plan(id, request.as_a()?)?.boxed())
+    }
+
+    fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {
+        let (id, _, staged) = armed.into_parts();
+        Ok(self.files.carry_out(id, &staged.take()?)?)
+    }
+
+    fn prepare_undo(
+        &self,
+        id: OperationId,
+        effect: &Effect,
+        how: How<'_>,
+    ) -> Result<PreparedUndo, DriverError> {
+        Ok(self.back(id, effect, how)?.boxed())
+    }
+
+    fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
+        Ok(Outline {
+            targets: ConfigRecipe::of(effect)?.targets()?,
+            ..Outline::default()
+        })
+    }
+
+    fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
+        Ok(self.looked_at(effect)?)
+    }
+
+    fn is_in_place(&self, effect: &Effect) -> Result<bool, DriverError> {
+        let known = self.known(effect)?;
+        let (Ok(changes), Ok(looked)) = (&known.changes, read(&known)?) else {
+            return Ok(false);
+        };
+        let format = known.recipe.format;
+        let way = way_back(format, &looked.text, changes, |_| true, OnConflict::Refuse);
+        Ok(way.fates.iter().all(|fate| *fate == Fate::Back))
+    }
+
+    fn check_kept(
+        &self,
+        effect: &Effect,
+        is_needed: &dyn Fn(&Key) -> bool,
+    ) -> Result<Vec<LookedAt>, DriverError> {
+        let recipe = ConfigRecipe::of(effect)?;
+        let targets = recipe.targets()?;
+        let is_any = targets.iter().any(|target| is_needed(target.key()));
+        let file = recipe.file(effect.completion.clone());
+        Driver::check_kept(&*self.files, &file, &|_| is_any)
+    }
+
+    fn as_files(&self, effect: &Effect) -> Result<Option<Effect>, DriverError> {
+        let recipe = ConfigRecipe::of(effect)?;
+        Ok(Some(recipe.file(effect.completion.clone())))
+    }
+
+    fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
+        Ok(Some(self.told(effect)?))
+    }
+}

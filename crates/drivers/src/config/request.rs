@@ -1,0 +1,98 @@
+//! What the config driver can be asked.
+
+use std::path::{Path, PathBuf};
+
+use backout_config::{ConfigError, Document, Edited, Format, KeyPath, NewValue, Value};
+use backout_model::ports::Request;
+use backout_model::{DriverName, Verb};
+
+use super::error::ConfigFault;
+use super::recipe::CONFIG;
+
+/// A change of keys in one file. The file must be there.
+#[derive(Debug)]
+pub struct ConfigRequest {
+    /// The file; a symbolic link at its end is followed.
+    pub path: PathBuf,
+    /// How it is written; none if its name tells.
+    pub format: Option<Format>,
+    /// What changes.
+    pub edit: ConfigEdit,
+}
+
+/// What changes in a config file.
+pub enum ConfigEdit {
+    /// A key gets a value. What is missing above it is made.
+    Set {
+        /// The key.
+        key: KeyPath,
+        /// The value.
+        value: NewValue,
+    },
+    /// A key goes.
+    Unset {
+        /// The key.
+        key: KeyPath,
+    },
+    /// Keys come, change and go as a patch says (RFC 7396): tables are merged, `null` removes.
+    Merge {
+        /// The patch.
+        patch: Value,
+    },
+}
+
+impl std::fmt::Debug for ConfigEdit {
+    // Values may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Set { key, .. } => write!(f, "Set({key})"),
+            Self::Unset { key } => write!(f, "Unset({key})"),
+            Self::Merge { .. } => f.write_str("Merge"),
+        }
+    }
+}
+
+impl ConfigRequest {
+    /// Tells how the file is written.
+    pub(super) fn format(&self) -> Result<Format, ConfigFault> {
+        let told = || Format::of_file(&self.path.to_string_lossy());
+        self.format
+            .or_else(told)
+            .ok_or_else(|| ConfigFault::NoFormat {
+                path: shown(&self.path),
+            })
+    }
+
+    /// Edits a text.
+    pub(super) fn edited(&self, format: Format, text: &[u8]) -> Result<Edited, ConfigError> {
+        let document = Document::from_bytes(format, text)?;
+        match &self.edit {
+            ConfigEdit::Set { key, value } => document.set(key, value),
+            ConfigEdit::Unset { key } => document.unset(key),
+            ConfigEdit::Merge { patch } => document.merge(patch),
+        }
+    }
+}
+
+impl Request for ConfigRequest {
+    fn driver(&self) -> DriverName {
+        CONFIG
+    }
+
+    fn verb(&self) -> Verb {
+        Verb::Edit
+    }
+
+    fn summary(&self) -> String {
+        let path = shown(&self.path);
+        match &self.edit {
+            ConfigEdit::Set { key, .. } => format!("set {key} in {path}"),
+            ConfigEdit::Unset { key } => format!("unset {key} in {path}"),
+            ConfigEdit::Merge { .. } => format!("merge keys into {path}"),
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,128 @@
+//! The way back of a change of keys through a text that others may have edited: which keys go back, which are there already, which
+//! do not.
+//!
+//! Pure: text in, text out. The changes are taken back last first, each on what the ones after it left.
+
+use backout_config::{Applied, ConfigError, Document, Edited, Format, KeyChange, NewValue, revert};
+use backout_model::OutcomeKind;
+use backout_model::ports::OnConflict;
+
+/// What becomes of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It goes back.
+    Back,
+    /// It is as before already.
+    Already,
+    /// It is not what the change left, and goes back all the same.
+    Forced(String),
+    /// It stays, and why.
+    Stays(String),
+    /// It was not asked for.
+    NotMeant,
+}
+
+impl Fate {
+    /// Says it as the outcome of an undo; none if it was not asked for.
+    pub(super) fn outcome(&self) -> Option<OutcomeKind> {
+        Some(match self {
+            Self::Back => OutcomeKind::Restored,
+            Self::Already => OutcomeKind::AlreadyGone,
+            Self::Forced(why) => OutcomeKind::Overwritten { why: why.clone() },
+            Self::Stays(why) => OutcomeKind::Conflict { why: why.clone() },
+            Self::NotMeant => return None,
+        })
+    }
+}
+
+/// Where the way back leads.
+#[derive(Debug)]
+pub(super) struct WayBack {
+    /// The text at its end.
+    pub(super) text: String,
+    /// What was done on it, in this order: the changes of the undo.
+    pub(super) changes: Vec<KeyChange>,
+    /// What becomes of each key, in the order of the changes that are taken back.
+    pub(super) fates: Vec<Fate>,
+}
+
+/// Takes changes back in a text, those that are meant.
+pub(super) fn way_back(
+    format: Format,
+    text: &str,
+    changes: &[KeyChange],
+    is_meant: impl Fn(usize) -> bool,
+    on_conflict: OnConflict,
+) -> WayBack {
+    let mut way = WayBack {
+        text: text.to_owned(),
+        changes: Vec::new(),
+        fates: vec![Fate::NotMeant; changes.len()],
+    };
+    for (index, change) in changes.iter().enumerate().rev() {
+        if !is_meant(index) {
+            continue;
+        }
+        let fate = way.take_back(format, change, on_conflict);
+        if let Some(slot) = way.fates.get_mut(index) {
+            *slot = fate;
+        }
+    }
+    way
+}
+
+impl WayBack {
+    fn take_back(&mut self, format: Format, change: &KeyChange, on_conflict: OnConflict) -> Fate {
+        let error = match revert(format, &self.text, change) {
+            Ok(Applied::Done(text)) => {
+                self.text = text;
+                self.changes.push(change.inverse());
+                return Fate::Back;
+            }
+            Ok(Applied::Already) => return Fate::Already,
+            Err(error) => error,
+        };
+        let why = said(&error);
+        if let (ConfigError::Conflict { .. }, OnConflict::Force) = (&error, on_conflict)
+            && let Some(forced) = forced(format, &self.text, change)
+        {
+            self.text = forced.text;
+            self.changes.extend(forced.changes);
+            return Fate::Forced(why);
+        }
+        Fate::Stays(why)
+    }
+}
+
+/// Gives a key what it was, whatever it is now; none if the text does not take it.
+fn forced(format: Format, text: &str, change: &KeyChange) -> Option<Edited> {
+    let document = Document::parse(format, text).ok()?;
+    let Some(before) = &change.before else {
+        return document.unset(&change.key).ok();
+    };
+    let values = [
+        NewValue::Raw(before.raw.clone()),
+        NewValue::Typed(before.value.clone()),
+    ];
+    let mut edits = values.iter().filter_map(|value| {
+        let edited = document.set(&change.key, value).ok()?;
+        let now = Document::parse(format, &edited.text).ok()?;
+        let found = now.get(&change.key).ok()??;
+        found.value.means(&before.value).then_some(edited)
+    });
+    edits.next()
+}
+
+/// Says why a key stays. Values are not in it: they may be secrets.
+fn said(error: &ConfigError) -> String {
+    match error {
+        ConfigError::Conflict {
+            expected, found, ..
+        } => match (expected, found) {
+            (Some(_), None) => "somebody else removed it".to_owned(),
+            (None, Some(_)) => "somebody else set it again".to_owned(),
+            (Some(_), Some(_)) | (None, None) => "somebody else gave it another value".to_owned(),
+        },
+        error => error.to_string(),
+    }
+}

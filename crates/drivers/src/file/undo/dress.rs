@@ -1,0 +1,76 @@
+//! Names that come back to a file whose mode or owner the same undo puts back by another of its names.
+//!
+//! A name has no mode of its own. What was kept is the name; what its file will have is what the undo gives to it.
+
+use std::collections::{HashMap, HashSet};
+
+use backout_model::TargetPath;
+
+use super::carry::carried;
+use super::obtain::{self, Obtained};
+use super::prepare::Undo;
+use super::put_back_changed;
+use crate::file::compare::{Current, differs_in_meta};
+use crate::file::error::FileError;
+use crate::file::judge::State;
+use crate::file::recipe::{Change, Image, Kind, Meta};
+
+/// What mode, owner and attributes were and became, by the number of the file.
+pub(super) type Dressed<'r> = HashMap<u64, (&'r Meta, &'r Meta)>;
+
+/// Finds the files with several names whose mode or owner an undo puts back.
+pub(super) fn dressed<'r>(
+    changes: &'r [Change],
+    states: &[State],
+    chosen: &HashSet<usize>,
+    is_forced: bool,
+) -> Result<Dressed<'r>, FileError> {
+    let mut all = Dressed::new();
+    for (index, (change, state)) in std::iter::zip(changes, states).enumerate() {
+        let is_meant = chosen.contains(&index) && (*state == State::After || is_forced);
+        if let Change::Retouch {
+            path,
+            before,
+            after,
+            ..
+        } = change
+            && is_meant
+            && let Some(node) = Current::at(path)?.node
+            && node.kind == Kind::File
+            && node.is_shared
+        {
+            all.insert(node.identity.ino, (before, after));
+        }
+    }
+    Ok(all)
+}
+
+impl Undo<'_> {
+    /// Checks that an image can be made, and what it will be when all of the undo is done.
+    pub(super) fn obtain(
+        &self,
+        path: &TargetPath,
+        image: &Image,
+    ) -> Result<Result<Obtained, String>, FileError> {
+        let anyway = self.is_forced();
+        let obtained = obtain::obtain(self.tools, path, image, anyway, &self.rewritten)?;
+        match obtained {
+            Ok(obtained) => carried(path, self.as_dressed(obtained, image)),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    fn as_dressed(&self, mut obtained: Obtained, image: &Image) -> Obtained {
+        if let Image::Kept { identity, meta, .. } = &mut obtained.image
+            && let Some((before, after)) = self.dressed.get(&identity.ino)
+            && let Some(was) = image.meta()
+        {
+            *meta = put_back_changed(meta, before, after);
+            if obtained.is_dressed_anew && differs_in_meta(meta, was, Kind::File).is_none() {
+                meta.clone_from(was);
+                obtained.note = None;
+            }
+        }
+        obtained
+    }
+}

@@ -1,0 +1,154 @@
+//! Accepting what a dead process left: the operation counts as done, as far as it came.
+//!
+//! - Of an undo or a redo each target is looked at. It stands for what is as it was to make it, and for no more; if that is
+//!   nothing, it counts as not done.
+//! - What it took out of a slot has come back, whatever somebody made of it since: there is no second one.
+
+use backout_model::ports::{Durability, Entry, Examined, Journal as _, State};
+use backout_model::{
+    Completion, Event, Operation, OperationId, OutcomeKind, Status, Target, TargetOutcome,
+    TaskStatus,
+};
+
+use crate::lifecycle::failed_everywhere;
+use crate::undo::Work;
+use crate::{Engine, EngineError, Recovered, RecoveredAs};
+
+impl Engine {
+    /// Accepts what is there: the operation counts as done.
+    pub(crate) fn keep(&self, operation: &Operation) -> Result<Recovered, EngineError> {
+        let id = operation.id;
+        let work = self.whole_work(operation)?;
+        let about = match operation.undoes {
+            Some(about) => self.store.operation(about)?,
+            None => None,
+        };
+        let outcomes = about.as_ref().map(|_| self.outcomes_by_look(&work));
+        let is_settled = |outcome: &TargetOutcome| outcome.kind.is_settled();
+        if let Some(outcomes) = outcomes.as_ref().filter(|all| !all.iter().any(is_settled)) {
+            return self.keep_undone(operation, outcomes.clone());
+        }
+        let mut events = Vec::new();
+        match operation.status {
+            Status::Interrupted => {}
+            _ => events.push(Event::Applied {
+                id,
+                completion: Completion::default(),
+            }),
+        }
+        let is_open = match &operation.task {
+            Some(task) => {
+                let task = self.store.task(task)?;
+                task.is_some_and(|task| task.status == TaskStatus::Open)
+            }
+            // An undo or a redo is never part of a task.
+            None => false,
+        };
+        match (operation.status, is_open) {
+            (Status::Interrupted, true) => {
+                let completion = work.effect.completion.clone().unwrap_or_default();
+                events.push(Event::Applied { id, completion });
+            }
+            (_, true) => {}
+            (_, false) => events.push(Event::Commit { id }),
+        }
+        if let Some((about, outcomes)) = about.zip(outcomes.as_deref()) {
+            let first = self.whole_work(&about)?;
+            let done = at_the_time(outcomes);
+            events.extend(self.what_follows(&first, id, &first.spread(&done))?);
+            events.extend(never_done(id, outcomes));
+        }
+        self.store.append(&Entry::of(events), Durability::Power)?;
+        self.recovered(id, RecoveredAs::Kept, None, outcomes.unwrap_or_default())
+    }
+
+    /// Accepts what is there where that is nothing of what an undo or a redo was to make: it counts as not done. What it may
+    /// have replaced stays kept under its name.
+    fn keep_undone(
+        &self,
+        operation: &Operation,
+        outcomes: Vec<TargetOutcome>,
+    ) -> Result<Recovered, EngineError> {
+        let id = operation.id;
+        let event = Event::Abort {
+            id,
+            why: "its process died, and nothing is as it was to make it".to_owned(),
+            outcomes: Vec::new(),
+        };
+        self.store
+            .append(&Entry::of(vec![event]), Durability::Power)?;
+        self.recovered(id, RecoveredAs::Kept, None, outcomes)
+    }
+
+    /// Looks which targets of an undo are as it was to make them.
+    fn outcomes_by_look(&self, work: &Work<'_>) -> Vec<TargetOutcome> {
+        let examined = self.driver_of(&work.effect).and_then(|driver| {
+            let examined = driver.examine(&work.effect, false);
+            examined.map_err(EngineError::from)
+        });
+        let examined = match examined {
+            Ok(examined) => examined,
+            Err(error) => return failed_everywhere(&work.step.targets, &error),
+        };
+        let outcome = |(target, found): (Target, Option<&Examined>)| {
+            let has_come = found.is_some_and(|found| found.has_come);
+            let kind = match found.map(|found| &found.state) {
+                Some(State::After) => OutcomeKind::Restored,
+                Some(State::Before) if has_come => OutcomeKind::Incomplete {
+                    why: "somebody removed it since".to_owned(),
+                },
+                Some(State::Before) => OutcomeKind::Skipped {
+                    why: "the undo had not come to it".to_owned(),
+                },
+                Some(State::Other { why }) if has_come => {
+                    OutcomeKind::Incomplete { why: why.clone() }
+                }
+                Some(State::Other { why }) => OutcomeKind::Skipped { why: why.clone() },
+                None => OutcomeKind::AlreadyGone,
+            };
+            TargetOutcome::new(target, kind)
+        };
+        work.examined(&examined).into_iter().map(outcome).collect()
+    }
+
+    /// Tells whether nothing is left to take back of an undo or a redo that did bring something.
+    pub(crate) fn was_removed_since(
+        &self,
+        work: &Work<'_>,
+        outcomes: &[TargetOutcome],
+    ) -> Result<bool, EngineError> {
+        let is_gone = |outcome: &TargetOutcome| outcome.kind == OutcomeKind::AlreadyGone;
+        Ok(work.operation.verb.is_reversal()
+            && outcomes.iter().all(is_gone)
+            && self
+                .driver_of(&work.effect)?
+                .examine(&work.effect, false)?
+                .iter()
+                .any(|it| it.has_come))
+    }
+}
+
+/// Says what an undo did to each target when it did it: what somebody made of that since is not part of it.
+fn at_the_time(outcomes: &[TargetOutcome]) -> Vec<TargetOutcome> {
+    let each = outcomes.iter().map(|outcome| match outcome.kind {
+        OutcomeKind::Incomplete { .. } => {
+            TargetOutcome::new(outcome.target.clone(), OutcomeKind::Restored)
+        }
+        _ => outcome.clone(),
+    });
+    each.collect()
+}
+
+/// Says of an undo or a redo that is kept half done which of its targets it has nothing to do with: taking it back does not
+/// touch them.
+fn never_done(id: OperationId, outcomes: &[TargetOutcome]) -> Option<Event> {
+    let never = outcomes.iter().filter(|it| !it.kind.is_settled());
+    let never = never.map(|it| TargetOutcome::new(it.target.clone(), OutcomeKind::AlreadyGone));
+    let never: Vec<TargetOutcome> = never.collect();
+    (!never.is_empty()).then_some(Event::Undone {
+        id,
+        by: id,
+        outcomes: never,
+        is_partial: true,
+    })
+}

@@ -1,0 +1,286 @@
+//! The code for one kind of target, as the engine sees it.
+//!
+//! - The engine knows drivers by name only. A recipe is carried out by the driver that it names; if that is not there, the
+//!   recipe is reported and kept, never guessed at.
+//! - A driver is asked two kinds of things: to write what a [`Request`] says, and whatever concerns an [`Effect`] that was
+//!   recorded. For the second it has nothing but the recipe and the world.
+//! - Whatever a recipe keeps stands in its envelope, so the store lets it go without asking the driver.
+//!
+//! Design: `docs/design/drivers.md`.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fmt;
+
+use crate::ports::{Applied, How, Prepared, PreparedUndo};
+use crate::{
+    Armed, DriverName, Effect, Flaw, Key, OperationId, Slot, Target, TargetPath, Traits, Verb,
+};
+
+/// Something that a driver can be asked to write.
+pub trait Request: Any + fmt::Debug + Send + Sync {
+    /// Names the driver that it is for.
+    fn driver(&self) -> DriverName;
+
+    /// Tells what kind of write it is.
+    fn verb(&self) -> Verb;
+
+    /// Says it in one line for people.
+    fn summary(&self) -> String;
+}
+
+impl dyn Request {
+    /// Gives the request as the type that it is.
+    pub fn as_a<R: Request>(&self) -> Result<&R, DriverError> {
+        let it: &dyn Any = self;
+        it.downcast_ref().ok_or_else(|| {
+            DriverError::new(WrongRequest {
+                request: self.summary(),
+            })
+        })
+    }
+}
+
+/// What a driver keeps between staging and applying. Dropping it leaves no trace.
+pub trait Staged: Any + fmt::Debug + Send {
+    /// Tells how many bytes the write keeps beside the store's contents, as far as that is known.
+    fn kept_bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl dyn Staged {
+    /// Shows it as the type that it is; none if it is another.
+    pub fn as_a<S: Staged>(&self) -> Option<&S> {
+        let it: &dyn Any = self;
+        it.downcast_ref()
+    }
+
+    /// Takes it as the type that it is.
+    pub fn take<S: Staged>(self: Box<Self>) -> Result<S, DriverError> {
+        let it: Box<dyn Any> = self;
+        it.downcast().map(|it| *it).map_err(|_| {
+            DriverError::new(WrongRequest {
+                request: "what another driver staged".to_owned(),
+            })
+        })
+    }
+}
+
+/// What a request is about, before anything is looked at closely.
+#[derive(Debug)]
+pub struct Scope {
+    /// What it will write, so that it can be leased.
+    pub targets: Vec<Target>,
+    /// What it reads and makes its own, such as the source of a copy.
+    pub sources: Vec<Target>,
+    /// What the decision matrix wants to know.
+    pub traits: Traits,
+}
+
+/// What a recipe says of its targets, without a look at the world.
+#[derive(Debug, Clone, Default)]
+pub struct Outline {
+    /// What it wrote.
+    pub targets: Vec<Target>,
+    /// Trees that went with all that was in them, kept as one.
+    pub gone: BTreeSet<Key>,
+    /// Trees that came back as one.
+    pub come: BTreeSet<Key>,
+    /// Trees that were moved to where nothing was.
+    pub brought: BTreeSet<Key>,
+}
+
+/// How what is there relates to an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// As it was before.
+    Before,
+    /// As the operation made it.
+    After,
+    /// Neither.
+    Other {
+        /// What differs from how the operation made it.
+        why: String,
+    },
+}
+
+/// A target and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    /// The target.
+    pub target: Target,
+    /// How what is there now relates to the operation.
+    pub state: State,
+    /// The number of the change that it is part of: the two names of a move stand and fall together.
+    pub change: usize,
+    /// Whether nothing was there before, so that an undo takes it away.
+    pub goes: bool,
+    /// Why what it was cannot be brought back, if it cannot.
+    pub lost: Option<String>,
+    /// Why what the operation left there is not its alone, if it is not.
+    pub shared: Option<String>,
+    /// What stands in a directory that the operation made, and is not the operation's.
+    pub strangers: Vec<TargetPath>,
+    /// The directory that does not let us take it back, if it is only that.
+    pub barred: Option<TargetPath>,
+    /// Whether the operation has taken out of its slot what it was to bring, whatever somebody made of that since.
+    pub has_come: bool,
+}
+
+/// What a part of something was and is, in the words of what holds it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ValueChange {
+    /// The part.
+    pub key: Key,
+    /// What it was; none if it was not there.
+    pub before: Option<String>,
+    /// What it became.
+    pub after: Option<String>,
+    /// What it is now; the error says why nobody can tell.
+    pub now: Result<Option<String>, String>,
+}
+
+impl fmt::Debug for ValueChange {
+    // Values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ValueChange({})", self.key)
+    }
+}
+
+/// What is wrong with something that is kept, if anything is.
+pub type LookedAt = (Slot, Option<Flaw>);
+
+/// What went wrong, with what the engine has to know of it.
+pub trait Fault: Error + Any + Send + Sync {
+    /// Tells whether somebody stopped the work.
+    fn is_stop(&self) -> bool {
+        false
+    }
+
+    /// Tells whether the same may work a moment later.
+    fn may_pass(&self) -> bool {
+        false
+    }
+
+    /// Tells whether a part of the effect may stay although it failed.
+    fn is_half_done(&self) -> bool {
+        false
+    }
+
+    /// Says why what is needed is out of reach although it may well be there, if it is that.
+    fn out_of_reach(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// What a driver could not do. Nothing was changed, unless the fault says so.
+pub struct DriverError(Box<dyn Fault>);
+
+impl DriverError {
+    /// Wraps a fault.
+    pub fn new(fault: impl Fault) -> Self {
+        Self(Box::new(fault))
+    }
+
+    /// Gives what the engine has to know.
+    pub fn fault(&self) -> &dyn Fault {
+        &*self.0
+    }
+
+    /// Gives the driver's own error, if it is of this type.
+    pub fn as_a<F: Fault>(&self) -> Option<&F> {
+        let it: &dyn Any = &*self.0;
+        it.downcast_ref()
+    }
+}
+
+impl fmt::Debug for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for DriverError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// A request or something staged came to a driver that does not know it.
+#[derive(Debug, thiserror::Error)]
+#[error("the driver does not know this request: {request}")]
+struct WrongRequest {
+    request: String,
+}
+
+impl Fault for WrongRequest {}
+
+/// The code for one kind of target.
+pub trait Driver: fmt::Debug + Send + Sync {
+    /// Names it, as recipes do.
+    fn name(&self) -> DriverName;
+
+    /// Tells what a request is about.
+    fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError>;
+
+    /// Looks, stages and captures. Changes nothing that anybody can see.
+    fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError>;
+
+    /// Makes it happen and looks at the result. Once, by type. On an error everything is as before, or the error says
+    /// what is not.
+    fn apply(&self, armed: Armed) -> Result<Applied, DriverError>;
+
+    /// Prepares the write that takes `effect` back, keeping everything that it replaces. Changes nothing that anybody
+    /// can see, but clears the traces of an effect that never finished.
+    fn prepare_undo(
+        &self,
+        id: OperationId,
+        effect: &Effect,
+        how: How<'_>,
+    ) -> Result<PreparedUndo, DriverError>;
+
+    /// Says what the recipe alone tells of its targets.
+    fn outline(&self, effect: &Effect) -> Result<Outline, DriverError>;
+
+    /// Gives names with all that an undo of them touches: what was moved goes back by either of its names.
+    fn with_moved(
+        &self,
+        _effect: &Effect,
+        names: &BTreeSet<Key>,
+    ) -> Result<BTreeSet<Key>, DriverError> {
+        Ok(names.clone())
+    }
+
+    /// Tells where each target of an effect stands now: how much of it is in the world. Looks only. With `to_the_end`, it
+    /// goes on although somebody wants the work to stop: what is there then has to be known.
+    fn examine(&self, effect: &Effect, to_the_end: bool) -> Result<Vec<Examined>, DriverError>;
+
+    /// Tells whether the whole of `effect` is in the world now.
+    fn is_in_place(&self, effect: &Effect) -> Result<bool, DriverError>;
+
+    /// Says of each thing that an effect keeps, for a name that is needed, what is wrong with it, if something is. Looks
+    /// only.
+    fn check_kept(
+        &self,
+        effect: &Effect,
+        is_needed: &dyn Fn(&Key) -> bool,
+    ) -> Result<Vec<LookedAt>, DriverError>;
+
+    /// Says what an effect did to whole files, as an effect of the driver of files; none if it wrote none.
+    fn as_files(&self, _effect: &Effect) -> Result<Option<Effect>, DriverError> {
+        Ok(None)
+    }
+
+    /// Says what an effect did to parts, value by value; none if it is not told in parts.
+    fn values(&self, _effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,77 @@
+//! What a plan leaves alone, and why.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::{DependencyReason, OperationId, Status};
+
+/// An operation that the plan does not touch although it came up, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum LeftAlone {
+    /// It came later and does not depend on anything that goes.
+    Independent {
+        /// The operation.
+        id: OperationId,
+    },
+    /// Its later change to the same target merges cleanly.
+    Merges {
+        /// The operation.
+        id: OperationId,
+    },
+    /// It is not in effect any more.
+    NotInEffect {
+        /// The operation.
+        id: OperationId,
+        /// What it is instead.
+        status: Status,
+    },
+    /// It depends on what goes, and is not among what was chosen.
+    Depends {
+        /// The operation.
+        id: OperationId,
+        /// What it depends on.
+        on: OperationId,
+        /// How.
+        reason: DependencyReason,
+    },
+    /// It stood at the checkpoint, and was undone since.
+    UndoneSince {
+        /// The operation.
+        id: OperationId,
+        /// The undo; a redo of it brings it back.
+        by: OperationId,
+    },
+}
+
+impl LeftAlone {
+    /// Names the operation.
+    pub const fn id(&self) -> OperationId {
+        match self {
+            Self::Independent { id }
+            | Self::Merges { id }
+            | Self::NotInEffect { id, .. }
+            | Self::Depends { id, .. }
+            | Self::UndoneSince { id, .. } => *id,
+        }
+    }
+}
+
+impl fmt::Display for LeftAlone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Independent { .. } => f.write_str("independent"),
+            Self::Merges { .. } => f.write_str("its change merges cleanly"),
+            Self::NotInEffect { status, .. } => write!(f, "already {status}"),
+            Self::Depends { on, reason, .. } => {
+                write!(
+                    f,
+                    "depends on {} ({reason}), and was not chosen",
+                    on.short()
+                )
+            }
+            Self::UndoneSince { by, .. } => write!(f, "undone since by {}", by.short()),
+        }
+    }
+}
