@@ -32,6 +32,13 @@ pub(crate) fn owner_name(uid: u32, gid: u32) -> String {
     format!("{}:{}", name(uid, &read(PASSWD)), name(gid, &read(GROUP)))
 }
 
+/// Names the user that this process works for.
+pub(crate) fn user_name() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
+    name_of(uid, &passwd).unwrap_or_else(|| format!("user {uid}"))
+}
+
 fn name_of(number: u32, file: &str) -> Option<String> {
     let number = number.to_string();
     let mut lines = file.lines();

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use backout_model::{AgentId, TaskId};
+use backout_model::{AgentId, CallKey, TaskId};
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Args, Parser, ValueEnum, ValueHint};
@@ -63,6 +63,10 @@ pub(crate) struct GlobalArgs {
     /// An operation that this write builds on, beside those that Backout can see; may be repeated
     #[arg(long, global = true, value_name = "REF")]
     pub(crate) depends_on: Vec<String>,
+
+    /// Write at most once: the same call with the same key gets the first answer again and writes nothing
+    #[arg(long, global = true, value_name = "KEY")]
+    pub(crate) once: Option<CallKey>,
 
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     #[arg(

@@ -21,6 +21,9 @@ pub(crate) const CAP_BYTES: &str = "BACKOUT_CAP_BYTES";
 /// Where programs keep their state; the default state directory is `backout` in it.
 pub(crate) const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 
+/// Where programs find their settings; the rules for gates are `backout/backout.toml` in it.
+pub(crate) const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+
 /// The home directory; without `XDG_STATE_HOME`, state is in `.local/state` in it.
 pub(crate) const HOME: &str = "HOME";
 

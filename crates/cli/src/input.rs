@@ -131,7 +131,7 @@ mod tests {
                 file.read_to_end(&mut kept).unwrap();
                 (false, kept)
             }
-            Source::Path(path) => panic!("standard input is no path: {path:?}"),
+            other => panic!("standard input is neither a path nor stored: {other:?}"),
         }
     }
 

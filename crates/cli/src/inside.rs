@@ -138,6 +138,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         | Subcommand::Show(_)
         | Subcommand::Diff(_)
         | Subcommand::Status(_)
+        | Subcommand::Pending(_)
         | Subcommand::Classify(_)
         | Subcommand::Verify(_)
         | Subcommand::Completions(_) => None,
@@ -149,6 +150,9 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
             "what is tried is not watched, and its verdict is given outside",
         ),
         Subcommand::Task(args) => unless(args.only_looks(), DECIDES),
+        Subcommand::Approve(_) | Subcommand::Reject(_) => {
+            Some("what waits for a decision is decided outside")
+        }
         Subcommand::Commit(_) | Subcommand::Rollback(_) => Some(DECIDES),
         Subcommand::Recover(args) => unless(!args.decides(), DECIDES),
         Subcommand::Gc(args) => unless(

@@ -9,6 +9,7 @@ use backout_engine::{
     Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
     UndoReport,
 };
+use backout_gates::Paths;
 use backout_model::ports::{Clock as _, Request};
 use backout_model::{AgentId, OperationId, Retention, TaskId, Timestamp};
 use backout_storage::OperationRef;
@@ -21,7 +22,7 @@ use crate::failure::Failure;
 use crate::paths::Here;
 use crate::show;
 use crate::show::undo::Asked;
-use crate::state_dir::state_dir;
+use crate::state_dir::{home, own_rules, state_dir};
 use crate::ui::{Bar, Ui};
 
 /// One run.
@@ -102,10 +103,12 @@ impl Session {
         settings.context = Context {
             agent: self.agent.clone(),
             task: self.task.clone(),
+            key: self.global.once.clone(),
             depends_on: references(&self.global.depends_on)?,
             within: self.within,
             is_inside: self.asked.is_some(),
         };
+        settings.gates = vec![Arc::new(Paths::new(own_rules(), home()))];
         settings.retention = self.retention.clone();
         settings.progress = Some(Arc::clone(&self.bar) as Arc<dyn Progress>);
         Ok(settings)

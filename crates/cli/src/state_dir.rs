@@ -25,9 +25,24 @@ pub(crate) fn state_dir(given: Option<&Path>) -> Result<PathBuf, Report> {
     }
 }
 
+/// Gives the user's own file of rules for gates: `$XDG_CONFIG_HOME/backout/backout.toml`, or in `~/.config`.
+pub(crate) fn own_rules() -> Option<PathBuf> {
+    let absolute = |name| absolute(std::env::var_os(name)?);
+    let config = absolute(env_vars::XDG_CONFIG_HOME).or_else(|| Some(home()?.join(".config")))?;
+    Some(config.join(NAME).join("backout.toml"))
+}
+
+/// Gives the home directory.
+pub(crate) fn home() -> Option<PathBuf> {
+    absolute(std::env::var_os(env_vars::HOME)?)
+}
+
+/// The XDG rules say that a relative path is to be ignored.
+fn absolute(path: OsString) -> Option<PathBuf> {
+    Some(PathBuf::from(path)).filter(|path| path.is_absolute())
+}
+
 fn default_in(state_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Report> {
-    // The XDG rules say that a relative path is to be ignored.
-    let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
     if let Some(state_home) = state_home.and_then(absolute) {
         return Ok(state_home.join(NAME));
     }

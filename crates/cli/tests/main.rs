@@ -35,6 +35,8 @@ mod messages_asking;
 mod messages_doctor;
 #[path = "suite/messages_file.rs"]
 mod messages_file;
+#[path = "suite/messages_gates.rs"]
+mod messages_gates;
 #[path = "suite/messages_inside.rs"]
 mod messages_inside;
 #[path = "suite/messages_keeping.rs"]

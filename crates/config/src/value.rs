@@ -81,7 +81,8 @@ fn float(number: &str) -> Option<f64> {
 }
 
 /// A value as somebody gives it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum NewValue {
     /// A word, taken for what it looks like.
     Plain(String),

@@ -160,6 +160,8 @@ impl MemoryJournal {
             asked: None,
             notes: prepared.notes,
             command: None,
+            call: None,
+            approval: None,
             recipe: prepared.recipe,
         };
         match backout_model::arm(self, intent, prepared.contents, prepared.staged) {

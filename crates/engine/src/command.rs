@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use backout_model::ports::{OnConflict, Request};
-use backout_model::{AgentId, CheckpointName, Lsn, OperationId, TargetPath, TaskId, Timestamp};
+use backout_model::{
+    AgentId, CallKey, CheckpointName, Lsn, OperationId, TargetPath, TaskId, Timestamp,
+};
 use backout_storage::{Filter, OperationRef};
 
-use crate::{Selection, TryCommand};
+use crate::{ProposalCommand, Selection, TryCommand};
 
 /// Who asks, and in what connection.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +17,8 @@ pub struct Context {
     pub agent: Option<AgentId>,
     /// The task it belongs to.
     pub task: Option<TaskId>,
+    /// The name that the caller gave to this call, so that asking again does nothing twice.
+    pub key: Option<CallKey>,
     /// What the agent says it builds on.
     pub depends_on: Vec<OperationRef>,
     /// The running command that asks: what it has done is taken back with it.
@@ -33,6 +37,8 @@ pub enum Command {
     },
     /// Run a command in layers, and what follows from it.
     Try(TryCommand),
+    /// Decide about what waits for a decision.
+    Proposal(ProposalCommand),
     /// Take operations back, or show what that would do.
     Undo {
         /// Which.

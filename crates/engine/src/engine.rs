@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backout_drivers::command::CommandDriver;
 use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
-use backout_model::ports::{Clock, Driver};
+use backout_model::ports::{Clock, Driver, Gate};
 use backout_model::{DriverName, Effect, OperationId, Retention, Timestamp};
 use backout_storage::Store;
 
@@ -28,6 +28,8 @@ pub struct Settings {
     pub lease_wait_ms: u64,
     /// How long images are kept.
     pub retention: Retention,
+    /// What stands between staged and armed.
+    pub gates: Vec<Arc<dyn Gate>>,
     /// Who is told how far long work is.
     pub progress: Option<Arc<dyn Progress>>,
 }
@@ -40,6 +42,7 @@ impl Settings {
             context: Context::default(),
             lease_wait_ms: LEASE_WAIT_MS,
             retention: Retention::standard(),
+            gates: Vec::new(),
             progress: None,
         }
     }
@@ -130,6 +133,7 @@ impl Engine {
         match command {
             Command::Write { request } => self.write(&*request).map(Reply::Finished),
             Command::Try(command) => self.trial(command),
+            Command::Proposal(command) => self.proposals(command),
             Command::Undo {
                 what,
                 options,

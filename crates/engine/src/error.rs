@@ -11,7 +11,7 @@ use backout_model::{
 };
 use backout_storage::{RefError, StorageError};
 
-use crate::{Forcing, PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
+use crate::{Forcing, GateError, PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +95,9 @@ pub enum EngineError {
         /// What the gate said.
         why: String,
     },
+    /// A gate does not let it pass, or somebody has to decide first.
+    #[error(transparent)]
+    Gate(#[from] GateError),
     /// A check after the write said no. The write was taken back.
     #[error("the write did not hold: {why}")]
     NotVerified {

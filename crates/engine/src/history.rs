@@ -89,6 +89,7 @@ impl Engine {
         let at_work = unfinished.iter().filter(|op| is_alive(&op.owner));
         Ok(StatusReport {
             at_work: at_work.map(|op| op.id).collect(),
+            proposals: self.waiting()?,
             trials: self.pending_trials()?,
             journal_bytes: self.store.journal_bytes(),
             state_dir: PathBuf::from(self.store.directory()),

@@ -11,9 +11,12 @@ mod diff;
 mod doctor;
 mod engine;
 mod error;
+mod gate;
+mod gate_error;
 mod glob;
 mod history;
 mod lifecycle;
+mod proposal;
 mod recover;
 mod repair;
 mod reply;
@@ -34,8 +37,10 @@ pub use command::{
 };
 pub use engine::{Engine, Settings};
 pub use error::EngineError;
+pub use gate_error::GateError;
 pub use glob::Glob;
 pub use lifecycle::StagedOperation;
+pub use proposal::{ProposalCommand, ProposalView};
 pub use repair::RepairReport;
 pub use reply::{
     Diff, DiffChange, DiffFile, DiffSide, DoctorReport, Finding, Finished, Forcing, GcOutcome,

@@ -13,15 +13,17 @@ use std::time::{Duration, Instant};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::FileError;
 use backout_model::ports::{
-    Applied, Durability, Entry, Examined, Journal as _, Prepared, Request, Scope, Staged, State,
+    Applied, Durability, Entry, Examined, Journal as _, Prepared, Request, Ruling, Scope, Staged,
+    State,
 };
 use backout_model::{
-    Armed, Completion, Decision, Dependency, DependencyReason, Effect, Event, Intent, OperationId,
-    OutcomeKind, Overlap, Refusal, Status, Target, TargetOutcome, TaskStatus, Timestamp, Verb, arm,
-    choose,
+    Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect, Event,
+    Intent, OperationId, OutcomeKind, Overlap, Status, Target, TargetOutcome, TaskStatus,
+    Timestamp, Verb, arm, choose,
 };
 use backout_storage::{Lease, OperationRef, StorageError, this_process};
 
+use crate::gate::Repeatable;
 use crate::{Context, Engine, EngineError, Finished, UndoOptions, UndoWhat};
 
 /// How long to sleep between two looks at somebody else's lease.
@@ -36,15 +38,27 @@ const WRITES_COUNTED_MAX: u32 = 100;
 #[derive(Debug)]
 #[must_use = "apply it or drop it"]
 pub struct StagedOperation<'e> {
-    engine: &'e Engine,
-    lease: HeldLease<'e>,
-    verb: Verb,
-    summary: String,
-    context: Context,
-    decision: Decision,
+    pub(crate) engine: &'e Engine,
+    pub(crate) lease: HeldLease<'e>,
+    pub(crate) verb: Verb,
+    pub(crate) summary: String,
+    pub(crate) context: Context,
+    pub(crate) decision: Decision,
     /// What it copied.
-    sources: Vec<Target>,
-    prepared: Prepared,
+    pub(crate) sources: Vec<Target>,
+    /// What it was built on when it was proposed.
+    pub(crate) built_on: Vec<Dependency>,
+    /// The request, where somebody may want it again.
+    pub(crate) repeatable: Option<Repeatable>,
+    /// What the gates say of it.
+    pub(crate) ruling: Ruling,
+    /// The call that it answers, if that has a key.
+    pub(crate) call: Option<Asked>,
+    /// The operation that answered the same call before.
+    pub(crate) answered: Option<OperationId>,
+    /// Who let it pass, if it was a proposal.
+    pub(crate) approval: Option<Decided>,
+    pub(crate) prepared: Prepared,
 }
 
 /// What is said of an operation when it is armed.
@@ -57,6 +71,10 @@ pub(crate) struct Head {
     pub(crate) group: Option<OperationId>,
     /// What was asked for, if that is not the verb.
     pub(crate) asked: Option<Verb>,
+    /// The call that it answers, if that has a key.
+    pub(crate) call: Option<Asked>,
+    /// Who let it pass, if it was a proposal.
+    pub(crate) approval: Option<Decided>,
 }
 
 /// The leases of one operation. Dropping it gives them back, unless a record did so already.
@@ -114,10 +132,18 @@ impl Engine {
         traits.writes_per_minute =
             self.store
                 .writes_since(&targets, minute_ago, WRITES_COUNTED_MAX)?;
-        let prepared = driver.prepare(lease.id, request)?;
+        let mut repeatable = None;
+        if self.is_kept_first(driver, &context, request)? {
+            repeatable = Some(Repeatable::of(lease.id, driver, request)?);
+        }
+        let (call, answered) = self.answered(&context, repeatable.as_ref())?;
+        let prepared = match &repeatable {
+            Some(repeatable) => driver.prepare(lease.id, &*repeatable.request)?,
+            None => driver.prepare(lease.id, request)?,
+        };
         self.lease_rest(lease.id, &targets, &prepared.targets)?;
         crash_point("engine.staged");
-        Ok(StagedOperation {
+        let mut staged = StagedOperation {
             engine: self,
             lease,
             sources,
@@ -125,8 +151,20 @@ impl Engine {
             summary: request.summary(),
             context,
             decision: choose(&traits),
+            built_on: Vec::new(),
+            repeatable,
+            ruling: Ruling::Allow,
+            call,
+            answered,
+            approval: None,
             prepared,
-        })
+        };
+        staged.ask_gates();
+        if matches!(staged.ruling, Ruling::Ask { .. }) && staged.repeatable.is_none() {
+            let id = staged.lease.id;
+            staged.repeatable = Some(Repeatable::of(id, driver, request)?);
+        }
+        Ok(staged)
     }
 
     /// Takes the targets, waiting for others and settling what the dead left on them. What those of `instead_of` hold is
@@ -145,9 +183,23 @@ impl Engine {
         })
     }
 
+    /// Takes the targets for an operation that has an id already.
+    pub(crate) fn lease_as(
+        &self,
+        id: OperationId,
+        targets: &[Target],
+    ) -> Result<HeldLease<'_>, EngineError> {
+        self.wait_for(id, targets, &[])?;
+        Ok(HeldLease {
+            engine: self,
+            id,
+            is_recorded: false,
+        })
+    }
+
     /// Takes what only the plan could find: where a link leads that an earlier change of the same batch makes. What the
     /// plan saw there is compared again before it is written.
-    fn lease_rest(
+    pub(crate) fn lease_rest(
         &self,
         id: OperationId,
         leased: &[Target],
@@ -252,6 +304,8 @@ impl Engine {
             asked: head.asked,
             notes: prepared.notes,
             command: None,
+            call: head.call,
+            approval: head.approval,
             recipe: prepared.recipe,
         };
         crash_point("engine.before-arm");
@@ -409,6 +463,11 @@ pub(crate) fn whole_files(targets: &[Target]) -> Vec<Target> {
     whole
 }
 
+fn said_of_unlike(outcome: &TargetOutcome) -> String {
+    let target = &outcome.target;
+    format!("`{target}` was written, and somebody else changed it at once")
+}
+
 /// Says how a target of an effect that failed stands.
 fn outcome_of(examined: Examined) -> TargetOutcome {
     let kind = match examined.state {
@@ -469,35 +528,6 @@ impl StagedOperation<'_> {
         self.prepared.is_noop
     }
 
-    /// Refuses the write and records why. Nothing was touched.
-    pub fn refuse(mut self, why: &str) -> EngineError {
-        let id = self.lease.id;
-        let refusal = Refusal {
-            id,
-            verb: self.verb,
-            summary: self.summary.clone(),
-            agent: self.context.agent.clone(),
-            targets: self.prepared.targets.clone(),
-            owner: this_process(),
-            why: why.to_owned(),
-        };
-        let event = Event::Refused(Box::new(refusal));
-        match self
-            .engine
-            .store
-            .append(&Entry::of(vec![event]), Durability::Process)
-        {
-            Ok(_) => {
-                self.lease.is_ended_by_a_record();
-                EngineError::Refused {
-                    id,
-                    why: why.to_owned(),
-                }
-            }
-            Err(error) => error.into(),
-        }
-    }
-
     /// Arms, applies and commits.
     pub fn apply(self) -> Result<Finished, EngineError> {
         self.apply_and_verify(|| Ok(()))
@@ -508,6 +538,10 @@ impl StagedOperation<'_> {
         mut self,
         verify: impl FnOnce() -> Result<(), String>,
     ) -> Result<Finished, EngineError> {
+        if let Some(before) = self.answered {
+            return self.engine.answer_again(before);
+        }
+        self = self.pass_gates()?;
         let id = self.lease.id;
         let mut notes = self.prepared.notes.clone();
         let targets = self.prepared.targets.clone();
@@ -531,8 +565,13 @@ impl StagedOperation<'_> {
             with: None,
             group: None,
             asked: None,
+            call: self.call.clone(),
+            approval: self.approval.clone(),
         };
-        let depends_on = engine.depends_on(id, &self.context, &targets, &self.sources)?;
+        let mut depends_on = engine.depends_on(id, &self.context, &targets, &self.sources)?;
+        depends_on.extend(self.built_on);
+        depends_on.sort_unstable();
+        depends_on.dedup();
         let armed = engine.arm(id, head, &self.context, self.prepared, depends_on)?;
         // From here on the leases end with the record that ends the operation.
         self.lease.is_ended_by_a_record();
@@ -545,13 +584,7 @@ impl StagedOperation<'_> {
             let cause = EngineError::NotVerified { why };
             return Err(engine.take_back_applied(id, completion, cause));
         }
-        let changed = unlike.iter().map(|outcome| {
-            format!(
-                "`{}` was written, and somebody else changed it at once",
-                outcome.target
-            )
-        });
-        notes.extend(changed);
+        notes.extend(unlike.iter().map(said_of_unlike));
         let mut events = vec![Event::Applied { id, completion }];
         let status = if self.context.task.is_some() {
             Status::Applied

@@ -80,12 +80,11 @@ impl Engine {
         for operation in &applied {
             match operation.status {
                 Status::Armed => return Err(unfinished(operation)),
-                Status::InDoubt | Status::Failed => {
+                Status::Proposed | Status::InDoubt | Status::Failed => {
                     let (task, id) = (task.clone(), operation.id);
                     return Err(EngineError::TaskWaits { task, id });
                 }
-                Status::Staged
-                | Status::Applied
+                Status::Applied
                 | Status::Committed
                 | Status::Interrupted
                 | Status::Undone

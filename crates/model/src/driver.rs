@@ -15,7 +15,8 @@ use std::fmt;
 
 use crate::ports::{Applied, How, Prepared, PreparedUndo};
 use crate::{
-    Armed, DriverName, Effect, Flaw, Key, OperationId, Slot, Target, TargetPath, Traits, Verb,
+    Armed, Digest, DriverName, Effect, Flaw, Key, OperationId, Recipe, Slot, Target, TargetPath,
+    Traits, Verb,
 };
 
 /// Something that a driver can be asked to write.
@@ -230,6 +231,29 @@ pub trait Driver: fmt::Debug + Send + Sync {
 
     /// Tells what a request is about.
     fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError>;
+
+    /// Tells whether a request can still be made repeatable after it was prepared. One that reads a pipe cannot.
+    fn is_lasting(&self, _request: &dyn Request) -> Result<bool, DriverError> {
+        Ok(true)
+    }
+
+    /// Makes a request one that any later process can carry out: what it reads only once is kept, for the operation `by`, and
+    /// what depends on this process, such as its current directory, is not part of it any more.
+    fn repeatable(
+        &self,
+        by: OperationId,
+        request: &dyn Request,
+    ) -> Result<Box<dyn Request>, DriverError>;
+
+    /// Gives a repeatable request as bytes, with the contents that they refer to. The same request gives the same bytes.
+    fn encode_request(&self, request: &dyn Request) -> Result<(Vec<u8>, Vec<Digest>), DriverError>;
+
+    /// Reads a request that was encoded.
+    fn decode_request(&self, bytes: &[u8]) -> Result<Box<dyn Request>, DriverError>;
+
+    /// Gives the digest of what a recipe would do: each target with what it was and what it becomes. Two that were prepared
+    /// from the same request, and found the same, have the same.
+    fn fingerprint(&self, recipe: &Recipe) -> Result<Digest, DriverError>;
 
     /// Looks, stages and captures. Changes nothing that anybody can see.
     fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError>;

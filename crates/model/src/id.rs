@@ -149,6 +149,12 @@ name!(
     "a checkpoint"
 );
 
+name!(
+    /// Names one call of a caller who may have to ask again: the same key means the same call.
+    CallKey,
+    "a key"
+);
+
 fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-:/@".contains(&b);
     !text.is_empty()

@@ -311,7 +311,7 @@ fn undoable(operation: &Operation, for_sake_of: Option<OperationId>) -> Result<(
                 by: operation.undos().last().copied(),
             });
         }
-        Status::Staged | Status::Refused | Status::Aborted => {
+        Status::Proposed | Status::Refused | Status::Aborted => {
             return Err(PlanError::NeverHappened {
                 id,
                 status: operation.status,

@@ -10,6 +10,7 @@ pub use crate::driver::{
     Driver, DriverError, Examined, Fault, LookedAt, Outline, Request, Scope, Staged, State,
     ValueChange,
 };
+pub use crate::gate::{Gate, Reason, Ruling, StagedChange};
 use crate::{
     Completion, Digest, Effect, Event, Key, Lsn, OperationId, Recipe, Target, TargetOutcome,
     TargetPath, Timestamp,

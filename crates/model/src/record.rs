@@ -9,8 +9,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Captured, Checkpoint, CommandStart, Completion, Decision, Dependency, Digest,
-    OperationId, Owner, Recipe, Repair, Standing, Target, TargetOutcome, TaskId, Timestamp, Verb,
+    AgentId, Asked, Captured, Checkpoint, CommandStart, Completion, Decided, Decision, Dependency,
+    Digest, OperationId, Owner, Proposal, Recipe, Repair, Standing, Target, TargetOutcome, TaskId,
+    Timestamp, Verb,
 };
 
 /// The hash before the first record.
@@ -79,11 +80,17 @@ pub struct Intent {
     /// How it was started, if it is a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandStart>,
+    /// The call that it answers, if that has a key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Asked>,
+    /// Who let it pass, if it was a proposal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Decided>,
     /// How to take it back.
     pub recipe: Recipe,
 }
 
-/// A write that a gate turned away.
+/// A write that was turned away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The operation.
@@ -101,6 +108,12 @@ pub struct Refusal {
     pub owner: Owner,
     /// Why not.
     pub why: String,
+    /// The call that it answers, if that has a key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Asked>,
+    /// Who decided so, if it was a proposal and somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decided>,
 }
 
 /// One fact.
@@ -109,7 +122,9 @@ pub struct Refusal {
 pub enum Event {
     /// An operation is armed: from here on it may have happened.
     Intent(Box<Intent>),
-    /// A gate said no; nothing was touched.
+    /// A gate asked for a decision; nothing was touched.
+    Proposed(Box<Proposal>),
+    /// A gate or a person said no, or nobody said anything in time; nothing was touched.
     Refused(Box<Refusal>),
     /// A command is over: what it did and how to take it back are known.
     Captured(Box<Captured>),
@@ -226,6 +241,7 @@ impl Event {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Intent(_) => "intent",
+            Self::Proposed(_) => "proposed",
             Self::Refused(_) => "refused",
             Self::Captured(_) => "captured",
             Self::Interrupted { .. } => "interrupted",
@@ -250,6 +266,7 @@ impl Event {
     pub fn operation(&self) -> Option<OperationId> {
         match self {
             Self::Intent(intent) => Some(intent.id),
+            Self::Proposed(proposal) => Some(proposal.id),
             Self::Refused(refusal) => Some(refusal.id),
             Self::Captured(captured) => Some(captured.id),
             Self::Applied { id, .. }

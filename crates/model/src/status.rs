@@ -1,16 +1,17 @@
 //! The status machine of an operation.
 //!
 //! ```text
-//! staged ─► armed ─► applied ─► committed
-//!    │        │ │       │           │  ▲
-//! refused     │ │     undone ◄──────┘  │ redo
-//!             │ │       ▲ └────────────┘
-//!             │ ├───────┘  its process died and a recovery took it back
-//!             │ └─► interrupted: a command whose watcher died; kept or taken back by hand
-//!             ├───► aborted: it did not come to pass
-//!             └───► in-doubt ─► any of these, when somebody decides or a recovery can
+//! proposed ─► armed ─► applied ─► committed
+//!    │          │ │       │           │  ▲
+//! refused       │ │     undone ◄──────┘  │ redo
+//!               │ │       ▲ └────────────┘
+//!               │ ├───────┘  its process died and a recovery took it back
+//!               │ └─► interrupted: a command whose watcher died; kept or taken back by hand
+//!               ├───► aborted: it did not come to pass
+//!               └───► in-doubt ─► any of these, when somebody decides or a recovery can
 //! ```
 //!
+//! Most operations begin as *armed*, or as *refused*. *Proposed* is one that a gate wants somebody to decide about.
 //! An operation is *in effect* while its change is in the world: armed (perhaps), applied, committed,
 //! interrupted, or stuck half-way (`in-doubt`, and `failed` in journals of older programs).
 
@@ -32,8 +33,8 @@ pub struct StatusError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// The new state exists beside the target; nothing is journalled but perhaps a lease.
-    Staged,
+    /// It waits for a decision. The target was never touched.
+    Proposed,
     /// A gate said no. The target was never touched.
     Refused,
     /// The recipe is durable. The effect may have happened.
@@ -57,7 +58,7 @@ pub enum Status {
 impl Status {
     /// All statuses, in the order of a life.
     pub const ALL: [Self; 10] = [
-        Self::Staged,
+        Self::Proposed,
         Self::Refused,
         Self::Armed,
         Self::Applied,
@@ -72,7 +73,7 @@ impl Status {
     /// Tells whether `next` may follow.
     pub const fn may_become(self, next: Self) -> bool {
         match self {
-            Self::Staged => matches!(next, Self::Refused | Self::Armed),
+            Self::Proposed => matches!(next, Self::Refused | Self::Armed),
             Self::Armed => {
                 matches!(
                     next,
@@ -125,22 +126,27 @@ impl Status {
             | Self::Interrupted
             | Self::InDoubt
             | Self::Failed => true,
-            Self::Staged | Self::Refused | Self::Aborted | Self::Undone => false,
+            Self::Proposed | Self::Refused | Self::Aborted | Self::Undone => false,
         }
     }
 
     /// Tells whether the operation's images must be kept whatever their age.
     pub const fn is_uncommitted(self) -> bool {
         match self {
-            Self::Armed | Self::Applied | Self::Interrupted | Self::InDoubt | Self::Failed => true,
-            Self::Staged | Self::Refused | Self::Committed | Self::Aborted | Self::Undone => false,
+            Self::Proposed
+            | Self::Armed
+            | Self::Applied
+            | Self::Interrupted
+            | Self::InDoubt
+            | Self::Failed => true,
+            Self::Refused | Self::Committed | Self::Aborted | Self::Undone => false,
         }
     }
 
     /// Names the status as the journal, JSON and people know it.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Staged => "staged",
+            Self::Proposed => "proposed",
             Self::Refused => "refused",
             Self::Armed => "armed",
             Self::Applied => "applied",
@@ -166,7 +172,7 @@ mod tests {
 
     /// Every allowed step of a life; what is not here is refused.
     const ALLOWED: &str = "
-        staged -> refused armed
+        proposed -> refused armed
         armed -> applied interrupted aborted undone in-doubt failed
         applied -> committed undone failed
         committed -> undone failed

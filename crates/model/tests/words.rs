@@ -61,7 +61,14 @@ fn what_is_in_effect_and_what_must_be_kept_by_status() {
         "in-doubt",
         "failed",
     ];
-    let uncommitted = ["armed", "applied", "interrupted", "in-doubt", "failed"];
+    let uncommitted = [
+        "proposed",
+        "armed",
+        "applied",
+        "interrupted",
+        "in-doubt",
+        "failed",
+    ];
     for status in Status::ALL {
         let word = status.as_str();
         assert_eq!(status.is_in_effect(), in_effect.contains(&word), "{word}");

@@ -5,7 +5,7 @@
 //! (`content`, `chunk`, `pack`, `reference`), or short-lived (`lease`). Layout in words: `docs/format.md`.
 
 /// The format this program writes. It reads this one and every older one.
-pub const FORMAT: i64 = 2;
+pub const FORMAT: i64 = 3;
 
 /// What a new store is made of.
 pub(crate) const CREATE: &str = "
@@ -50,8 +50,10 @@ CREATE TABLE operation (
     finished   INTEGER NOT NULL,
     completion BLOB,
     place      INTEGER NOT NULL DEFAULT 0,
-    asked      TEXT
+    asked      TEXT,
+    call_key   TEXT
 ) STRICT;
+CREATE UNIQUE INDEX operation_call ON operation (call_key) WHERE call_key IS NOT NULL;
 CREATE INDEX operation_unfinished ON operation (lsn)
     WHERE status IN ('armed', 'in-doubt', 'failed', 'interrupted');
 CREATE INDEX operation_undoes ON operation (undoes) WHERE undoes IS NOT NULL;
@@ -156,7 +158,10 @@ CREATE TABLE depot (
 pub(crate) const REBUILD: &str = "rebuild";
 
 /// What makes a store of one format one of the next, the first from format 1. Each is one transaction.
-pub(crate) const MIGRATIONS: [&str; 1] = ["
+pub(crate) const MIGRATIONS: [&str; 2] = [TO_2, TO_3];
+
+/// Each target stands by itself.
+const TO_2: &str = "
 ALTER TABLE operation ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE operation ADD COLUMN asked TEXT;
 UPDATE operation SET place = coalesce(
@@ -171,4 +176,10 @@ UPDATE target SET (undone_by, held_by) =
     (SELECT undone_by, redone_by FROM operation WHERE operation.id = target.operation);
 ALTER TABLE task ADD COLUMN was TEXT;
 INSERT OR REPLACE INTO meta (key, value) VALUES ('rebuild', 1);
-"];
+";
+
+/// Proposals, which are records of a new kind, and keys of calls.
+const TO_3: &str = "
+ALTER TABLE operation ADD COLUMN call_key TEXT;
+CREATE UNIQUE INDEX operation_call ON operation (call_key) WHERE call_key IS NOT NULL;
+";

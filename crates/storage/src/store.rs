@@ -84,7 +84,7 @@ impl Store {
             Home::find(store.directory(), last)
                 .map_err(|source| store.directory.failed("home", "look at", source))?,
         );
-        if store.directory.older_journal(FORMAT - 1).exists() {
+        if (1..FORMAT).any(|format| store.directory.older_journal(format).exists()) {
             // What cannot be brought over is told by a check of the store.
             let _told = store.rebuild_if_older();
         }

@@ -1,5 +1,6 @@
 //! The commands, one file each: an `…Args` struct whose doc comments are the help, and a `cmd_…` function.
 
+mod approve;
 mod batch;
 mod checkpoint;
 mod chmod;
@@ -19,8 +20,10 @@ mod man;
 mod merge;
 mod mkdir;
 mod mv;
+mod pending;
 mod recover;
 mod redo;
+mod reject;
 mod restore;
 mod rm;
 mod rollback;
@@ -66,6 +69,9 @@ pub(crate) enum Subcommand {
     Show(show::ShowArgs),
     Diff(diff::DiffArgs),
     Status(status::StatusArgs),
+    Pending(pending::PendingArgs),
+    Approve(approve::ApproveArgs),
+    Reject(reject::RejectArgs),
     Classify(classify::ClassifyArgs),
     Undo(undo::UndoArgs),
     Redo(redo::RedoArgs),
@@ -109,6 +115,9 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Show(args) => show::cmd_show(session, &args),
         Subcommand::Diff(args) => diff::cmd_diff(session, &args),
         Subcommand::Status(args) => status::cmd_status(session, &args),
+        Subcommand::Pending(args) => pending::cmd_pending(session, &args),
+        Subcommand::Approve(args) => approve::cmd_approve(session, args),
+        Subcommand::Reject(args) => reject::cmd_reject(session, args),
         Subcommand::Classify(args) => classify::cmd_classify(session, &args),
         Subcommand::Undo(args) => undo::cmd_undo(session, &args),
         Subcommand::Redo(args) => redo::cmd_redo(session, &args),

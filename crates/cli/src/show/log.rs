@@ -105,7 +105,7 @@ fn node(operation: &Operation) -> (&'static str, Style) {
     match operation.status {
         Status::InDoubt | Status::Failed => ("✗", BAD),
         _ if operation.undoes.is_some() => ("◇", ACCENT),
-        Status::Armed | Status::Staged | Status::Interrupted => ("●", WARN),
+        Status::Armed | Status::Proposed | Status::Interrupted => ("●", WARN),
         Status::Applied | Status::Committed => ("●", GOOD),
         Status::Refused | Status::Aborted | Status::Undone => ("○", DIM),
     }
@@ -114,14 +114,14 @@ fn node(operation: &Operation) -> (&'static str, Style) {
 pub(super) const fn status_style(status: Status) -> Style {
     match status {
         Status::InDoubt | Status::Failed => BAD,
-        Status::Armed | Status::Staged | Status::Applied | Status::Interrupted => WARN,
+        Status::Armed | Status::Proposed | Status::Applied | Status::Interrupted => WARN,
         Status::Committed => PLAIN,
         Status::Refused | Status::Aborted | Status::Undone => DIM,
     }
 }
 
 fn remark(operation: &Operation) -> &'static str {
-    let has_ended = !matches!(operation.status, Status::Armed | Status::Staged);
+    let has_ended = !matches!(operation.status, Status::Armed | Status::Proposed);
     if operation.status.is_in_effect() && !operation.retained {
         "  (no longer undoable)"
     } else if operation.is_partly_undone() {

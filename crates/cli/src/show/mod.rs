@@ -10,6 +10,7 @@ mod list;
 pub(crate) mod log;
 mod operation;
 pub(crate) mod plan;
+mod proposal;
 pub(crate) mod recover;
 pub(crate) mod run;
 mod status;
@@ -39,6 +40,13 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Trial(view) => trial::shown(session, view),
         Reply::Trials { trials } => trial::list(session, trials, now),
         Reply::Discarded { id } => trial::discarded(session, *id),
+        Reply::Pending {
+            proposals,
+            trials,
+            now,
+        } => proposal::list(session, proposals, trials, *now),
+        Reply::Proposal(view) => proposal::shown(session, view, now),
+        Reply::Rejected { proposal } => proposal::rejected(session, *proposal),
         Reply::Plan(plan) => plan::plan(session, engine, plan, &undo::Asked::undo()),
         Reply::Undone(report) => undo::undone(session, engine, report, &undo::Asked::undo()),
         Reply::Task(task) => tasks::begun(session, task),
@@ -80,6 +88,9 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         | Reply::Trial(_)
         | Reply::Trials { .. }
         | Reply::Discarded { .. }
+        | Reply::Pending { .. }
+        | Reply::Proposal(_)
+        | Reply::Rejected { .. }
         | Reply::Plan(_)
         | Reply::Undone(_)
         | Reply::Task(_)

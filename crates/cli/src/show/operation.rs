@@ -25,6 +25,7 @@ pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
     let mut text = format!("{}  {}\n", id(operation.id), paint(BOLD, &summary));
     let mut rows = head(operation, now);
     rows.extend(command(shown, &session.here));
+    rows.extend(decided(shown));
     let most = session.listed(TARGETS_MAX);
     rows.extend(targets(shown, &session.here, most));
     rows.extend(relations(shown));
@@ -103,6 +104,21 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
             .map(|undone| row("takes back", Cell::plain(undone.short()))),
     );
     rows
+}
+
+/// Says who decided about it, if it was a proposal, and why.
+fn decided(shown: &Shown) -> Option<Vec<Cell>> {
+    let (word, decided) = shown
+        .records
+        .iter()
+        .find_map(|record| match &record.event {
+            Event::Intent(intent) => Some(("approved by", intent.approval.as_ref()?)),
+            Event::Refused(refusal) => Some(("rejected by", refusal.decided.as_ref()?)),
+            _ => None,
+        })?;
+    let why = decided.why.as_ref().map(|why| format!(": {why}"));
+    let said = format!("{}{}", decided.by, why.unwrap_or_default());
+    Some(row(word, Cell::plain(printable(&said))))
 }
 
 /// Says how a command was started and what became of it.

@@ -4,7 +4,7 @@ use backout_engine::{StatusReport, TrialStanding, TrialView};
 use backout_model::{Operation, Task, Timestamp};
 
 use super::time::{ago, size};
-use super::{counted, log, typed};
+use super::{counted, log, proposal, typed};
 use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, WARN, paint, printable, table};
@@ -34,6 +34,10 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
         let left: Vec<Operation> = left.into_iter().cloned().collect();
         text.push_str(&list(&left));
     }
+    if !status.proposals.is_empty() {
+        text.push_str(&heading("proposals that wait for a decision", WARN));
+        text.push_str(&proposal::rows(session, &status.proposals, now));
+    }
     if !status.trials.is_empty() {
         text.push_str(&heading("trials that wait for a verdict", WARN));
         text.push_str(&trials(&status.trials, now));
@@ -52,7 +56,7 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
     hints(session, status);
 }
 
-fn heading(text: &str, style: anstyle::Style) -> String {
+pub(super) fn heading(text: &str, style: anstyle::Style) -> String {
     format!("{}\n", paint(style, &format!("{text}:")))
 }
 
@@ -71,7 +75,7 @@ fn workers(operations: &[&Operation], now: Timestamp, here: &Here) -> String {
     table(rows.collect(), None)
 }
 
-fn trials(trials: &[TrialView], now: Timestamp) -> String {
+pub(super) fn trials(trials: &[TrialView], now: Timestamp) -> String {
     let rows = trials.iter().map(|trial| {
         vec![
             Cell::plain("  ").and(ACCENT, trial.id.short()),
@@ -149,6 +153,7 @@ fn hints(session: &mut Session, status: &StatusReport) {
             .ui
             .hint(&format!("settle what was left behind with {command}"));
     }
+    proposal::hint(session, &status.proposals);
     let is_left = |trial: &&TrialView| {
         matches!(
             trial.standing,

@@ -18,9 +18,10 @@ const SOURCES: [&str; 3] = [
 ];
 
 /// What programs read, not people (the schema has a test of its own), and errors that the report puts into its own words.
-const NOT_SAID: [&str; 3] = [
+const NOT_SAID: [&str; 4] = [
     "report/code.rs",
     "engine/src/error.rs",
+    "engine/src/gate_error.rs",
     "engine/src/trial/error.rs",
 ];
 
@@ -76,6 +77,7 @@ const EXCUSED: [(&str, &[&str]); 9] = [
         "another machine: an older kernel, a file system without modes, a core dump, a restart",
         &[
             "the state directory has mode",
+            "what was asked is damaged, or of a newer version of this program",
             "chmod 700 it: images hold secrets",
             "check that the state directory is there",
             "openat2 does not work (",
@@ -99,6 +101,9 @@ const EXCUSED: [(&str, &[&str]); 9] = [
             "it keeps changing while it is read",
             "more happened at once than could be looked at",
             "was written, and somebody else changed it at once",
+            "nothing was decided about {}",
+            "somebody else is deciding about it",
+            "see what came of it with `backout show {}`",
         ],
     ),
     (

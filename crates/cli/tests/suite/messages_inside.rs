@@ -138,8 +138,12 @@ fn whoever_is_not_answered_is_told_that_nobody_knows() {
       why: the command that this is part of ended before it was answered
       next: see whether it was done with `backout log`, outside of the command
     ");
-    // It was done or not; the journal knows.
-    let log = world.cli(["log"]).out;
+    // It was done or not; when nobody is at work any more, the journal knows.
+    let mut log = world.cli(["log"]).out;
+    while log.contains("  armed  ") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        log = world.cli(["log"]).out;
+    }
     assert_eq!(
         world.has("asked-late"),
         log.contains("write asked-late"),

@@ -179,7 +179,7 @@ fn a_table_that_somebody_changed() {
     tamper(&world, "UPDATE operation SET status = 'nonsense'");
     insta::assert_snapshot!(world.unmoved(["undo"]), @"
     error: the journal contradicts itself at operation 9e3779b97f4a7c15
-      why: unknown variant `nonsense`, expected one of `staged`, `refused`, `armed`, `applied`, `committed`, `interrupted`, `aborted`, `undone`, `in-doubt`, `failed`
+      why: unknown variant `nonsense`, expected one of `proposed`, `refused`, `armed`, `applied`, `committed`, `interrupted`, `aborted`, `undone`, `in-doubt`, `failed`
       next: see all of the damage with `backout verify`
       next: save what can be saved with `backout doctor --repair`
     [exit code 3]

@@ -143,6 +143,7 @@ fn every_reply_is_as_the_schema_says() {
     recovering(&mut judge);
     trying(&mut judge);
     running(&mut judge);
+    deciding(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {
         let name = command.get_name();
@@ -396,6 +397,29 @@ fn running(judge: &mut Judge) {
     let reply = judge.reply(&ran.err, "ran");
     assert_eq!(reply["status"], "undone");
     assert!(!world.has("bad-made"));
+}
+
+fn deciding(judge: &mut Judge) {
+    let world = World::new()
+        .file("d/a", "1\n")
+        .file("backout.toml", "[protect]\nask = ['d']\ndeny = ['s']\n");
+    judge.fails(&world, "write -p s/x --text 1", "gate");
+    judge.fails(&world, "--agent bob --once k write d/a --text 2", "waits");
+    let pending = judge.replies(&world, "pending", "pending");
+    judge.replies(&world, "status", "status");
+    judge.replies(&world, "show @", "shown");
+    let id = pending["proposals"][0]["id"].as_str().unwrap();
+    judge.replies(&world, &format!("pending {id}"), "proposal");
+    let own = format!("--agent bob approve {id}");
+    judge.fails(&world, &own, "own-proposal");
+    judge.replies(&world, &format!("approve {id} --why fine"), "finished");
+    judge.replies(&world, "show @", "shown");
+    judge.fails(&world, &format!("reject {id}"), "nothing-to-decide");
+    judge.fails(&world, "--once k write d/a --text 3", "key-taken");
+    judge.fails(&world, "write d/a --text 3", "waits");
+    judge.replies(&world, "reject @ --why no", "rejected");
+    judge.replies(&world, "show @", "shown");
+    judge.replies(&world, "export --output all", "exported");
 }
 
 #[test]

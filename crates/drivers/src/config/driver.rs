@@ -9,8 +9,8 @@ use backout_model::ports::{
     Prepared, PreparedUndo, Request, Scope, State, ValueChange,
 };
 use backout_model::{
-    Armed, DriverName, Effect, Key, OperationId, OperationKind, OutcomeKind, Target, TargetOutcome,
-    TargetPath, Traits,
+    Armed, Digest, DriverName, Effect, Key, OperationId, OperationKind, OutcomeKind, Recipe,
+    Target, TargetOutcome, TargetPath, Traits,
 };
 
 use super::error::ConfigFault;
@@ -20,6 +20,7 @@ use super::request::ConfigRequest;
 use super::way::{Fate, WayBack, way_back};
 use crate::file::locks::Locks;
 use crate::file::recipe::FileRecipe;
+use crate::file::repeat::absolute;
 use crate::file::resolve::{Last, resolve};
 use crate::file::{Expect, FileDriver, FileError, FileRequest, Source, Staged};
 
@@ -362,6 +363,34 @@ impl Driver for ConfigDriver {
                 ..Traits::of(OperationKind::ConfigChange)
             },
         })
+    }
+
+    fn repeatable(
+        &self,
+        _by: OperationId,
+        request: &dyn Request,
+    ) -> Result<Box<dyn Request>, DriverError> {
+        let request: &ConfigRequest = request.as_a()?;
+        let path = absolute(&request.path)?;
+        Ok(Box::new(ConfigRequest {
+            path,
+            ..request.clone()
+        }))
+    }
+
+    fn encode_request(&self, request: &dyn Request) -> Result<(Vec<u8>, Vec<Digest>), DriverError> {
+        let request: &ConfigRequest = request.as_a()?;
+        let bytes = serde_json::to_vec(request).map_err(FileError::Request)?;
+        Ok((bytes, Vec::new()))
+    }
+
+    fn decode_request(&self, bytes: &[u8]) -> Result<Box<dyn Request>, DriverError> {
+        let request: ConfigRequest = serde_json::from_slice(bytes).map_err(FileError::Request)?;
+        Ok(Box::new(request))
+    }
+
+    fn fingerprint(&self, recipe: &Recipe) -> Result<Digest, DriverError> {
+        self.files.fingerprint(ConfigRecipe::read(recipe)?.write())
     }
 
     fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError> {

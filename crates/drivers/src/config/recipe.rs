@@ -76,12 +76,22 @@ impl ConfigRecipe {
 
     /// Reads a body of any version up to ours.
     pub(super) fn of(effect: &Effect) -> Result<Self, ConfigFault> {
-        let found = effect.recipe.version;
+        Self::read(&effect.recipe)
+    }
+
+    /// The same, of a recipe that may not have happened yet.
+    pub(super) fn read(recipe: &Recipe) -> Result<Self, ConfigFault> {
+        let found = recipe.version;
         if found == 0 || found > VERSION {
             let known = VERSION;
             return Err(ConfigFault::Recipe { found, known });
         }
-        effect.recipe.body.read().map_err(ConfigFault::Unreadable)
+        recipe.body.read().map_err(ConfigFault::Unreadable)
+    }
+
+    /// Gives the recipe of the write of the file.
+    pub(super) const fn write(&self) -> &Recipe {
+        &self.file
     }
 
     /// Gives the write of the file.

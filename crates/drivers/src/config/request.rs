@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 
 use backout_config::{ConfigError, Document, Edited, Format, KeyPath, NewValue, Value};
 use backout_model::ports::Request;
-use backout_model::{DriverName, Verb};
+use backout_model::{DriverName, Verb, any_path};
+use serde::{Deserialize, Serialize};
 
 use super::error::ConfigFault;
 use super::recipe::CONFIG;
 
 /// A change of keys in one file. The file must be there.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ConfigRequest {
     /// The file; a symbolic link at its end is followed.
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// How it is written; none if its name tells.
     pub format: Option<Format>,
@@ -21,6 +23,8 @@ pub struct ConfigRequest {
 }
 
 /// What changes in a config file.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ConfigEdit {
     /// A key gets a value. What is missing above it is made.
     Set {

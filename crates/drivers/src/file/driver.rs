@@ -9,7 +9,9 @@ use backout_model::ports::{
     Applied, Depots, Driver, DriverError, Durability, Examined, How, LookedAt, Outline, Prepared,
     PreparedUndo, ReadContents, Request, Scope, State, WriteContents,
 };
-use backout_model::{Armed, Digest, DriverName, Effect, Key, OperationId, TargetPath, Traits};
+use backout_model::{
+    Armed, Digest, DriverName, Effect, Key, OperationId, Recipe, TargetPath, Traits,
+};
 
 use super::compare::Current;
 use super::error::FileError;
@@ -18,6 +20,7 @@ use super::judge::judge_all;
 use super::past::{self, FileChange, Past, Shown, Was};
 use super::plan;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind};
+use super::repeat;
 use super::request::FileRequest;
 use super::stage::Staged;
 use super::tools::{Progress, Tools};
@@ -237,6 +240,34 @@ impl Driver for FileDriver {
                 ..Traits::of(request.kind())
             },
         })
+    }
+
+    fn is_lasting(&self, request: &dyn Request) -> Result<bool, DriverError> {
+        Ok(repeat::is_lasting(request.as_a()?))
+    }
+
+    fn repeatable(
+        &self,
+        by: OperationId,
+        request: &dyn Request,
+    ) -> Result<Box<dyn Request>, DriverError> {
+        let request = repeat::repeatable(&self.tools, by, request.as_a()?)?;
+        Ok(Box::new(request))
+    }
+
+    fn encode_request(&self, request: &dyn Request) -> Result<(Vec<u8>, Vec<Digest>), DriverError> {
+        let request: &FileRequest = request.as_a()?;
+        let bytes = serde_json::to_vec(request).map_err(FileError::Request)?;
+        Ok((bytes, repeat::needed(request)))
+    }
+
+    fn decode_request(&self, bytes: &[u8]) -> Result<Box<dyn Request>, DriverError> {
+        let request: FileRequest = serde_json::from_slice(bytes).map_err(FileError::Request)?;
+        Ok(Box::new(request))
+    }
+
+    fn fingerprint(&self, recipe: &Recipe) -> Result<Digest, DriverError> {
+        Ok(repeat::fingerprint(&FileRecipe::decode(recipe)?)?)
     }
 
     fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError> {

@@ -13,6 +13,9 @@ pub enum FileError {
     /// Somebody wanted it to stop.
     #[error("it was interrupted")]
     Stopped,
+    /// A request could not be written down, or not be read again.
+    #[error("a request that was kept cannot be read")]
+    Request(#[source] serde_json::Error),
     /// Nothing has that name.
     #[error("`{path}` does not exist")]
     NotFound {

@@ -27,6 +27,7 @@ mod mode;
 mod past;
 pub(crate) mod plan;
 pub(crate) mod recipe;
+pub(crate) mod repeat;
 mod request;
 pub(crate) mod resolve;
 mod stage;

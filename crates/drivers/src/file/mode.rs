@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Says why a text is not a permission change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a mode (like 644, u+x, go-w or a=rX)")]
@@ -12,7 +14,8 @@ pub struct ModeError {
 }
 
 /// A permission change, absolute or relative to what is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct ModeChange {
     text: String,
     clauses: Vec<Clause>,
@@ -27,6 +30,20 @@ enum Clause {
         bits: u32,
         execute_if_any: bool,
     },
+}
+
+impl From<ModeChange> for String {
+    fn from(change: ModeChange) -> Self {
+        change.text
+    }
+}
+
+impl TryFrom<String> for ModeChange {
+    type Error = ModeError;
+
+    fn try_from(text: String) -> Result<Self, ModeError> {
+        text.parse()
+    }
 }
 
 impl ModeChange {

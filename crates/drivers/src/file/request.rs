@@ -6,25 +6,32 @@ use std::path::{Path, PathBuf};
 
 use backout_model::ports::Request;
 use backout_model::text::Occurrence;
-use backout_model::{DriverName, OperationKind, Verb};
+use backout_model::{Digest, DriverName, OperationKind, Verb, any_path};
+use serde::{Deserialize, Serialize};
 
+use super::any_bytes::{as_bytes, as_text};
 use super::baseline::Baseline;
 use super::mode::ModeChange;
 use super::past::Past;
 
 /// Where new bytes come from.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// From memory.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "as_bytes")] Vec<u8>),
     /// From another file, by its path.
-    Path(PathBuf),
-    /// From an open file or a pipe, from where it stands to its end.
+    Path(#[serde(with = "any_path")] PathBuf),
+    /// From the content store.
+    Stored(Digest),
+    /// From an open file or a pipe, from where it stands to its end. Only this process has it.
+    #[serde(skip)]
     Opened(File),
 }
 
 /// What must be there before a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Expect {
     /// A file or nothing.
     #[default]
@@ -36,9 +43,10 @@ pub enum Expect {
 }
 
 /// One name that a layer changes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LayerEntry {
     /// The name.
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// What it was when the layer was made; anything else is a conflict.
     pub baseline: Baseline,
@@ -47,17 +55,19 @@ pub struct LayerEntry {
 }
 
 /// What a name becomes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LayerState {
     /// Nothing; a directory goes with all that is in it.
     Nothing,
     /// What is at this path, with mode, owner, times and attributes; of a directory not its entries.
-    Like(PathBuf),
+    Like(#[serde(with = "any_path")] PathBuf),
     /// A second name of what is at this path, now or by an earlier entry.
-    Linked(PathBuf),
+    Linked(#[serde(with = "any_path")] PathBuf),
     /// What was at another path, with all that is in it.
     Moved {
         /// The other path.
+        #[serde(with = "any_path")]
         from: PathBuf,
         /// What was there when the layer was made.
         baseline: Baseline,
@@ -66,11 +76,13 @@ pub enum LayerState {
 
 /// A write to the file system. Relative paths start at the current directory of the process; write,
 /// append, edit and chmod follow a symbolic link at the end of the path, the others act on the link.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FileRequest {
     /// Put a file's whole content.
     Write {
         /// The file.
+        #[serde(with = "any_path")]
         path: PathBuf,
         /// Its new content.
         source: Source,
@@ -84,6 +96,7 @@ pub enum FileRequest {
     /// Add to a file's end.
     Append {
         /// The file.
+        #[serde(with = "any_path")]
         path: PathBuf,
         /// What is added.
         source: Source,
@@ -91,10 +104,13 @@ pub enum FileRequest {
     /// Replace a part of a file.
     Edit {
         /// The file.
+        #[serde(with = "any_path")]
         path: PathBuf,
         /// What is looked for.
+        #[serde(with = "as_bytes")]
         search: Vec<u8>,
         /// What comes instead.
+        #[serde(with = "as_bytes")]
         replacement: Vec<u8>,
         /// Which of the places found.
         occurrence: Occurrence,
@@ -102,13 +118,16 @@ pub enum FileRequest {
     /// Apply a unified patch of one or more files.
     Patch {
         /// The directory that the names in the patch start at, and that they may not leave.
+        #[serde(with = "any_path")]
         base: PathBuf,
         /// The patch.
+        #[serde(with = "as_bytes")]
         patch: Vec<u8>,
     },
     /// Remove a file, a link, an empty directory or a tree.
     Remove {
         /// What.
+        #[serde(with = "any_path")]
         path: PathBuf,
         /// Whether a directory goes with all that is in it.
         recursive: bool,
@@ -116,8 +135,10 @@ pub enum FileRequest {
     /// Give a file or a tree another name.
     Move {
         /// The old name.
+        #[serde(with = "any_path")]
         from: PathBuf,
         /// The new name.
+        #[serde(with = "any_path")]
         to: PathBuf,
         /// Whether a file of the new name is replaced.
         replace: bool,
@@ -125,8 +146,10 @@ pub enum FileRequest {
     /// Make a second file or tree like the first.
     Copy {
         /// The first.
+        #[serde(with = "any_path")]
         from: PathBuf,
         /// The second.
+        #[serde(with = "any_path")]
         to: PathBuf,
         /// Whether a directory is copied with all that is in it.
         recursive: bool,
@@ -136,6 +159,7 @@ pub enum FileRequest {
     /// Make a directory.
     Mkdir {
         /// The directory.
+        #[serde(with = "any_path")]
         path: PathBuf,
         /// Whether missing directories above are made, and an existing one is fine.
         parents: bool,
@@ -145,8 +169,10 @@ pub enum FileRequest {
     /// Make a symbolic link.
     Symlink {
         /// The link.
+        #[serde(with = "any_path")]
         path: PathBuf,
         /// Where it points, as given.
+        #[serde(with = "as_text")]
         to: OsString,
         /// Whether a file of that name is replaced.
         replace: bool,
@@ -154,13 +180,16 @@ pub enum FileRequest {
     /// Give a file a second name.
     HardLink {
         /// The second name.
+        #[serde(with = "any_path")]
         path: PathBuf,
         /// The file.
+        #[serde(with = "any_path")]
         to: PathBuf,
     },
     /// Change permissions.
     Chmod {
         /// What.
+        #[serde(with = "any_path")]
         path: PathBuf,
         /// How.
         mode: ModeChange,
@@ -170,6 +199,7 @@ pub enum FileRequest {
     /// Change the owner.
     Chown {
         /// What.
+        #[serde(with = "any_path")]
         path: PathBuf,
         /// The new owner.
         uid: Option<u32>,
@@ -198,6 +228,7 @@ pub enum FileRequest {
     /// A batch whose paths, links followed, may not lead out of a directory.
     Within {
         /// The directory.
+        #[serde(with = "any_path")]
         base: PathBuf,
         /// The changes.
         requests: Vec<Self>,
@@ -309,7 +340,7 @@ impl FileRequest {
             Self::HardLink { to, .. } => vec![to],
             Self::Write { source, .. } | Self::Append { source, .. } => match source {
                 Source::Path(path) => vec![path],
-                Source::Bytes(_) | Source::Opened(_) => Vec::new(),
+                Source::Bytes(_) | Source::Stored(_) | Source::Opened(_) => Vec::new(),
             },
             Self::Batch(requests) | Self::Within { requests, .. } => {
                 requests.iter().flat_map(Self::sources).collect()

@@ -7,12 +7,13 @@ mod undo;
 use std::path::PathBuf;
 
 use backout_model::{
-    Checkpoint, Operation, OperationId, Record, Status, Strategy, Task, TaskId, Timestamp, any_path,
+    Checkpoint, Operation, OperationId, Proposal, Record, Status, Strategy, Task, TaskId,
+    Timestamp, any_path,
 };
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
 use serde::Serialize;
 
-use crate::{RepairReport, RunReport, TrialView};
+use crate::{ProposalView, RepairReport, RunReport, TrialView};
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
 pub use recover::{RecoverReport, Recovered, RecoveredAs, TaskLeft};
@@ -38,6 +39,22 @@ pub enum Reply {
     Discarded {
         /// Its name.
         id: OperationId,
+    },
+    /// What waits for a decision, oldest first.
+    Pending {
+        /// The proposals.
+        proposals: Vec<Proposal>,
+        /// The trials.
+        trials: Vec<TrialView>,
+        /// The present moment, to tell ages by.
+        now: Timestamp,
+    },
+    /// One proposal, with what it would change.
+    Proposal(ProposalView),
+    /// A proposal was refused.
+    Rejected {
+        /// The proposal.
+        proposal: OperationId,
     },
     /// What an undo would do.
     Plan(PlanView),
@@ -152,6 +169,8 @@ pub struct StatusReport {
     pub unfinished: Vec<Operation>,
     /// Those of them whose process is at work.
     pub at_work: Vec<OperationId>,
+    /// Proposals that wait for a decision.
+    pub proposals: Vec<Proposal>,
     /// Trials that wait for a verdict.
     pub trials: Vec<TrialView>,
     /// Operations that somebody has to look at.

@@ -6,7 +6,7 @@ use backout_model::PlanError;
 use backout_storage::{RefError, StorageError};
 use serde::{Serialize, Serializer};
 
-use crate::{EngineError, TrialError};
+use crate::{EngineError, GateError, TrialError};
 
 macro_rules! codes {
     ($($name:ident = $word:literal: $doc:literal,)*) => {
@@ -38,6 +38,12 @@ codes! {
     Stays = "stays": "It was to be taken back, and stays.",
     HalfDone = "half-done": "It failed half-way and could not be put back.",
     Gate = "gate": "A gate said no.",
+    Waits = "waits": "It waits for a decision.",
+    ProposalExpired = "proposal-expired": "Nobody decided about it in time.",
+    ProposalStale = "proposal-stale": "What was proposed cannot be done any more as it was proposed.",
+    BeingDecided = "being-decided": "Somebody else decides about it at this moment.",
+    OwnProposal = "own-proposal": "Who proposed it cannot approve it.",
+    KeyTaken = "key-taken": "The key of the call stands for another call.",
     NotVerified = "not-verified": "A check after the write said no.",
     Busy = "busy": "Somebody else is writing the same.",
     MalformedName = "malformed-name": "The text is no name of an operation.",
@@ -143,6 +149,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Stays { .. } => ErrorCode::Stays,
         EngineError::HalfDone { .. } => ErrorCode::HalfDone,
         EngineError::Refused { .. } => ErrorCode::Gate,
+        EngineError::Gate(error) => gate(error),
         EngineError::NotVerified { .. } => ErrorCode::NotVerified,
         EngineError::Busy { .. } => ErrorCode::Busy,
         EngineError::Ref(error) => match error {
@@ -194,6 +201,19 @@ const fn plan(error: &PlanError) -> ErrorCode {
         PlanError::ChangedNothing { .. } | PlanError::NothingChosen { .. } | PlanError::Nothing => {
             ErrorCode::Nothing
         }
+    }
+}
+
+const fn gate(error: &GateError) -> ErrorCode {
+    match error {
+        GateError::Denied { .. } => ErrorCode::Gate,
+        GateError::Waits(_) => ErrorCode::Waits,
+        GateError::NotProposed { .. } => ErrorCode::NothingToDecide,
+        GateError::Expired { .. } => ErrorCode::ProposalExpired,
+        GateError::Stale { .. } => ErrorCode::ProposalStale,
+        GateError::BeingDecided { .. } => ErrorCode::BeingDecided,
+        GateError::Own { .. } => ErrorCode::OwnProposal,
+        GateError::KeyTaken { .. } => ErrorCode::KeyTaken,
     }
 }
 
@@ -292,6 +312,7 @@ const fn file(error: &FileError) -> ErrorCode {
         FileError::Damaged { .. }
         | FileError::Contents(_)
         | FileError::Unreadable(_)
+        | FileError::Request(_)
         | FileError::WrongContent { .. } => ErrorCode::Damaged,
         FileError::NotSynced { .. } => ErrorCode::NotSynced,
         FileError::Io { .. } => ErrorCode::Io,

@@ -50,10 +50,16 @@ fn base_changed(paths: &[String]) -> Report {
         .next("or discard the trial and run the command again")
 }
 
+const REQUEST: (&str, &str) = (
+    "what was asked is damaged, or of a newer version of this program",
+    "whoever proposed it has to ask again",
+);
+
 /// Why more than the error says, and what to do next.
 fn advice(error: &FileError) -> (&'static str, &'static str) {
     match error {
         FileError::Stopped | FileError::Lost { .. } | FileError::OutOfReach { .. } => ("", ""),
+        FileError::Request(_) => REQUEST,
         FileError::NotFound { .. } => (
             "",
             "check the name; missing directories are made with `--parents`",

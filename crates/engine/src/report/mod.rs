@@ -8,6 +8,7 @@ mod advice;
 mod code;
 mod config;
 mod file;
+mod gate;
 mod plan;
 mod program;
 mod quote;
@@ -50,6 +51,9 @@ pub struct Report {
     pub code: ErrorCode,
     /// How bad it is.
     pub severity: Severity,
+    /// The operation that the journal has it as, where a program may want to ask about it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationId>,
     /// What happened.
     pub what: String,
     /// Why, most general first.
@@ -83,6 +87,7 @@ impl Report {
         Self {
             code,
             severity,
+            operation: None,
             what: what.into(),
             why: Vec::new(),
             next: Vec::new(),
@@ -93,6 +98,13 @@ impl Report {
     #[must_use]
     pub const fn code(mut self, code: ErrorCode) -> Self {
         self.code = code;
+        self
+    }
+
+    /// Names the operation.
+    #[must_use]
+    pub const fn operation(mut self, id: OperationId) -> Self {
+        self.operation = Some(id);
         self
     }
 
@@ -232,8 +244,10 @@ impl Report {
                 outcomes,
             } => half_done(id, *cause, &outcomes),
             EngineError::Refused { id, why } => Self::refused("nothing was written")
+                .operation(id)
                 .because(why)
                 .next(format!("the journal has it as {}", id.short())),
+            EngineError::Gate(error) => gate::report(&error),
             EngineError::NotVerified { why } => {
                 Self::refused("the check after the write said no").because(why)
             }

@@ -124,6 +124,8 @@ impl Engine {
             asked: None,
             notes: Vec::new(),
             command: None,
+            call: None,
+            approval: None,
             recipe,
         }
     }

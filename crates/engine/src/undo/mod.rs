@@ -294,6 +294,8 @@ impl Engine {
             with: Some(work.step.with).filter(|with| *with != work.step.id),
             group: Some(act.group.unwrap_or(id)),
             asked: Some(act.asked).filter(|asked| *asked != act.verb),
+            call: None,
+            approval: None,
         };
         let settled = outcomes.iter().filter(is_ours);
         let targets: Vec<_> = settled.map(|outcome| outcome.target.clone()).collect();

@@ -9,8 +9,8 @@ use backout_model::ports::{
     Prepared, PreparedUndo, Request, Scope, Staged, State,
 };
 use backout_model::{
-    Armed, Completion, DriverName, Effect, JsonText, Key, OperationId, OperationKind, OutcomeKind,
-    Reach, Recipe, Target, TargetOutcome, Traits, Verb,
+    Armed, Completion, Digest, DriverName, Effect, JsonText, Key, OperationId, OperationKind,
+    OutcomeKind, Reach, Recipe, Target, TargetOutcome, Traits, Verb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub(crate) struct Toy {
 }
 
 /// Hang a note up.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Note {
     pub(crate) name: String,
     pub(crate) text: String,
@@ -128,6 +128,35 @@ impl Driver for Toy {
             sources: Vec::new(),
             traits: Traits::of(OperationKind::ApiCall),
         })
+    }
+
+    fn repeatable(
+        &self,
+        _by: OperationId,
+        request: &dyn Request,
+    ) -> Result<Box<dyn Request>, DriverError> {
+        let note: &Note = request.as_a()?;
+        Ok(Box::new(note.clone()))
+    }
+
+    fn encode_request(&self, request: &dyn Request) -> Result<(Vec<u8>, Vec<Digest>), DriverError> {
+        let note: &Note = request.as_a()?;
+        let bytes = serde_json::to_vec(note);
+        let bytes = bytes.map_err(|error| DriverError::new(Unreadable(error)))?;
+        Ok((bytes, Vec::new()))
+    }
+
+    fn decode_request(&self, bytes: &[u8]) -> Result<Box<dyn Request>, DriverError> {
+        let note: Result<Note, _> = serde_json::from_slice(bytes);
+        let note = note.map_err(|error| DriverError::new(Unreadable(error)))?;
+        Ok(Box::new(note))
+    }
+
+    fn fingerprint(&self, recipe: &Recipe) -> Result<Digest, DriverError> {
+        let swap: Result<Swap, _> = recipe.body.read();
+        let swap = swap.map_err(|error| DriverError::new(Unreadable(error)))?;
+        let all = format!("{:?} {:?} {:?}", swap.name, swap.before, swap.after);
+        Ok(Digest::of(all.as_bytes()))
     }
 
     fn prepare(&self, _id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError> {

@@ -108,6 +108,8 @@ impl World {
             asked: None,
             notes: Vec::new(),
             command: None,
+            call: None,
+            approval: None,
             recipe: store.effect(again).unwrap().recipe,
         }
     }

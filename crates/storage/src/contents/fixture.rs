@@ -186,7 +186,9 @@ impl World {
                     outcomes: outcomes(failed),
                 },
             ],
-            Status::Staged | Status::Refused => panic!("an armed operation cannot become {status}"),
+            Status::Proposed | Status::Refused => {
+                panic!("an armed operation cannot become {status}")
+            }
         });
     }
 
@@ -275,6 +277,8 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
         asked: None,
         notes: vec![],
         command: None,
+        call: None,
+        approval: None,
         recipe: Recipe {
             driver: DriverName::FILE,
             version: 1,

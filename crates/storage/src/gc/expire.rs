@@ -341,7 +341,7 @@ impl Store {
 const fn is_finished(status: Status) -> bool {
     match status {
         Status::Committed | Status::Aborted | Status::Undone | Status::Refused => true,
-        Status::Staged
+        Status::Proposed
         | Status::Armed
         | Status::Applied
         | Status::Interrupted

@@ -101,14 +101,14 @@ impl Store {
         })
     }
 
-    /// Takes over an armed operation whose owner died. Says no if somebody else was faster.
+    /// Takes over an armed operation whose owner died, or a proposal to decide about. Says no if somebody else was faster.
     pub fn claim(&self, operation: &Operation, owner: &Owner) -> Result<bool, StorageError> {
         let (was, is) = (to_json(&operation.owner)?, to_json(owner)?);
         self.write(Durability::Process, |transaction| {
             let claimed = transaction
                 .prepare_cached(
                     "UPDATE operation SET owner = ?3 WHERE id = ?1 AND owner = ?2
-                     AND status = ?4 AND status IN ('armed', 'in-doubt', 'interrupted')",
+                     AND status = ?4 AND status IN ('armed', 'in-doubt', 'interrupted', 'proposed')",
                 )
                 .and_then(|mut s| {
                     // Somebody may have settled it since it was looked at, and be gone.

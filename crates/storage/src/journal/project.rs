@@ -5,9 +5,9 @@
 //! may be missing after a repair, and then the later one is believed.
 
 use backout_model::{
-    AgentId, Captured, Checkpoint, Completion, Decision, Dependency, Digest, Event, Intent, Lsn,
-    Operation, OperationId, Recipe, Refusal, Repair, Standing, Status, Strategy, Target, TaskId,
-    TaskStatus, Timestamp,
+    AgentId, Asked, Captured, Checkpoint, Completion, Decision, Dependency, Digest, Event, Intent,
+    Lsn, Operation, OperationId, Proposal, Recipe, Refusal, Repair, Standing, Status, Strategy,
+    Target, TaskId, TaskStatus, Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -40,10 +40,8 @@ pub(crate) fn project(
     };
     match event {
         Event::Intent(intent) => projection.intent(lsn, intent),
-        Event::Refused(refusal) => {
-            projection.insert(lsn, &refused(refusal, now))?;
-            projection.release(refusal.id)
-        }
+        Event::Proposed(proposal) => projection.proposed(lsn, proposal),
+        Event::Refused(refusal) => projection.refused(lsn, refusal),
         Event::Captured(captured) => projection.captured(lsn, captured),
         Event::Applied { id, completion } => {
             projection.complete(*id, completion)?;
@@ -118,6 +116,51 @@ impl Projection<'_, '_> {
         self.store.release_in(self.transaction, id)
     }
 
+    /// Notes a write that waits for a decision, with what it needs to be asked again.
+    fn proposed(&self, lsn: Lsn, proposal: &Proposal) -> Result<(), StorageError> {
+        self.insert(lsn, &waiting(proposal, self.now))?;
+        self.call(proposal.id, proposal.call.as_ref())?;
+        for digest in &proposal.request.contents {
+            self.refer(id_to_sql(proposal.id), digest)?;
+        }
+        self.release(proposal.id)
+    }
+
+    /// Notes a write that was turned away, at once or after it had waited for a decision.
+    fn refused(&self, lsn: Lsn, refusal: &Refusal) -> Result<(), StorageError> {
+        self.forget_proposal(refusal.id)?;
+        self.insert(lsn, &refused(refusal, self.now))?;
+        self.call(refusal.id, refusal.call.as_ref())?;
+        self.release(refusal.id)
+    }
+
+    /// Notes the key of the call that an operation answers, so that the same call finds it.
+    fn call(&self, id: OperationId, call: Option<&Asked>) -> Result<(), StorageError> {
+        let Some(call) = call else {
+            return Ok(());
+        };
+        self.execute(
+            "UPDATE operation SET call_key = ?2 WHERE id = ?1",
+            params![id_to_sql(id), call.key.as_str()],
+        )
+    }
+
+    /// Makes room for what a proposal has become: the operation that it was to be, or a refusal.
+    fn forget_proposal(&self, id: OperationId) -> Result<(), StorageError> {
+        if self.status_found(id)? != Some(Status::Proposed) {
+            return Ok(());
+        }
+        for sql in [
+            "DELETE FROM reference WHERE operation = ?1",
+            "DELETE FROM target WHERE operation = ?1",
+            "DELETE FROM edge WHERE dependent = ?1",
+            "DELETE FROM operation WHERE id = ?1",
+        ] {
+            self.execute(sql, [id_to_sql(id)])?;
+        }
+        Ok(())
+    }
+
     /// Notes what only the effect could tell.
     fn complete(&self, id: OperationId, completion: &Completion) -> Result<(), StorageError> {
         let bytes = serde_json::to_vec(completion)
@@ -149,7 +192,9 @@ impl Projection<'_, '_> {
             retained: true,
             notes: intent.notes.clone(),
         };
+        self.forget_proposal(intent.id)?;
         self.insert(lsn, &operation)?;
+        self.call(intent.id, intent.call.as_ref())?;
         self.needs(intent.id, &intent.recipe)
     }
 
@@ -382,6 +427,30 @@ impl Projection<'_, '_> {
 
 fn standing(targets: &[Target]) -> Vec<Standing> {
     targets.iter().cloned().map(Standing::new).collect()
+}
+
+/// A write that waits for a decision, as an operation.
+fn waiting(proposal: &Proposal, now: Timestamp) -> Operation {
+    Operation {
+        id: proposal.id,
+        lsn: Lsn(0),
+        place: Lsn(0),
+        at: now,
+        verb: proposal.verb,
+        summary: proposal.summary.clone(),
+        status: Status::Proposed,
+        agent: proposal.agent.clone(),
+        task: proposal.task.clone(),
+        owner: proposal.owner.clone(),
+        decision: proposal.decision.clone(),
+        targets: standing(&proposal.targets),
+        depends_on: proposal.depends_on.clone(),
+        undoes: None,
+        group: None,
+        asked: None,
+        retained: true,
+        notes: proposal.reasons.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// A refused write as an operation: it has a place and a reason, and nothing to undo.

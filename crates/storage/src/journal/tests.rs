@@ -113,6 +113,8 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         asked: None,
         notes: vec![],
         command: None,
+        call: None,
+        approval: None,
         recipe: Recipe {
             driver: DriverName::FILE,
             version: 1,

@@ -282,7 +282,7 @@ fn mentioned(event: &Event) -> Vec<OperationId> {
 /// Orders the statuses of a life: later ones follow from records that come later.
 const fn rank(status: Status) -> u8 {
     match status {
-        Status::Staged => 0,
+        Status::Proposed => 0,
         Status::Armed => 1,
         Status::Applied => 2,
         Status::Committed => 3,

@@ -11,6 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
 use backout_model::{Digest, TargetPath};
+use serde::{Deserialize, Serialize};
 
 use super::any_bytes::AnyBytes;
 use super::compare::Current;
@@ -27,7 +28,7 @@ pub use read::Shown;
 pub(crate) use read::{Source, digest, is_same, read};
 
 /// A name with what it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
     /// The name.
     pub path: TargetPath,
@@ -36,7 +37,7 @@ pub struct Past {
 }
 
 /// What a name stood for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Was {
     pub(crate) kind: Kind,
     /// Everything but the bytes; of what shares an inode with another name, or was not kept, nothing is known.
@@ -54,7 +55,8 @@ pub struct Was {
 }
 
 /// Where the bytes of a file can be had.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Body {
     /// It has none.
     None,

@@ -11,6 +11,7 @@ use crate::file::any_bytes::AnyBytes;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::keep::INLINE_BYTES_MAX;
 use crate::file::recipe::{Holes, Identity, Image, Kind, Meta};
+use crate::file::repeat;
 use crate::file::request::{Expect, Source};
 use crate::file::resolve::Last;
 use crate::file::stage::{Incoming, Material, wait};
@@ -227,11 +228,16 @@ impl Planner<'_> {
                 let incoming = Incoming::of(&mut file).map_err(failed)?;
                 use_it(self, incoming)
             }
-            Source::Opened(file) => {
-                let mut file: &File = file;
-                let incoming = Incoming::of(&mut file).naming(path, "read the source for")?;
+            Source::Stored(digest) => {
+                let mut stored = self.tools.contents.open(digest)?;
+                let incoming = Incoming::of(&mut stored).naming(path, "read the source for")?;
                 use_it(self, incoming)
             }
+            Source::Opened(file) => repeat::reading(file, |from| {
+                let mut from = from;
+                let incoming = Incoming::of(&mut from).naming(path, "read the source for")?;
+                use_it(self, incoming)
+            }),
         }
     }
 

@@ -86,6 +86,8 @@ fn a_refused_operation_leaves_nothing() {
         targets: vec![node("/a")],
         owner: this_process(),
         why: "a test".to_owned(),
+        call: None,
+        decided: None,
     }))]);
     world.store.release(id(1)).unwrap();
     assert_eq!(world.gc(&Retention::standard()).contents, 1);

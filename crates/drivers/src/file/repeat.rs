@@ -1,0 +1,216 @@
+//! Requests that any later process can carry out, and what they would do as one digest.
+//!
+//! A request that waits for a decision is carried out by another process, in another directory, when a pipe is long dry. So its
+//! paths become absolute and its bytes are kept.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _};
+use std::path::{Path, PathBuf};
+
+use backout_model::{Digest, OperationId};
+use serde_json::Value;
+
+use super::error::FileError;
+use super::keep::INLINE_BYTES_MAX;
+use super::past::Body;
+use super::recipe::FileRecipe;
+use super::request::{FileRequest, Source};
+use super::tools::Tools;
+
+/// What is different each time the same request is prepared: where something will be kept, and when it was last touched or read.
+const OF_THE_MOMENT: [&str; 3] = ["slot", "ctime", "atime"];
+
+/// Tells whether all that a request reads can be read twice.
+pub(crate) fn is_lasting(request: &FileRequest) -> bool {
+    match request {
+        FileRequest::Write {
+            source: Source::Opened(file),
+            ..
+        }
+        | FileRequest::Append {
+            source: Source::Opened(file),
+            ..
+        } => (&mut &*file).stream_position().is_ok(),
+        FileRequest::Batch(requests) | FileRequest::Within { requests, .. } => {
+            requests.iter().all(is_lasting)
+        }
+        _ => true,
+    }
+}
+
+/// Reads an open file from where it stands, and leaves it there if it is one that can be read twice.
+pub(crate) fn reading<T>(mut file: &File, read: impl FnOnce(&mut dyn Read) -> T) -> T {
+    let stands = file.stream_position();
+    let value = read(&mut file);
+    if let Ok(position) = stands {
+        // What cannot go back is read from its end the next time, and is not what it was: that is noticed.
+        let _back = file.seek(io::SeekFrom::Start(position));
+    }
+    value
+}
+
+/// Makes a request one that any later process can carry out.
+pub(crate) fn repeatable(
+    tools: &Tools,
+    by: OperationId,
+    request: &FileRequest,
+) -> Result<FileRequest, FileError> {
+    let all = |requests: &[FileRequest]| {
+        let each = requests.iter().map(|one| repeatable(tools, by, one));
+        each.collect::<Result<Vec<_>, _>>()
+    };
+    let kept = |source: &Source| kept(tools, by, source);
+    Ok(match request {
+        FileRequest::Write {
+            path,
+            source,
+            expect,
+            parents,
+            mode,
+        } => FileRequest::Write {
+            path: absolute(path)?,
+            source: kept(source)?,
+            expect: *expect,
+            parents: *parents,
+            mode: *mode,
+        },
+        FileRequest::Append { path, source } => FileRequest::Append {
+            path: absolute(path)?,
+            source: kept(source)?,
+        },
+        FileRequest::Batch(requests) => FileRequest::Batch(all(requests)?),
+        FileRequest::Within { base, requests } => FileRequest::Within {
+            base: absolute(base)?,
+            requests: all(requests)?,
+        },
+        other => anchored(other)?,
+    })
+}
+
+/// Makes the paths of a request that brings no bytes from elsewhere absolute.
+fn anchored(request: &FileRequest) -> Result<FileRequest, FileError> {
+    let mut copy = copied(request)?;
+    match &mut copy {
+        FileRequest::Edit { path, .. }
+        | FileRequest::Remove { path, .. }
+        | FileRequest::Mkdir { path, .. }
+        | FileRequest::Symlink { path, .. }
+        | FileRequest::Chmod { path, .. }
+        | FileRequest::Chown { path, .. }
+        | FileRequest::Write { path, .. }
+        | FileRequest::Append { path, .. } => *path = absolute(path)?,
+        FileRequest::Patch { base, .. } | FileRequest::Within { base, .. } => {
+            *base = absolute(base)?;
+        }
+        FileRequest::Move { from, to, .. } | FileRequest::Copy { from, to, .. } => {
+            (*from, *to) = (absolute(from)?, absolute(to)?);
+        }
+        FileRequest::HardLink { path, to } => (*path, *to) = (absolute(path)?, absolute(to)?),
+        // Theirs are absolute already.
+        FileRequest::Layer { .. } | FileRequest::Restore { .. } | FileRequest::Batch(_) => {}
+    }
+    Ok(copy)
+}
+
+/// Copies a request that holds no open file, by way of what it is kept as.
+fn copied(request: &FileRequest) -> Result<FileRequest, FileError> {
+    let bytes = serde_json::to_vec(request).map_err(FileError::Request)?;
+    serde_json::from_slice(&bytes).map_err(FileError::Request)
+}
+
+/// Says where a path leads from here.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, FileError> {
+    std::path::absolute(path).map_err(|source| FileError::Io {
+        path: path.display().to_string(),
+        action: "find",
+        source,
+    })
+}
+
+/// Takes the bytes of a source into the request, or into the store if they are many.
+fn kept(tools: &Tools, by: OperationId, source: &Source) -> Result<Source, FileError> {
+    match source {
+        Source::Stored(digest) => Ok(Source::Stored(*digest)),
+        Source::Bytes(bytes) => taken(tools, by, &mut bytes.as_slice(), "a new content"),
+        Source::Opened(file) => reading(file, |from| taken(tools, by, from, "a new content")),
+        Source::Path(path) => {
+            let shown = path.display().to_string();
+            let mut file = File::open(path).map_err(unread(&shown))?;
+            taken(tools, by, &mut file, &shown)
+        }
+    }
+}
+
+fn taken(
+    tools: &Tools,
+    by: OperationId,
+    from: &mut dyn Read,
+    shown: &str,
+) -> Result<Source, FileError> {
+    let mut head = Vec::new();
+    let read = Read::take(&mut *from, INLINE_BYTES_MAX + 1).read_to_end(&mut head);
+    read.map_err(unread(shown))?;
+    if u64::try_from(head.len()).unwrap_or(u64::MAX) <= INLINE_BYTES_MAX {
+        return Ok(Source::Bytes(head));
+    }
+    let (digest, _) = tools.stash.stash(by, &mut head.as_slice().chain(from))?;
+    Ok(Source::Stored(digest))
+}
+
+fn unread(shown: &str) -> impl Fn(io::Error) -> FileError {
+    let path = shown.to_owned();
+    move |source| FileError::Io {
+        path: path.clone(),
+        action: "read",
+        source,
+    }
+}
+
+/// Names the contents that a request refers to.
+pub(crate) fn needed(request: &FileRequest) -> Vec<Digest> {
+    match request {
+        FileRequest::Write {
+            source: Source::Stored(digest),
+            ..
+        }
+        | FileRequest::Append {
+            source: Source::Stored(digest),
+            ..
+        } => vec![*digest],
+        FileRequest::Batch(requests) | FileRequest::Within { requests, .. } => {
+            requests.iter().flat_map(needed).collect()
+        }
+        FileRequest::Restore { names, .. } => {
+            let bodies = names
+                .iter()
+                .filter_map(|past| Some(&past.was.as_ref()?.body));
+            let stored = bodies.filter_map(|body| match body {
+                Body::Stored(digest) => Some(*digest),
+                _ => None,
+            });
+            stored.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Gives the digest of what a recipe would do.
+pub(crate) fn fingerprint(recipe: &FileRecipe) -> Result<Digest, FileError> {
+    let mut changes = serde_json::to_value(&recipe.changes).map_err(FileError::Request)?;
+    forget_the_moment(&mut changes);
+    let bytes = serde_json::to_vec(&changes).map_err(FileError::Request)?;
+    Ok(Digest::of(&bytes))
+}
+
+fn forget_the_moment(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for name in OF_THE_MOMENT {
+                fields.remove(name);
+            }
+            fields.values_mut().for_each(forget_the_moment);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_the_moment),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

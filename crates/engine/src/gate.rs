@@ -1,0 +1,248 @@
+//! Between staged and armed: what the gates say of a change, and what becomes of it then.
+//!
+//! Design: `docs/design/gates.md`.
+
+use backout_crashpoint::crash_point;
+use backout_model::ports::{
+    Driver, Durability, Entry, Journal as _, NewContent, Reason, Request, Ruling, StagedChange,
+};
+use backout_model::{
+    Asked, Digest, Event, KeptRequest, OperationId, Proposal, Refusal, Status, Timestamp,
+};
+use backout_storage::this_process;
+
+use crate::lifecycle::StagedOperation;
+use crate::{Context, Engine, EngineError, Finished, GateError};
+
+/// A request that can be asked again, with how it is written down.
+#[derive(Debug)]
+pub(crate) struct Repeatable {
+    pub(crate) request: Box<dyn Request>,
+    body: NewContent,
+    contents: Vec<Digest>,
+}
+
+impl Repeatable {
+    /// Makes a request repeatable, for an operation.
+    pub(crate) fn of(
+        id: OperationId,
+        driver: &dyn Driver,
+        request: &dyn Request,
+    ) -> Result<Self, EngineError> {
+        let request = driver.repeatable(id, request)?;
+        let (bytes, mut contents) = driver.encode_request(&*request)?;
+        let body = NewContent::of(bytes);
+        contents.push(body.digest);
+        contents.sort_unstable();
+        contents.dedup();
+        Ok(Self {
+            request,
+            body,
+            contents,
+        })
+    }
+
+    /// Says what was asked, in the words of the call.
+    fn asked(&self, context: &Context) -> Option<Asked> {
+        let key = context.key.clone()?;
+        let named = [
+            self.request.driver().as_str().as_bytes(),
+            self.body.digest.as_bytes(),
+        ]
+        .concat();
+        Some(Asked {
+            key,
+            request: Digest::of(&named),
+        })
+    }
+}
+
+impl Engine {
+    /// Tells whether a request must be made repeatable before it is prepared: because its caller gave it a key, or because
+    /// it could not be asked again afterwards and a gate may want that.
+    pub(crate) fn is_kept_first(
+        &self,
+        driver: &dyn Driver,
+        context: &Context,
+        request: &dyn Request,
+    ) -> Result<bool, EngineError> {
+        let may_be_asked = !self.settings.gates.is_empty();
+        Ok(context.key.is_some() || (may_be_asked && !driver.is_lasting(request)?))
+    }
+
+    /// Finds the operation that answered the same call before.
+    pub(crate) fn answered(
+        &self,
+        context: &Context,
+        repeatable: Option<&Repeatable>,
+    ) -> Result<(Option<Asked>, Option<OperationId>), EngineError> {
+        let Some(asked) = repeatable.and_then(|request| request.asked(context)) else {
+            return Ok((None, None));
+        };
+        match self.store.answer_to(&asked.key)? {
+            None => Ok((Some(asked), None)),
+            Some((id, before)) if before.request == asked.request => Ok((Some(asked), Some(id))),
+            Some((id, _)) => Err(GateError::KeyTaken { key: asked.key, id }.into()),
+        }
+    }
+
+    /// Gives the answer that a call got before.
+    pub(crate) fn answer_again(&self, id: OperationId) -> Result<Finished, EngineError> {
+        let operation = self.store.operation(id)?;
+        let operation = operation.ok_or(backout_model::PlanError::Unknown { id })?;
+        match operation.status {
+            Status::Proposed => match self.store.proposal(id)? {
+                Some(proposal) => Err(GateError::Waits(Box::new(proposal)).into()),
+                None => Err(backout_model::PlanError::Unknown { id }.into()),
+            },
+            Status::Refused => Err(EngineError::Refused {
+                id,
+                why: operation.decision.reason,
+            }),
+            Status::Armed => Err(crate::diff::unfinished(&operation)),
+            status => {
+                let mut notes = operation.notes;
+                notes
+                    .push("this call was answered before, so nothing was written again".to_owned());
+                Ok(Finished {
+                    id: Some(id),
+                    summary: operation.summary,
+                    status: Some(status),
+                    strategy: Some(operation.decision.strategy),
+                    notes,
+                    left: None,
+                })
+            }
+        }
+    }
+}
+
+impl StagedOperation<'_> {
+    /// Asks the gates what they say. What changes nothing passes.
+    pub(crate) fn ask_gates(&mut self) {
+        if self.prepared.is_noop {
+            return;
+        }
+        let change = StagedChange {
+            verb: self.verb,
+            summary: &self.summary,
+            agent: self.context.agent.as_ref(),
+            task: self.context.task.as_ref(),
+            targets: &self.prepared.targets,
+            decision: &self.decision,
+            staged: &*self.prepared.staged,
+        };
+        let gates = self.engine.settings.gates.iter();
+        self.ruling = gates.fold(Ruling::Allow, |ruling, gate| ruling.and(gate.look(&change)));
+    }
+
+    /// Gives the operation on if the gates let it pass.
+    pub(crate) fn pass_gates(mut self) -> Result<Self, EngineError> {
+        match std::mem::take(&mut self.ruling) {
+            Ruling::Allow => Ok(self),
+            Ruling::Deny { reasons } => Err(self.deny(reasons)),
+            // Somebody has decided, and about exactly this.
+            Ruling::Ask { .. } if self.approval.is_some() => Ok(self),
+            Ruling::Ask {
+                reasons,
+                waits_ms_max,
+            } => Err(self.propose(reasons, waits_ms_max)),
+        }
+    }
+
+    /// Refuses the write for the gates' reasons, and records them.
+    fn deny(self, reasons: Vec<Reason>) -> EngineError {
+        let why: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+        match self.refuse(&why.join("; ")) {
+            EngineError::Refused { id, .. } => GateError::Denied { id, reasons }.into(),
+            error => error,
+        }
+    }
+
+    /// Makes the write a proposal.
+    fn propose(mut self, reasons: Vec<Reason>, waits_ms_max: Option<u64>) -> EngineError {
+        match self.proposal(reasons, waits_ms_max) {
+            Ok((proposal, body)) => {
+                let event = Event::Proposed(Box::new(proposal.clone()));
+                let entry = Entry {
+                    events: vec![event],
+                    contents: vec![body],
+                };
+                crash_point("gate.before-proposal");
+                match self.engine.store.append(&entry, Durability::Power) {
+                    Ok(_) => {
+                        self.lease.is_ended_by_a_record();
+                        crash_point("gate.proposed");
+                        GateError::Waits(Box::new(proposal)).into()
+                    }
+                    Err(error) => error.into(),
+                }
+            }
+            Err(error) => error,
+        }
+    }
+
+    fn proposal(
+        &self,
+        reasons: Vec<Reason>,
+        waits_ms_max: Option<u64>,
+    ) -> Result<(Proposal, NewContent), EngineError> {
+        let (engine, id) = (self.engine, self.lease.id);
+        let Some(repeatable) = &self.repeatable else {
+            return Err(GateError::Denied { id, reasons }.into());
+        };
+        let driver = engine.driver(&self.prepared.recipe.driver)?;
+        let expires = waits_ms_max.map(|wait| {
+            let wait = i64::try_from(wait).unwrap_or(i64::MAX);
+            Timestamp(engine.now().0.saturating_add(wait))
+        });
+        let targets = self.prepared.targets.clone();
+        let proposal = Proposal {
+            id,
+            verb: self.verb,
+            summary: self.summary.clone(),
+            agent: self.context.agent.clone(),
+            task: self.context.task.clone(),
+            owner: this_process(),
+            depends_on: engine.depends_on(id, &self.context, &targets, &self.sources)?,
+            targets,
+            call: self.call.clone(),
+            decision: self.decision.clone(),
+            request: KeptRequest {
+                driver: repeatable.request.driver(),
+                body: repeatable.body.digest,
+                contents: repeatable.contents.clone(),
+            },
+            staged: driver.fingerprint(&self.prepared.recipe)?,
+            reasons,
+            expires,
+        };
+        Ok((proposal, repeatable.body.clone()))
+    }
+
+    /// Refuses the write and records why. Nothing was touched.
+    pub fn refuse(mut self, why: &str) -> EngineError {
+        let id = self.lease.id;
+        let refusal = Refusal {
+            id,
+            verb: self.verb,
+            summary: self.summary.clone(),
+            agent: self.context.agent.clone(),
+            targets: self.prepared.targets.clone(),
+            owner: this_process(),
+            why: why.to_owned(),
+            call: self.call.clone(),
+            decided: None,
+        };
+        let event = Event::Refused(Box::new(refusal));
+        let entry = Entry::of(vec![event]);
+        match self.engine.store.append(&entry, Durability::Process) {
+            Ok(_) => {
+                self.lease.is_ended_by_a_record();
+                let why = why.to_owned();
+                EngineError::Refused { id, why }
+            }
+            Err(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Deciding about what waits: list, look, approve, reject.
+//!
+//! - Approving stages the request again, and arms it only if that gives exactly what was proposed.
+//! - Of two who decide at once, the second is told: whoever decides claims the operation first.
+//! - A proposal whose time is up is refused by whoever looks at it next.
+//!
+//! Design: `docs/design/gates.md`.
+
+use backout_crashpoint::crash_point;
+use backout_drivers::file::{FileChange, Staged as StagedFiles};
+use backout_model::ports::{
+    Durability, Entry, Journal as _, Prepared, ReadContents as _, Request, Ruling, Scope,
+};
+use backout_model::{
+    Decided, Decision, Effect, Event, OperationId, PlanError, Proposal, Refusal, Status, choose,
+};
+use backout_storage::{OperationRef, is_alive, this_process};
+use serde::Serialize;
+
+use crate::lifecycle::{HeldLease, StagedOperation};
+use crate::{Context, DiffFile, Engine, EngineError, Finished, GateError, Reply};
+
+/// What to do with proposals.
+#[derive(Debug, Clone)]
+pub enum ProposalCommand {
+    /// List those that wait.
+    List,
+    /// Show one, with what it would change.
+    Show(OperationRef),
+    /// Let one happen.
+    Approve {
+        /// Which.
+        proposal: OperationRef,
+        /// Who says so, and why.
+        decided: Decided,
+    },
+    /// Refuse one.
+    Reject {
+        /// Which.
+        proposal: OperationRef,
+        /// Who says so, and why.
+        decided: Decided,
+    },
+}
+
+/// A proposal, with what it would change now.
+#[derive(Debug, Serialize)]
+pub struct ProposalView {
+    /// The proposal.
+    #[serde(flatten)]
+    pub proposal: Proposal,
+    /// Why it cannot be approved any more, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<String>,
+    /// What it would change.
+    pub files: Vec<DiffFile>,
+}
+
+/// A proposal that was staged again.
+struct Restaged<'e> {
+    lease: HeldLease<'e>,
+    prepared: Prepared,
+    decision: Decision,
+}
+
+impl Engine {
+    pub(crate) fn proposals(&self, command: ProposalCommand) -> Result<Reply, EngineError> {
+        match command {
+            ProposalCommand::List => {
+                let proposals = self.waiting()?;
+                Ok(Reply::Pending {
+                    proposals,
+                    trials: self.pending_trials()?,
+                    now: self.now(),
+                })
+            }
+            ProposalCommand::Show(which) => self.show_proposal(&which).map(Reply::Proposal),
+            ProposalCommand::Approve { proposal, decided } => {
+                self.approve(&proposal, decided).map(Reply::Finished)
+            }
+            ProposalCommand::Reject { proposal, decided } => self
+                .reject(&proposal, decided)
+                .map(|proposal| Reply::Rejected { proposal }),
+        }
+    }
+
+    /// Lists what waits for a decision. What has waited too long is refused on the way.
+    pub(crate) fn waiting(&self) -> Result<Vec<Proposal>, EngineError> {
+        let mut waiting = Vec::new();
+        for proposal in self.store.proposals()? {
+            if proposal.is_expired(self.now()) {
+                self.expire(&proposal)?;
+            } else {
+                waiting.push(proposal);
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Lets a proposal happen: exactly what was proposed, or nothing.
+    pub fn approve(
+        &self,
+        reference: &OperationRef,
+        decided: Decided,
+    ) -> Result<Finished, EngineError> {
+        self.recover_the_dead()?;
+        let proposal = self.undecided(reference)?;
+        let id = proposal.id;
+        let asker = &self.settings.context;
+        let is_own = asker.agent.is_some() && asker.agent == proposal.agent;
+        if asker.is_inside || asker.within.is_some() || is_own {
+            return Err(GateError::Own { id }.into());
+        }
+        let context = context_of(&proposal);
+        self.check_task(&context)?;
+        self.claim_proposal(&proposal)?;
+        crash_point("proposal.claimed");
+        let restaged = self.restage(&proposal)?;
+        self.check_as_proposed(&proposal, &restaged.prepared)?;
+        crash_point("proposal.compared");
+        let mut staged = StagedOperation {
+            engine: self,
+            lease: restaged.lease,
+            verb: proposal.verb,
+            summary: proposal.summary,
+            context,
+            decision: restaged.decision,
+            sources: Vec::new(),
+            built_on: proposal.depends_on,
+            repeatable: None,
+            ruling: Ruling::Allow,
+            call: proposal.call,
+            answered: None,
+            approval: Some(decided),
+            prepared: restaged.prepared,
+        };
+        staged.ask_gates();
+        staged.apply()
+    }
+
+    /// Refuses a proposal.
+    pub fn reject(
+        &self,
+        reference: &OperationRef,
+        decided: Decided,
+    ) -> Result<OperationId, EngineError> {
+        let proposal = self.undecided(reference)?;
+        self.claim_proposal(&proposal)?;
+        let why = match &decided.why {
+            Some(why) => format!("{} rejected it: {why}", decided.by),
+            None => format!("{} rejected it", decided.by),
+        };
+        self.end_proposal(&proposal, why, Some(decided))?;
+        Ok(proposal.id)
+    }
+
+    /// Shows a proposal and what it would change now. Changes nothing.
+    fn show_proposal(&self, reference: &OperationRef) -> Result<ProposalView, EngineError> {
+        let proposal = self.undecided(reference)?;
+        let id = self.next_id();
+        let request = self.request_of(&proposal)?;
+        let driver = self.driver(&proposal.request.driver)?;
+        let (files, stale) = match driver.prepare(id, &*request) {
+            Ok(prepared) => {
+                let stale = self.check_as_proposed(&proposal, &prepared).err();
+                (self.foreseen(&prepared)?, stale)
+            }
+            Err(error) => (Vec::new(), Some(error.into())),
+        };
+        Ok(ProposalView {
+            proposal,
+            stale: stale.map(|error| crate::lifecycle::with_causes(&error)),
+            files,
+        })
+    }
+
+    /// Says what a change that is only staged would do to files.
+    fn foreseen(&self, prepared: &Prepared) -> Result<Vec<DiffFile>, EngineError> {
+        let effect = Effect {
+            recipe: prepared.recipe.clone(),
+            completion: None,
+        };
+        let Some(effect) = self.as_files(&effect)? else {
+            return Ok(Vec::new());
+        };
+        let mut changes = self.files.changes(&effect)?;
+        // What is there is not kept yet: that comes with arming.
+        for change in &mut changes {
+            change.before = self
+                .files
+                .now(change.from.as_ref().unwrap_or(&change.path))?;
+        }
+        if let Some(staged) = prepared.staged.as_a::<StagedFiles>() {
+            for file in staged.files() {
+                let mut changes = changes.iter_mut();
+                let change = changes.find(|change| change.path == *file.path);
+                if let Some(FileChange { after, .. }) = change
+                    && let Ok(bytes) = file.bytes()
+                {
+                    *after = after.take().map(|was| was.with_bytes(bytes));
+                }
+            }
+        }
+        self.compare(&changes, None, false)
+    }
+
+    /// Finds a proposal that waits for a decision.
+    fn undecided(&self, reference: &OperationRef) -> Result<Proposal, EngineError> {
+        let id = self.store.resolve(reference)?;
+        let operation = self.store.operation(id)?;
+        let operation = operation.ok_or(PlanError::Unknown { id })?;
+        let proposal = self.store.proposal(id)?;
+        let proposal = proposal.filter(|_| operation.status == Status::Proposed);
+        let proposal = proposal.ok_or(GateError::NotProposed {
+            id,
+            status: operation.status,
+        })?;
+        if proposal.is_expired(self.now()) {
+            self.expire(&proposal)?;
+            return Err(GateError::Expired { id }.into());
+        }
+        Ok(proposal)
+    }
+
+    /// Says that this process decides about a proposal, unless another one does.
+    fn claim_proposal(&self, proposal: &Proposal) -> Result<(), EngineError> {
+        let (id, me) = (proposal.id, this_process());
+        let operation = self.store.operation(id)?;
+        let operation = operation.ok_or(PlanError::Unknown { id })?;
+        if operation.status != Status::Proposed {
+            let status = operation.status;
+            return Err(GateError::NotProposed { id, status }.into());
+        }
+        let is_free = operation.owner == proposal.owner || !is_alive(&operation.owner);
+        if operation.owner == me || (is_free && self.store.claim(&operation, &me)?) {
+            return Ok(());
+        }
+        Err(GateError::BeingDecided { id }.into())
+    }
+
+    /// Stages what was proposed once more, under its own id.
+    fn restage(&self, proposal: &Proposal) -> Result<Restaged<'_>, EngineError> {
+        let id = proposal.id;
+        let request = self.request_of(proposal)?;
+        let driver = self.driver(&proposal.request.driver)?;
+        let stale = |error: EngineError| GateError::Stale {
+            id,
+            why: crate::lifecycle::with_causes(&error),
+        };
+        let scope = driver
+            .scope(&*request)
+            .map_err(|error| stale(error.into()))?;
+        let Scope {
+            targets, traits, ..
+        } = scope;
+        let lease = self.lease_as(id, &targets)?;
+        self.tell_running(&targets)?;
+        let prepared = driver.prepare(id, &*request);
+        let prepared = prepared.map_err(|error| stale(error.into()))?;
+        self.lease_rest(id, &targets, &prepared.targets)?;
+        Ok(Restaged {
+            lease,
+            prepared,
+            decision: choose(&traits),
+        })
+    }
+
+    fn request_of(&self, proposal: &Proposal) -> Result<Box<dyn Request>, EngineError> {
+        let driver = self.driver(&proposal.request.driver)?;
+        let body = self.store.read(&proposal.request.body);
+        let body = body.map_err(|error| GateError::Stale {
+            id: proposal.id,
+            why: error.to_string(),
+        })?;
+        Ok(driver.decode_request(&body)?)
+    }
+
+    /// Makes sure that what is staged now is what was proposed.
+    fn check_as_proposed(
+        &self,
+        proposal: &Proposal,
+        prepared: &Prepared,
+    ) -> Result<(), EngineError> {
+        let driver = self.driver(&prepared.recipe.driver)?;
+        if driver.fingerprint(&prepared.recipe)? == proposal.staged {
+            return Ok(());
+        }
+        let why = if prepared.is_noop {
+            "the targets are already as proposed"
+        } else {
+            "a target, or what it would become, is not what it was when the change was proposed"
+        };
+        let (id, why) = (proposal.id, why.to_owned());
+        Err(GateError::Stale { id, why }.into())
+    }
+
+    fn expire(&self, proposal: &Proposal) -> Result<(), EngineError> {
+        let why = "nobody decided in time".to_owned();
+        self.end_proposal(proposal, why, None)
+    }
+
+    fn end_proposal(
+        &self,
+        proposal: &Proposal,
+        why: String,
+        decided: Option<Decided>,
+    ) -> Result<(), EngineError> {
+        let refusal = Refusal {
+            id: proposal.id,
+            verb: proposal.verb,
+            summary: proposal.summary.clone(),
+            agent: proposal.agent.clone(),
+            targets: proposal.targets.clone(),
+            owner: this_process(),
+            why,
+            call: proposal.call.clone(),
+            decided,
+        };
+        let entry = Entry::of(vec![Event::Refused(Box::new(refusal))]);
+        self.store.append(&entry, Durability::Power)?;
+        Ok(())
+    }
+}
+
+/// Who asked for a proposal, and in what connection. What he built on is in the proposal.
+fn context_of(proposal: &Proposal) -> Context {
+    Context {
+        agent: proposal.agent.clone(),
+        task: proposal.task.clone(),
+        ..Context::default()
+    }
+}

@@ -1,0 +1,197 @@
+//! The gate for paths: rules of every `backout.toml` above a target, and of the user's own.
+//!
+//! - A tree that goes or moves as one is looked through: what lies in it is written too, and a `backout.toml` in it counts.
+//! - A `backout.toml` governs; an agent changes none without somebody's consent.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use backout_model::ports::{Gate, Reason, Ruling, StagedChange};
+use backout_model::{Reach, Target};
+
+use crate::rules::{Rules, Wrong};
+
+/// The name of a file of rules.
+const FILE: &str = "backout.toml";
+
+/// More entries of one tree are not looked through; then somebody has to decide.
+const ENTRIES_MAX: usize = 100_000;
+
+/// How long a proposal waits that no file of rules asked for.
+const WAIT: Duration = Duration::from_hours(24);
+
+/// Lets a change pass unless a `backout.toml` protects one of its paths.
+#[derive(Debug)]
+pub struct Paths {
+    /// The user's own file of rules.
+    own: Option<PathBuf>,
+    home: Option<PathBuf>,
+    /// What was read, so that it is read once.
+    read: Mutex<BTreeMap<PathBuf, Found>>,
+}
+
+/// A file of rules: none, its rules, or what is wrong with it.
+type Found = Option<Result<Arc<Rules>, String>>;
+
+impl Paths {
+    /// Takes the user's own file of rules and what `~` stands for in it.
+    pub const fn new(own: Option<PathBuf>, home: Option<PathBuf>) -> Self {
+        Self {
+            own,
+            home,
+            read: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Says what the rules above a path say of it.
+    fn rule_on(&self, path: &Path, target: &Target) -> Ruling {
+        let above = path.ancestors().skip(1).map(|above| above.join(FILE));
+        let files = above.chain(self.own.clone());
+        files.fold(Ruling::Allow, |ruling, file| match self.rules_in(&file) {
+            None => ruling,
+            Some(Ok(rules)) => ruling.and(judge(&rules, path, target)),
+            Some(Err(found)) => ruling.and(unreadable(&file, &found, target)),
+        })
+    }
+
+    fn rules_in(&self, file: &Path) -> Found {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = read.get(file) {
+            return found.clone();
+        }
+        let found = self.load(file);
+        read.insert(file.to_owned(), found.clone());
+        found
+    }
+
+    fn load(&self, file: &Path) -> Found {
+        let text = match fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) => {
+                let is_none = matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                );
+                return (!is_none).then(|| Err(error.to_string()));
+            }
+        };
+        let base = file.parent().unwrap_or(Path::new("/"));
+        let rules = Rules::read(file, &text, base, self.home.as_deref());
+        Some(rules.map(Arc::new).map_err(|Wrong { what, at }| match at {
+            Some((line, column)) => format!("line {line}, column {column}: {what}"),
+            None => what,
+        }))
+    }
+
+    /// Looks at all that lies in a tree which is written as one.
+    fn rule_below(&self, top: &Path, target: &Target) -> Ruling {
+        let mut ruling = Ruling::Allow;
+        let mut waiting = vec![top.to_path_buf()];
+        let mut count = 0_usize;
+        while let Some(directory) = waiting.pop() {
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                count += 1;
+                if count > ENTRIES_MAX {
+                    return ruling.and(too_many(target));
+                }
+                ruling = ruling.and(self.rule_on(&entry.path(), target));
+                if let Ruling::Deny { .. } = ruling {
+                    return ruling;
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    waiting.push(entry.path());
+                }
+            }
+        }
+        ruling
+    }
+}
+
+impl Gate for Paths {
+    fn look(&self, change: &StagedChange<'_>) -> Ruling {
+        let mut ruling = Ruling::Allow;
+        for target in change.targets {
+            let Some(path) = target.file() else {
+                continue;
+            };
+            let path = path.as_path();
+            ruling = ruling.and(self.rule_on(path, target));
+            if target.reach() == Reach::Tree {
+                ruling = ruling.and(self.rule_below(path, target));
+            }
+            if change.agent.is_some() && path.file_name().is_some_and(|name| name == FILE) {
+                ruling = ruling.and(governs(target));
+            }
+        }
+        ruling
+    }
+}
+
+/// Says what one file of rules says of a path.
+fn judge(rules: &Rules, path: &Path, target: &Target) -> Ruling {
+    let rule =
+        |word: &str, pattern: &str| format!("{word} `{pattern}` in {}", rules.file.display());
+    if let Some(pattern) = rules.denies(path) {
+        let found = format!("`{}` is protected", path.display());
+        return Ruling::Deny {
+            reasons: vec![Reason {
+                rule: rule("deny", pattern),
+                target: Some(target.clone()),
+                found,
+                remedy: Some("leave it as it is, or ask a person to change the rule".to_owned()),
+            }],
+        };
+    }
+    let Some(pattern) = rules.asks(path) else {
+        return Ruling::Allow;
+    };
+    let found = format!("a write of `{}` has to be approved", path.display());
+    let expires = rules.expires.map(|wait| u64::try_from(wait.as_millis()));
+    let waits_ms_max = expires.transpose().unwrap_or(Some(u64::MAX));
+    Ruling::Ask {
+        reasons: vec![reason(rule("ask", pattern), target, found)],
+        waits_ms_max,
+    }
+}
+
+fn reason(rule: String, target: &Target, found: String) -> Reason {
+    Reason {
+        rule,
+        target: Some(target.clone()),
+        found,
+        remedy: None,
+    }
+}
+
+fn ask(rule: &str, target: &Target, found: String) -> Ruling {
+    Ruling::Ask {
+        reasons: vec![reason(rule.to_owned(), target, found)],
+        waits_ms_max: u64::try_from(WAIT.as_millis()).ok(),
+    }
+}
+
+fn governs(target: &Target) -> Ruling {
+    let found = format!("`{target}` says what may be written, and an agent wants to change it");
+    ask("rules are changed by people", target, found)
+}
+
+fn too_many(target: &Target) -> Ruling {
+    let found = format!("`{target}` holds more than {ENTRIES_MAX} names, too many to look through");
+    ask("protected paths", target, found)
+}
+
+/// Refuses what might be protected, since nobody can tell.
+fn unreadable(file: &Path, found: &str, target: &Target) -> Ruling {
+    Ruling::Deny {
+        reasons: vec![Reason {
+            rule: "rules must be readable".to_owned(),
+            target: Some(target.clone()),
+            found: format!("`{}` cannot be understood: {found}", file.display()),
+            remedy: Some(format!("mend `{}`", file.display())),
+        }],
+    }
+}

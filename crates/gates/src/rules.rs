@@ -1,0 +1,242 @@
+//! The rules of one `backout.toml`, read and checked.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use toml_edit::{Document, Item, TableLike};
+
+/// How long a proposal waits unless somebody says otherwise.
+const EXPIRES: Duration = Duration::from_hours(24);
+
+/// The rules of one file, about paths.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// The file that they are in.
+    pub(crate) file: PathBuf,
+    deny: Patterns,
+    ask: Patterns,
+    /// How long a proposal waits; none for ever.
+    pub(crate) expires: Option<Duration>,
+}
+
+/// Patterns, as they are written and as they are matched.
+#[derive(Debug)]
+struct Patterns {
+    written: Vec<String>,
+    set: GlobSet,
+}
+
+/// What is wrong with a file of rules, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// What is wrong.
+    pub(crate) what: String,
+    /// Line and column, from 1, if it is at one place.
+    pub(crate) at: Option<(usize, usize)>,
+}
+
+impl Rules {
+    /// Reads the rules of a file. Relative patterns start at `base`; `home` is what `~` stands for.
+    pub(crate) fn read(
+        file: &Path,
+        text: &str,
+        base: &Path,
+        home: Option<&Path>,
+    ) -> Result<Self, Wrong> {
+        let document: Document<String> = text.parse().map_err(|error: toml_edit::TomlError| {
+            let at = error.span().map(|span| place_of(text, span.start));
+            let what = error.message().to_owned();
+            Wrong { what, at }
+        })?;
+        let wrong = |item: &Item, what: String| Wrong {
+            what,
+            at: item.span().map(|span| place_of(text, span.start)),
+        };
+        let mut rules = Self {
+            file: file.to_owned(),
+            deny: Patterns::new(&[], base, home).map_err(|what| Wrong { what, at: None })?,
+            ask: Patterns::new(&[], base, home).map_err(|what| Wrong { what, at: None })?,
+            expires: Some(EXPIRES),
+        };
+        for (name, item) in document.as_table() {
+            if name != "protect" {
+                return Err(wrong(item, format!("`{name}` is not known; `protect` is")));
+            }
+            let not_table = || wrong(item, "`protect` must be a table".to_owned());
+            let table: &dyn TableLike = item.as_table_like().ok_or_else(not_table)?;
+            for (key, value) in table.iter() {
+                let failed = |what| wrong(value, what);
+                match key {
+                    "deny" => rules.deny = patterns(value, base, home).map_err(failed)?,
+                    "ask" => rules.ask = patterns(value, base, home).map_err(failed)?,
+                    "expires" => rules.expires = duration(value).map_err(failed)?,
+                    _ => {
+                        let known = "`deny`, `ask` and `expires` are";
+                        return Err(failed(format!("`protect.{key}` is not known; {known}")));
+                    }
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Gives the pattern by which nobody may write a path.
+    pub(crate) fn denies(&self, path: &Path) -> Option<&str> {
+        self.deny.matched(path)
+    }
+
+    /// Gives the pattern by which somebody must approve a write of a path.
+    pub(crate) fn asks(&self, path: &Path) -> Option<&str> {
+        self.ask.matched(path)
+    }
+}
+
+impl Patterns {
+    fn new(written: &[String], base: &Path, home: Option<&Path>) -> Result<Self, String> {
+        let mut set = GlobSetBuilder::new();
+        for pattern in written {
+            set.add(glob(&anchored(pattern, base, home)?)?);
+            // A directory that is named stands for all that is in it.
+            set.add(glob(&anchored(&format!("{pattern}/**"), base, home)?)?);
+        }
+        Ok(Self {
+            written: written.to_vec(),
+            set: set.build().map_err(|error| error.to_string())?,
+        })
+    }
+
+    fn matched(&self, path: &Path) -> Option<&str> {
+        let index = self.set.matches(path).into_iter().next()?;
+        self.written.get(index / 2).map(String::as_str)
+    }
+}
+
+fn glob(pattern: &str) -> Result<Glob, String> {
+    let built = GlobBuilder::new(pattern).literal_separator(true).build();
+    built.map_err(|error| error.to_string())
+}
+
+/// Gives a pattern of whole paths. What leads to the pattern's place is meant literally, whatever its name.
+fn anchored(pattern: &str, base: &Path, home: Option<&Path>) -> Result<String, String> {
+    let literal = |directory: &Path| globset::escape(&directory.to_string_lossy());
+    if pattern.is_empty() || pattern == "/**" {
+        return Err("a pattern must not be empty".to_owned());
+    }
+    if let Some(rest) = pattern.strip_prefix("~/") {
+        let home = home.ok_or("`~` is not known here")?;
+        return Ok(format!("{}/{rest}", literal(home)));
+    }
+    if pattern.starts_with('/') {
+        return Ok(pattern.to_owned());
+    }
+    let base = literal(base);
+    Ok(format!("{}/{pattern}", base.trim_end_matches('/')))
+}
+
+fn patterns(item: &Item, base: &Path, home: Option<&Path>) -> Result<Patterns, String> {
+    let not_list = || "a list of patterns is wanted, like [\"secrets/**\"]".to_owned();
+    let list = item.as_array().ok_or_else(not_list)?;
+    let texts = list.iter().map(|value| value.as_str().map(str::to_owned));
+    let written: Vec<String> = texts.collect::<Option<_>>().ok_or_else(not_list)?;
+    Patterns::new(&written, base, home)
+}
+
+fn duration(item: &Item) -> Result<Option<Duration>, String> {
+    let wanted = || "a time is wanted, like \"30m\", \"24h\" or \"7d\", or \"never\"".to_owned();
+    let text = item.as_str().ok_or_else(wanted)?;
+    if text == "never" {
+        return Ok(None);
+    }
+    let span: jiff::Span = text.parse().map_err(|_| wanted())?;
+    let days = jiff::SpanRelativeTo::days_are_24_hours();
+    let found = span.to_duration(days).map_err(|_| wanted())?;
+    Duration::try_from(found).map(Some).map_err(|_| wanted())
+}
+
+/// Gives line and column of a place in a text, both from 1.
+fn place_of(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+    (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Rules, Wrong> {
+        Rules::read(
+            Path::new("/p/backout.toml"),
+            text,
+            Path::new("/p"),
+            Some(Path::new("/home/u")),
+        )
+    }
+
+    #[test]
+    fn patterns_start_at_the_file_at_home_or_at_the_root() {
+        let rules =
+            read("[protect]\ndeny = ['secrets/**', '~/.ssh', '/etc/*.conf', '**/*.pem']").unwrap();
+        for (path, pattern) in [
+            ("/p/secrets/a/b", "secrets/**"),
+            ("/home/u/.ssh", "~/.ssh"),
+            ("/home/u/.ssh/id", "~/.ssh"),
+            ("/etc/x.conf", "/etc/*.conf"),
+            ("/p/a/b/c.pem", "**/*.pem"),
+            ("/p/c.pem", "**/*.pem"),
+        ] {
+            assert_eq!(rules.denies(Path::new(path)), Some(pattern), "{path}");
+        }
+        for path in ["/p/secret", "/q/secrets/a", "/etc/d/x.conf", "/c.pem"] {
+            assert_eq!(rules.denies(Path::new(path)), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_directory_with_signs_of_a_pattern_in_its_name_is_taken_literally() {
+        let base = Path::new("/p[1]");
+        let text = "[protect]\nask = ['x']";
+        let rules = Rules::read(&base.join("backout.toml"), text, base, None).unwrap();
+        assert_eq!(rules.asks(Path::new("/p[1]/x/y")), Some("x"));
+        assert_eq!(rules.asks(Path::new("/p1/x")), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (text, what, at) in [
+            ("[protect]\ndeny = 'x'", "a list of patterns", (2, 8)),
+            ("[protect]\ndeny = [1]", "a list of patterns", (2, 8)),
+            (
+                "[protect]\n  dny = []",
+                "`protect.dny` is not known",
+                (2, 9),
+            ),
+            ("[other]\n", "`other` is not known", (1, 1)),
+            ("protect = 1", "must be a table", (1, 11)),
+            ("[protect]\nexpires = 'soon'", "a time is wanted", (2, 11)),
+            ("[protect]\nexpires = '-1h'", "a time is wanted", (2, 11)),
+            (
+                "[protect]\ndeny = ['a[']",
+                "unclosed character class",
+                (2, 8),
+            ),
+            ("[protect]\ndeny = ['']", "must not be empty", (2, 8)),
+            ("[protect\n", "", (1, 9)),
+        ] {
+            let wrong = read(text).unwrap_err();
+            assert!(wrong.what.contains(what), "{text}: {wrong:?}");
+            assert_eq!(wrong.at, Some(at), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_a_day_unless_somebody_says_otherwise() {
+        assert_eq!(read("").unwrap().expires, Some(EXPIRES));
+        let rules = read("[protect]\nexpires = '7d'").unwrap();
+        assert_eq!(rules.expires, Some(7 * EXPIRES));
+        let rules = read("[protect]\nexpires = 'never'").unwrap();
+        assert_eq!(rules.expires, None);
+    }
+}
