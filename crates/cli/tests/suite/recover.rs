@@ -394,7 +394,7 @@ fn a_log_that_is_damaged_is_a_doubt_that_is_named() {
     insta::assert_snapshot!(unnumbered(&world.cli(["recover"])), @"
     d83f811c  run sh -c 'echo 1 > f; echo ready; read x'  now interrupted
       ended what was left of it, since nobody watched it any more: sh (PID)
-      in doubt: its log is damaged in the middle (`$WORLD/state/captures/d83f811c0ee1cea0`, 1 times); what was noted there is lost
+      in doubt: its log is damaged (`$WORLD/state/captures/d83f811c0ee1cea0`, 1 times); what was noted there is lost
       its watcher died; what it had done is kept. Keep it with `backout recover --keep d83f811c`, take it back with `backout recover --rollback d83f811c`
     [exit code 1]
     ");
