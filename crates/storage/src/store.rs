@@ -17,7 +17,7 @@ use crate::home::{Copied, Home};
 use crate::schema::{CREATE, FORMAT, MIGRATIONS};
 use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
 use crate::witness::{Witness, WitnessFile};
-use crate::{StateDir, StorageError};
+use crate::{StateDir, StorageError, reserve};
 
 /// How long a writer waits for the others before it gives up.
 const BUSY_WAIT: Duration = Duration::from_mins(1);
@@ -395,6 +395,7 @@ fn migrate(directory: &StateDir, connection: &Connection) -> Result<(), StorageE
         if !copy.exists() {
             let sql = "VACUUM INTO ?1";
             let name = copy.to_string_lossy();
+    reserve::keep(directory.path());
             connection.execute(sql, [name.as_ref()]).map_err(named)?;
         }
         crash_point("store.copied");
