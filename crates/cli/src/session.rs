@@ -41,6 +41,8 @@ pub(crate) struct Session {
     pub(crate) here: Here,
     /// How long images are kept.
     pub(crate) retention: Retention,
+    /// Whether nothing is changed, so that a store that is not there is not made.
+    pub(crate) only_looks: bool,
     /// The running command that we are part of.
     within: Option<OperationId>,
     /// What is known of the caller, if it is inside of a command and this is done for it.
@@ -66,6 +68,7 @@ impl Session {
             task,
             here,
             retention,
+            only_looks: false,
             within: None,
             asked,
             bar,
@@ -94,7 +97,12 @@ impl Session {
 
     /// Opens the engine.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        Ok(Engine::open(self.settings()?)?)
+        let settings = self.settings()?;
+        Ok(if self.only_looks {
+            Engine::open_to_look(settings)?
+        } else {
+            Engine::open(settings)?
+        })
     }
 
     fn settings(&self) -> Result<Settings, Failure> {

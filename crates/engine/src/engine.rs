@@ -1,7 +1,7 @@
 //! The engine: an open store, a driver per kind of target, and the door through which commands come.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backout_drivers::command::CommandDriver;
@@ -9,7 +9,7 @@ use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
 use backout_model::ports::{Clock, Driver};
 use backout_model::{DriverName, Effect, OperationId, Retention, Timestamp};
-use backout_storage::Store;
+use backout_storage::{StorageError, Store};
 
 use crate::sources::{Ids, sources};
 use crate::{Command, Context, EngineError, RecoverWhat, Recovered, Reply};
@@ -68,6 +68,19 @@ impl Engine {
     pub fn open(settings: Settings) -> Result<Self, EngineError> {
         let (clock, ids) = sources();
         let store = Arc::new(Store::open(&settings.state_dir, Arc::clone(&clock))?);
+        Self::with(settings, Store::open)
+    }
+
+    /// Opens the state directory for somebody who only looks: if it is not there it is not made, and everything is answered as
+    /// an empty store would.
+    pub fn open_to_look(settings: Settings) -> Result<Self, EngineError> {
+        Self::with(settings, Store::open_to_look)
+    }
+
+    fn with(
+        settings: Settings,
+        open: fn(&Path, Arc<dyn Clock>) -> Result<Store, StorageError>,
+    ) -> Result<Self, EngineError> {
         let mut files = FileDriver::new(
             Arc::clone(&store) as _,
             Arc::clone(&store) as _,

@@ -91,6 +91,22 @@ impl Store {
         Ok(store)
     }
 
+    /// Opens the store in `path` to look at it. If it is not there it is not made: then this is an empty one, which nothing can
+    /// be written to.
+    pub fn open_to_look(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
+        let Some(directory) = StateDir::absent(path)? else {
+            return Self::open(path, clock);
+        };
+        let empty = || {
+            let connection = Connection::open_in_memory()?;
+            connection.execute_batch(CREATE)?;
+            Ok(connection)
+        };
+        let connection =
+            empty().map_err(|error| StorageError::of_database(directory.path(), error))?;
+        Ok(Self::detached(directory, clock, connection))
+    }
+
     /// Takes a journal that is being built and is not in its place yet.
     pub(crate) fn detached(
         directory: StateDir,
@@ -379,6 +395,7 @@ fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageEr
         }
     })?;
     make_tables(connection).map_err(named)?;
+    reserve::keep(directory.path());
     directory.sync()
 }
 
@@ -395,7 +412,6 @@ fn migrate(directory: &StateDir, connection: &Connection) -> Result<(), StorageE
         if !copy.exists() {
             let sql = "VACUUM INTO ?1";
             let name = copy.to_string_lossy();
-    reserve::keep(directory.path());
             connection.execute(sql, [name.as_ref()]).map_err(named)?;
         }
         crash_point("store.copied");
