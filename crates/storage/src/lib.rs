@@ -31,7 +31,7 @@ pub use journal::{
     ChangedSince, Filter, Lease, NotUndoable, OperationRef, OutOfReach, RefError, RepairSeen,
     StoreSummary, VerifyFinding, VerifyReport, hurt_images, slot_is_gone,
 };
-pub use owner::{is_alive, is_from_another_boot, process, this_process};
+pub use owner::{is_alive, is_from_another_boot, is_paused, process, this_process};
 pub use repair::{PackSalvage, Salvage, repair_journal};
 pub use schema::FORMAT;
 pub use state_dir::StateDir;

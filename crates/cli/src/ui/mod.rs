@@ -86,8 +86,8 @@ impl Ui {
 
     /// Gives a bar for long work, which is drawn if somebody could see it.
     pub(crate) fn progress(&self) -> Arc<Bar> {
-        let is_seen = io::stderr().is_terminal() && !self.is_json && !self.is_quiet;
-        Arc::new(Bar::new(is_seen))
+        let is_told = !self.is_json && !self.is_quiet;
+        Arc::new(Bar::new(io::stderr().is_terminal() && is_told, is_told))
     }
 
     /// Lets what is printed from here on go through a pager, if it does not fit on the screen.
