@@ -319,7 +319,8 @@ pub(super) fn left_alone(engine: &Engine, left: &[LeftAlone], here: &Here, stay:
         match left {
             LeftAlone::Independent { .. }
             | LeftAlone::Merges { .. }
-            | LeftAlone::Depends { .. } => later.push(left),
+            | LeftAlone::Depends { .. }
+            | LeftAlone::GoesAgain { .. } => later.push(left),
             LeftAlone::UndoneSince { .. } => undone.push(left),
             // What is undone already is no news.
             LeftAlone::NotInEffect { .. } => {}

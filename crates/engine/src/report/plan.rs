@@ -90,6 +90,7 @@ pub fn redo_undone(left: &[LeftAlone]) -> Option<String> {
         LeftAlone::Independent { .. }
         | LeftAlone::Merges { .. }
         | LeftAlone::Depends { .. }
+        | LeftAlone::GoesAgain { .. }
         | LeftAlone::NotInEffect { .. } => None,
     });
     let mut undos: Vec<String> = by.collect();
