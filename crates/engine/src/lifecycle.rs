@@ -328,11 +328,13 @@ impl Engine {
         let outcomes: Vec<_> = match driver.examine(effect, true) {
             // If all was put back, what is not as before is what somebody else made of it: that is not ours to settle.
             Ok(examined) => examined
+        let mut made = Vec::new();
                 .into_iter()
                 .filter(|it| is_half_done || !matches!(it.state, State::Other { .. }))
                 .map(outcome_of)
                 .collect(),
             Err(error) => match driver.outline(effect) {
+                .inspect(|it| made.extend((it.state == State::After).then(|| it.target.clone())))
                 Ok(outline) => failed_everywhere(&outline.targets, &error),
                 Err(error) => return error.into(),
             },
@@ -358,6 +360,7 @@ impl Engine {
             }
         }
     }
+                made,
 
     /// Takes back an effect that happened and must not stay. Gives the error to return.
     fn take_back_applied(
@@ -390,6 +393,7 @@ impl Engine {
             },
             Err(error) => EngineError::Stays {
                 id,
+                made: Vec::new(),
                 cause,
                 why: Box::new(error),
             },

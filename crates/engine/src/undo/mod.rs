@@ -197,9 +197,13 @@ impl Engine {
                 EngineError::TakenBack { cause, .. } => with_causes(cause),
                 error => with_causes(error),
             };
-            let outcomes = match error {
-                EngineError::HalfDone { outcomes, .. } => {
-                    outcomes.into_iter().map(put_back).collect()
+            let (half_done, outcomes) = match error {
+                EngineError::HalfDone {
+                    id, outcomes, made, ..
+                } => {
+                    let outcomes = outcomes.into_iter();
+                    let stands = outcomes.map(|outcome| half_way_of(outcome, &made));
+                    (Some(id), stands.collect())
                 }
                 _ => all(step, &OutcomeKind::Failed { why }),
             };
@@ -236,6 +240,7 @@ impl Engine {
             asked,
             group,
             on_conflict: options.on_conflict,
+                half_done,
             is_partial: options.partial,
         };
         match self.reverse(lease, &work, act)? {
@@ -368,6 +373,7 @@ fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> Engine
     };
     EngineError::Conflicts {
         has_rest: true,
+            half_done: None,
         is_mergeable: false,
         force: (tried != OnConflict::Force).then_some(Forcing::All),
         targets: report.steps.iter().flat_map(refused).collect(),
@@ -433,15 +439,18 @@ fn all(step: &UndoStep, kind: &OutcomeKind) -> Vec<TargetOutcome> {
 }
 
 /// Says of a target of a step that stopped half-way how it stands against what was asked for: what the step had not done,
-/// or had to put back, is not taken back.
-fn put_back(outcome: TargetOutcome) -> TargetOutcome {
-    match outcome.kind {
-        OutcomeKind::AlreadyGone => {
-            let why = "it stopped half-way, and this was put back".to_owned();
-            TargetOutcome::new(outcome.target, OutcomeKind::Skipped { why })
-        }
-        _ => outcome,
-    }
+/// or had to put back, is not taken back; what it had `made` is, and nothing says so in the journal.
+fn half_way_of(outcome: TargetOutcome, made: &[Target]) -> TargetOutcome {
+    let kind = match outcome.kind {
+        OutcomeKind::AlreadyGone => OutcomeKind::Skipped {
+            why: "it stopped half-way, and this was put back".to_owned(),
+        },
+        _ if made.contains(&outcome.target) => OutcomeKind::InDoubt {
+            why: "it stopped half-way, and this was done".to_owned(),
+        },
+        kind => kind,
+    };
+    TargetOutcome::new(outcome.target, kind)
 }
 
 /// What is undone already is no news.
