@@ -123,6 +123,13 @@ fn is_beyond_force(recovered: &Recovered) -> bool {
     let mut kinds = recovered.outcomes.iter().map(|outcome| &outcome.kind);
     kinds.any(|kind| matches!(kind, OutcomeKind::Failed { .. }))
 }
+    // A redo brings back what the recovery took, and what was never done no recovery has.
+    let mut kinds = recovered.outcomes.iter().map(|outcome| &outcome.kind);
+    if kinds.any(|kind| *kind == OutcomeKind::AlreadyGone) {
+        return format!(
+            "{who}, and the part that it had done was taken back. Do all of it again, or bring back that part with {back}"
+        );
+    }
 
 /// An undo or a redo is done again; anything else is brought back.
 fn taken_back(recovered: &Recovered) -> String {

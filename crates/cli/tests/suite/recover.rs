@@ -493,3 +493,22 @@ fn what_was_changed_after_the_watcher_died_is_told_by_the_undo() {
     ");
     assert_eq!(world.text("f"), "theirs");
 }
+
+#[test]
+fn what_a_batch_had_done_when_it_died_is_called_a_part() {
+    let world = World::new().file("a", "0").file("b", "0");
+    world.dies("file.swapped", ["rm", "a", "b"]);
+    insta::assert_snapshot!(world.cli(["recover"]), @"
+    9e3779b9  remove a and 1 more  now undone
+      a  restored
+      b  already as before
+      its process died half-way, and the part that it had done was taken back. Do all of it again, or bring back that part with `backout redo 9e3779b9`
+    ");
+    assert_eq!((world.text("a"), world.text("b")), ("0".into(), "0".into()));
+    // What the command brings back that is named is what is said.
+    let id = world.newest_id();
+    world.did(["redo", &id]);
+    let mut log = vec![world.has("a"), world.has("b")];
+    log.sort_unstable();
+    assert_eq!(log, [false, true]);
+}
