@@ -135,10 +135,11 @@ impl Session {
     /// Tells what was recovered on the way to something else.
     pub(crate) fn tell_recovered(&mut self, engine: &Engine) {
         let recovered = engine.take_recovered();
+        let left = engine.take_acts_left();
         if self.ui.is_json() {
-            self.ui.note_recovered(recovered);
+            self.ui.note_recovered(recovered, left);
         } else {
-            show::recover::on_the_way(self, &recovered);
+            show::recover::on_the_way(self, &recovered, &left);
         }
     }
 

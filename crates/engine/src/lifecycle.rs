@@ -16,9 +16,9 @@ use backout_model::ports::{
     Applied, Durability, Entry, Examined, Journal as _, Prepared, Request, Scope, Staged, State,
 };
 use backout_model::{
-    Armed, Completion, Decision, Dependency, DependencyReason, Effect, Event, Intent, OperationId,
-    OutcomeKind, Overlap, Refusal, Status, Target, TargetOutcome, TaskStatus, Timestamp, Verb, arm,
-    choose,
+    ActPlan, Armed, Completion, Decision, Dependency, DependencyReason, Effect, Event, Intent,
+    OperationId, OutcomeKind, Overlap, Refusal, Status, Target, TargetOutcome, TaskStatus,
+    Timestamp, Verb, arm, choose,
 };
 use backout_storage::{Lease, OperationRef, StorageError, this_process};
 
@@ -57,6 +57,8 @@ pub(crate) struct Head {
     pub(crate) group: Option<OperationId>,
     /// What was asked for, if that is not the verb.
     pub(crate) asked: Option<Verb>,
+    /// What the act is to do, of its first step.
+    pub(crate) plan: Option<ActPlan>,
 }
 
 /// The leases of one operation. Dropping it gives them back, unless a record did so already.
@@ -250,6 +252,7 @@ impl Engine {
             with: head.with,
             group: head.group,
             asked: head.asked,
+            plan: head.plan,
             notes: prepared.notes,
             command: None,
             recipe: prepared.recipe,
@@ -325,16 +328,16 @@ impl Engine {
             Ok(driver) => driver,
             Err(error) => return error,
         };
+        let mut made = Vec::new();
         let outcomes: Vec<_> = match driver.examine(effect, true) {
             // If all was put back, what is not as before is what somebody else made of it: that is not ours to settle.
             Ok(examined) => examined
-        let mut made = Vec::new();
                 .into_iter()
                 .filter(|it| is_half_done || !matches!(it.state, State::Other { .. }))
+                .inspect(|it| made.extend((it.state == State::After).then(|| it.target.clone())))
                 .map(outcome_of)
                 .collect(),
             Err(error) => match driver.outline(effect) {
-                .inspect(|it| made.extend((it.state == State::After).then(|| it.target.clone())))
                 Ok(outline) => failed_everywhere(&outline.targets, &error),
                 Err(error) => return error.into(),
             },
@@ -357,10 +360,10 @@ impl Engine {
                 id,
                 cause,
                 outcomes,
+                made,
             }
         }
     }
-                made,
 
     /// Takes back an effect that happened and must not stay. Gives the error to return.
     fn take_back_applied(
@@ -390,10 +393,10 @@ impl Engine {
                     .into_iter()
                     .flat_map(|step| step.outcomes)
                     .collect(),
+                made: Vec::new(),
             },
             Err(error) => EngineError::Stays {
                 id,
-                made: Vec::new(),
                 cause,
                 why: Box::new(error),
             },
@@ -535,6 +538,7 @@ impl StagedOperation<'_> {
             with: None,
             group: None,
             asked: None,
+            plan: None,
         };
         let depends_on = engine.depends_on(id, &self.context, &targets, &self.sources)?;
         let armed = engine.arm(id, head, &self.context, self.prepared, depends_on)?;

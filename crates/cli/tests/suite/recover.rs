@@ -424,7 +424,8 @@ fn of_an_act_that_died_the_steps_before_stay_and_are_named() {
             insta::assert_snapshot!(world.cli(["recover"]), @"
             78dde6e5  undo of write a  now undone
               a  restored
-              its process died half-way, and what it had done was put back; do it again with `backout undo 9e3779b9`; 1 step of the same undo came before it and stays: take that back with `backout redo daa66d2c`, or ask for the same again to go on
+              its process died half-way, and what it had done was put back; do it again with `backout undo 9e3779b9`
+            the undo of 2 operations was left half-way: its process died after 1 of them. Go on with `backout undo 9e3779b9`, take it back with `backout redo daa66d2c`, or keep it so with `backout recover --keep daa66d2c`
             ");
             assert_eq!((world.text("a"), world.text("b")), ("1".into(), "0".into()));
         }

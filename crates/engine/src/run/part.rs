@@ -139,6 +139,7 @@ impl Engine {
             with: None,
             group: None,
             asked: None,
+            plan: None,
             notes: Vec::new(),
             command: None,
             recipe,

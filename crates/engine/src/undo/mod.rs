@@ -10,6 +10,7 @@
 mod carriers;
 mod follow;
 mod goal;
+mod half_way;
 mod nothing;
 mod order;
 mod preview;
@@ -24,7 +25,7 @@ use std::time::Duration;
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Entry, Journal as _, OnConflict};
 use backout_model::{
-    Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
+    ActPlan, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
     UndoPlan, UndoStep, Verb,
 };
 
@@ -84,6 +85,7 @@ impl Engine {
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
         let (planned, view) = self.look(make, options)?;
+        let act_plan = planned.act_plan(options);
         let Planned { history, plan, .. } = planned;
         self.check_own(&history, &plan)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
@@ -96,31 +98,55 @@ impl Engine {
             left_alone: visible(plan.left_alone),
             ..UndoReport::default()
         };
-        for step in &plan.steps {
-            let Some(operation) = history.get(step.id) else {
-                continue;
-            };
-            let undone = if stands_on_failed(&history, step, &report, options.partial) {
-                self.skipped(operation, step)?
-            } else {
-                self.take_back(operation, step, (asked, report.act), options)?
-            };
-            report.act = report.act.or(undone.by);
-            let is_stopped = undone.is_stopped;
-            let is_in_the_way = !options.partial && undone.outcomes.iter().any(is_conflict);
-            report.steps.push(undone);
-            if is_stopped {
-                return Err(EngineError::Stopped(Box::new(report)));
-            }
-            if is_in_the_way && self.put_all_back(asked, &mut report)? {
-                return Err(found_late(&report, &view, options.on_conflict));
-            }
+        let act = (asked, act_plan.as_ref());
+        let ended = self.take_steps(&history, &plan.steps, act, options, &mut report);
+        self.tell_end(&report, act_plan.as_ref(), &ended);
+        if !ended? {
+            return Err(found_late(&report, &view, options.on_conflict));
         }
         if report.is_complete() {
             Ok(report)
         } else {
             Err(EngineError::Partial(Box::new(report)))
         }
+    }
+
+    /// Takes the steps of a plan, one after the other. Says no if something stood in the way that the plan did not see, and all
+    /// was put back.
+    fn take_steps(
+        &self,
+        history: &History,
+        steps: &[UndoStep],
+        (asked, plan): (Verb, Option<&ActPlan>),
+        options: &UndoOptions,
+        report: &mut UndoReport,
+    ) -> Result<bool, EngineError> {
+        for step in steps {
+            let Some(operation) = history.get(step.id) else {
+                continue;
+            };
+            let undone = if stands_on_failed(history, step, report, options.partial) {
+                self.skipped(operation, step)?
+            } else {
+                let part_of = PartOf {
+                    asked,
+                    group: report.act,
+                    plan,
+                };
+                self.take_back(operation, step, part_of, options)?
+            };
+            report.act = report.act.or(undone.by);
+            let is_stopped = undone.is_stopped;
+            let is_in_the_way = !options.partial && undone.outcomes.iter().any(is_conflict);
+            report.steps.push(undone);
+            if is_stopped {
+                return Err(EngineError::Stopped(Box::new(report.clone())));
+            }
+            if is_in_the_way && self.put_all_back(asked, report)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Brings back what the steps before took back, the last first: something stands in the way of the rest that the plan did
@@ -136,7 +162,12 @@ impl Engine {
             };
             let step = self.whole_work(&operation)?.step;
             let options = UndoOptions::default();
-            let back = self.take_back(&operation, &step, (asked, act), &options)?;
+            let part_of = PartOf {
+                asked,
+                group: act,
+                plan: None,
+            };
+            let back = self.take_back(&operation, &step, part_of, &options)?;
             if !back.is_complete() {
                 return Ok(false);
             }
@@ -175,7 +206,7 @@ impl Engine {
         &self,
         operation: &Operation,
         step: &UndoStep,
-        part_of: (Verb, Option<OperationId>),
+        part_of: PartOf<'_>,
         options: &UndoOptions,
     ) -> Result<UndoneStep, EngineError> {
         let mut pauses = RETRY_PAUSES_MS.iter();
@@ -205,10 +236,11 @@ impl Engine {
                     let stands = outcomes.map(|outcome| half_way_of(outcome, &made));
                     (Some(id), stands.collect())
                 }
-                _ => all(step, &OutcomeKind::Failed { why }),
+                _ => (None, all(step, &OutcomeKind::Failed { why })),
             };
             return Ok(UndoneStep {
                 is_stopped,
+                half_done,
                 ..self.not_done(operation, outcomes)?
             });
         }
@@ -218,7 +250,7 @@ impl Engine {
         &self,
         operation: &Operation,
         step: &UndoStep,
-        part_of: (Verb, Option<OperationId>),
+        part_of: PartOf<'_>,
         options: &UndoOptions,
     ) -> Result<UndoneStep, EngineError> {
         let lease = self.lease(&step.targets, &[])?;
@@ -230,7 +262,7 @@ impl Engine {
         }
         self.tell_running(&step.targets)?;
         let work = self.work(operation, step)?;
-        let (asked, group) = part_of;
+        let PartOf { asked, group, plan } = part_of;
         let verb = match way_of(operation) {
             TakeBack::Undo => Verb::Undo,
             TakeBack::Redo => Verb::Redo,
@@ -239,8 +271,8 @@ impl Engine {
             verb,
             asked,
             group,
+            plan,
             on_conflict: options.on_conflict,
-                half_done,
             is_partial: options.partial,
         };
         match self.reverse(lease, &work, act)? {
@@ -262,7 +294,7 @@ impl Engine {
         &self,
         mut lease: crate::lifecycle::HeldLease<'_>,
         work: &Work<'_>,
-        act: Act,
+        act: Act<'_>,
     ) -> Result<Reversed, EngineError> {
         let id = lease.id;
         let operation = work.operation;
@@ -299,6 +331,7 @@ impl Engine {
             with: Some(work.step.with).filter(|with| *with != work.step.id),
             group: Some(act.group.unwrap_or(id)),
             asked: Some(act.asked).filter(|asked| *asked != act.verb),
+            plan: act.plan.filter(|_| act.group.is_none()).cloned(),
         };
         let settled = outcomes.iter().filter(is_ours);
         let targets: Vec<_> = settled.map(|outcome| outcome.target.clone()).collect();
@@ -340,6 +373,7 @@ impl Engine {
             outcomes,
             notes: Vec::new(),
             is_stopped: false,
+            half_done: None,
         })
     }
 
@@ -373,7 +407,6 @@ fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> Engine
     };
     EngineError::Conflicts {
         has_rest: true,
-            half_done: None,
         is_mergeable: false,
         force: (tried != OnConflict::Force).then_some(Forcing::All),
         targets: report.steps.iter().flat_map(refused).collect(),
@@ -384,13 +417,24 @@ fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> Engine
 
 /// How something is taken back.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Act {
+pub(crate) struct Act<'p> {
     pub(crate) verb: Verb,
     pub(crate) asked: Verb,
     /// The first operation of the same act.
     pub(crate) group: Option<OperationId>,
+    /// What the act is to do, if that is more than one step.
+    pub(crate) plan: Option<&'p ActPlan>,
     pub(crate) on_conflict: OnConflict,
     pub(crate) is_partial: bool,
+}
+
+/// The act that a step is part of.
+#[derive(Debug, Clone, Copy)]
+struct PartOf<'p> {
+    asked: Verb,
+    /// Its first operation.
+    group: Option<OperationId>,
+    plan: Option<&'p ActPlan>,
 }
 
 /// What came of taking something back.

@@ -106,6 +106,7 @@ impl World {
             with: None,
             group: None,
             asked: None,
+            plan: None,
             notes: Vec::new(),
             command: None,
             recipe: store.effect(again).unwrap().recipe,

@@ -150,6 +150,11 @@ impl Projection<'_, '_> {
             notes: intent.notes.clone(),
         };
         self.insert(lsn, &operation)?;
+        // Whoever reads old records again finds no act under way.
+        if intent.plan.is_some() && self.mode == Mode::Append {
+            self.store
+                .begin_act(self.transaction, intent.id, &intent.owner)?;
+        }
         self.needs(intent.id, &intent.recipe)
     }
 
