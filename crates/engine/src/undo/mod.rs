@@ -225,15 +225,19 @@ impl Engine {
             let is_stopped = error.is_stop();
             // That the step was put back is said by its status.
             let why = match &error {
-                EngineError::TakenBack { cause, .. } => with_causes(cause),
+                EngineError::TakenBack { cause, .. } | EngineError::HalfDone { cause, .. } => {
+                    with_causes(cause)
+                }
                 error => with_causes(error),
             };
+            let mut notes = Vec::new();
             let (half_done, outcomes) = match error {
                 EngineError::HalfDone {
                     id, outcomes, made, ..
                 } => {
                     let outcomes = outcomes.into_iter();
                     let stands = outcomes.map(|outcome| half_way_of(outcome, &made));
+                    notes.push(why);
                     (Some(id), stands.collect())
                 }
                 _ => (None, all(step, &OutcomeKind::Failed { why })),
@@ -241,6 +245,7 @@ impl Engine {
             return Ok(UndoneStep {
                 is_stopped,
                 half_done,
+                notes,
                 ..self.not_done(operation, outcomes)?
             });
         }

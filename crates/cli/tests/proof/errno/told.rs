@@ -291,6 +291,8 @@ fn an_undo_that_a_dying_disk_stops_half_way_names_what_it_did_and_what_not() {
         ],
     );
     assert!(text.starts_with("undid a part of "), "{text}");
+    // Why it stopped is said, whatever it was.
+    assert!(text.contains("  note: `"), "{text}");
     assert_eq!(world.read("app.toml"), "port = 8080\n");
     assert!(world.path("batch").is_dir());
     world.ok(&["recover"]);
