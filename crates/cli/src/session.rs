@@ -42,6 +42,8 @@ pub(crate) struct Session {
     pub(crate) here: Here,
     /// How long images are kept.
     pub(crate) retention: Retention,
+    /// Whether nothing is changed, so that a store that is not there is not made.
+    pub(crate) only_looks: bool,
     /// The running command that we are part of.
     within: Option<OperationId>,
     /// What is known of the caller, if it is inside of a command and this is done for it.
@@ -67,6 +69,7 @@ impl Session {
             task,
             here,
             retention,
+            only_looks: false,
             within: None,
             asked,
             bar,
@@ -95,7 +98,12 @@ impl Session {
 
     /// Opens the engine.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        Ok(Engine::open(self.settings()?)?)
+        let settings = self.settings()?;
+        Ok(if self.only_looks {
+            Engine::open_to_look(settings)?
+        } else {
+            Engine::open(settings)?
+        })
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
@@ -130,10 +138,11 @@ impl Session {
     /// Tells what was recovered on the way to something else.
     pub(crate) fn tell_recovered(&mut self, engine: &Engine) {
         let recovered = engine.take_recovered();
+        let left = engine.take_acts_left();
         if self.ui.is_json() {
-            self.ui.note_recovered(recovered);
+            self.ui.note_recovered(recovered, left);
         } else {
-            show::recover::on_the_way(self, &recovered);
+            show::recover::on_the_way(self, &recovered, &left);
         }
     }
 

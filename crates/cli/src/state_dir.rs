@@ -13,12 +13,11 @@ const NAME: &str = "backout";
 /// Gives the state directory that was asked for, or the default one.
 pub(crate) fn state_dir(given: Option<&Path>) -> Result<PathBuf, Report> {
     let variable = || std::env::var_os(env_vars::STATE_DIR).filter(|value| !value.is_empty());
-    match given
-        .map(Path::to_path_buf)
-        .or_else(|| variable().map(PathBuf::from))
-    {
-        Some(path) => Ok(path),
-        None => default_in(
+    match (given, variable().map(PathBuf::from)) {
+        (Some(path), _) => Ok(path.to_path_buf()),
+        (None, Some(path)) if path.is_absolute() => Ok(path),
+        (None, Some(path)) => Err(relative(&path)),
+        (None, None) => default_in(
             std::env::var_os(env_vars::XDG_STATE_HOME),
             std::env::var_os(env_vars::HOME),
         ),
@@ -40,6 +39,17 @@ pub(crate) fn home() -> Option<PathBuf> {
 /// The XDG rules say that a relative path is to be ignored.
 fn absolute(path: OsString) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.is_absolute())
+}
+
+/// What is done in one directory could not be undone from another.
+fn relative(path: &Path) -> Report {
+    let name = env_vars::STATE_DIR;
+    Report::usage(format!("the environment variable {name} cannot be used"))
+        .because(format!(
+            "`{}` is a relative path: it would be another store in each directory",
+            path.display()
+        ))
+        .next("set it to an absolute path, or take it away")
 }
 
 fn default_in(state_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Report> {

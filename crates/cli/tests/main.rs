@@ -17,6 +17,8 @@ mod edit;
 mod errors;
 #[path = "suite/files.rs"]
 mod files;
+#[path = "suite/half_way.rs"]
+mod half_way;
 #[path = "suite/help.rs"]
 mod help;
 #[path = "suite/history.rs"]

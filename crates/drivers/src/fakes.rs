@@ -158,6 +158,7 @@ impl MemoryJournal {
             with: None,
             group: None,
             asked: None,
+            plan: None,
             notes: prepared.notes,
             command: None,
             call: None,

@@ -1,7 +1,7 @@
 //! The engine: an open store, a driver per kind of target, and the door through which commands come.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backout_drivers::command::CommandDriver;
@@ -9,10 +9,10 @@ use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
 use backout_model::ports::{Clock, Driver, Gate};
 use backout_model::{DriverName, Effect, OperationId, Retention, Timestamp};
-use backout_storage::Store;
+use backout_storage::{StorageError, Store};
 
 use crate::sources::{Ids, sources};
-use crate::{Command, Context, EngineError, RecoverWhat, Recovered, Reply};
+use crate::{ActLeft, Command, Context, EngineError, RecoverWhat, Recovered, Reply};
 
 /// How long a write waits for somebody else's write of the same target.
 const LEASE_WAIT_MS: u64 = 10_000;
@@ -62,6 +62,8 @@ pub struct Engine {
     ids: Arc<dyn Ids>,
     /// What was recovered on the way to something else, until somebody asks.
     recovered: Mutex<Vec<Recovered>>,
+    /// What was found to be left half-way on the way to something else, until somebody asks.
+    acts_left: Mutex<Vec<ActLeft>>,
     /// Operations of this process that nobody answers for any more.
     abandoned: Mutex<HashSet<OperationId>>,
 }
@@ -69,8 +71,21 @@ pub struct Engine {
 impl Engine {
     /// Opens the state directory, making it if it is not there.
     pub fn open(settings: Settings) -> Result<Self, EngineError> {
+        Self::with(settings, Store::open)
+    }
+
+    /// Opens the state directory for somebody who only looks: if it is not there it is not made, and everything is answered as
+    /// an empty store would.
+    pub fn open_to_look(settings: Settings) -> Result<Self, EngineError> {
+        Self::with(settings, Store::open_to_look)
+    }
+
+    fn with(
+        settings: Settings,
+        open: fn(&Path, Arc<dyn Clock>) -> Result<Store, StorageError>,
+    ) -> Result<Self, EngineError> {
         let (clock, ids) = sources();
-        let store = Arc::new(Store::open(&settings.state_dir, Arc::clone(&clock))?);
+        let store = Arc::new(open(&settings.state_dir, Arc::clone(&clock))?);
         let mut files = FileDriver::new(
             Arc::clone(&store) as _,
             Arc::clone(&store) as _,
@@ -89,6 +104,7 @@ impl Engine {
             clock,
             ids,
             recovered: Mutex::default(),
+            acts_left: Mutex::default(),
             abandoned: Mutex::default(),
         };
         engine.register(Arc::new(ConfigDriver::new(Arc::clone(&files))))?;
@@ -218,6 +234,15 @@ impl Engine {
 
     pub(crate) fn note_recovered(&self, recovered: Recovered) {
         held(&self.recovered).push(recovered);
+    }
+
+    /// Gives what was found to be left half-way on the way, once: whoever ran the command must be told.
+    pub fn take_acts_left(&self) -> Vec<ActLeft> {
+        std::mem::take(&mut held(&self.acts_left))
+    }
+
+    pub(crate) fn note_act_left(&self, left: ActLeft) {
+        held(&self.acts_left).push(left);
     }
 
     /// Says that this process does not answer for an operation any more.

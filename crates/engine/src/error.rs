@@ -76,6 +76,8 @@ pub enum EngineError {
         cause: Box<Self>,
         /// What became of each target.
         outcomes: Vec<TargetOutcome>,
+        /// Those of them that are as the operation was to make them.
+        made: Vec<Target>,
     },
     /// A command ran, and what it did could not be recorded. Its log is there, and so is all that was kept: a recovery
     /// settles it.

@@ -102,6 +102,7 @@ impl Engine {
                 .collect(),
             unfinished,
             stuck: self.store.stuck()?,
+            acts_left: self.acts_left()?,
             newest: self.store.operations(&newest)?,
             now: self.now(),
         })

@@ -43,10 +43,10 @@ pub use lifecycle::StagedOperation;
 pub use proposal::{ProposalCommand, ProposalView};
 pub use repair::RepairReport;
 pub use reply::{
-    Diff, DiffChange, DiffFile, DiffSide, DoctorReport, Finding, Finished, Forcing, GcOutcome,
-    LeftPending, PlanDiff, PlanView, PlannedStep, PlannedTarget, RecoverReport, Recovered,
-    RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState, TaskLeft,
-    UndoReport, UndoneStep,
+    ActLeft, Diff, DiffChange, DiffFile, DiffSide, DoctorReport, Finding, Finished, Forcing,
+    GcOutcome, LeftPending, PlanDiff, PlanView, PlannedStep, PlannedTarget, RecoverReport,
+    Recovered, RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState,
+    TaskLeft, UndoReport, UndoneStep,
 };
 pub use report::{ErrorCode, Report, Severity, advice, force_flag, literal, quoted, redo_undone};
 pub use run::{COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, Watch};

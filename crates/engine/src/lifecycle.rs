@@ -17,8 +17,8 @@ use backout_model::ports::{
     State,
 };
 use backout_model::{
-    Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect, Event,
-    Intent, OperationId, OutcomeKind, Overlap, Status, Target, TargetOutcome, TaskStatus,
+    ActPlan, Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect,
+    Event, Intent, OperationId, OutcomeKind, Overlap, Status, Target, TargetOutcome, TaskStatus,
     Timestamp, Verb, arm, choose,
 };
 use backout_storage::{Lease, OperationRef, StorageError, this_process};
@@ -75,6 +75,8 @@ pub(crate) struct Head {
     pub(crate) call: Option<Asked>,
     /// Who let it pass, if it was a proposal.
     pub(crate) approval: Option<Decided>,
+    /// What the act is to do, of its first step.
+    pub(crate) plan: Option<ActPlan>,
 }
 
 /// The leases of one operation. Dropping it gives them back, unless a record did so already.
@@ -302,6 +304,7 @@ impl Engine {
             with: head.with,
             group: head.group,
             asked: head.asked,
+            plan: head.plan,
             notes: prepared.notes,
             command: None,
             call: head.call,
@@ -379,11 +382,13 @@ impl Engine {
             Ok(driver) => driver,
             Err(error) => return error,
         };
+        let mut made = Vec::new();
         let outcomes: Vec<_> = match driver.examine(effect, true) {
             // If all was put back, what is not as before is what somebody else made of it: that is not ours to settle.
             Ok(examined) => examined
                 .into_iter()
                 .filter(|it| is_half_done || !matches!(it.state, State::Other { .. }))
+                .inspect(|it| made.extend((it.state == State::After).then(|| it.target.clone())))
                 .map(outcome_of)
                 .collect(),
             Err(error) => match driver.outline(effect) {
@@ -409,6 +414,7 @@ impl Engine {
                 id,
                 cause,
                 outcomes,
+                made,
             }
         }
     }
@@ -441,6 +447,7 @@ impl Engine {
                     .into_iter()
                     .flat_map(|step| step.outcomes)
                     .collect(),
+                made: Vec::new(),
             },
             Err(error) => EngineError::Stays {
                 id,
@@ -567,6 +574,7 @@ impl StagedOperation<'_> {
             asked: None,
             call: self.call.clone(),
             approval: self.approval.clone(),
+            plan: None,
         };
         let mut depends_on = engine.depends_on(id, &self.context, &targets, &self.sources)?;
         depends_on.extend(self.built_on);

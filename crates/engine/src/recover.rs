@@ -69,7 +69,16 @@ impl Engine {
         }
         self.store.release_dead()?;
         self.recover_tasks(&mut report)?;
+        self.add_acts_left(&mut report)?;
         Ok(report)
+    }
+
+    /// Adds what was left between two steps. What was found on the way is told here.
+    fn add_acts_left(&self, report: &mut RecoverReport) -> Result<(), EngineError> {
+        self.tell_acts_left()?;
+        let _told_here = self.take_acts_left();
+        report.acts_left = self.acts_left()?;
+        Ok(())
     }
 
     /// Recovers the commands that a process watched which has just died, and says what came of it.
@@ -96,7 +105,7 @@ impl Engine {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        self.tell_acts_left()
     }
 
     /// Says of an operation that nobody could look at what stands in the way. It stays as it is.
@@ -203,6 +212,7 @@ impl Engine {
             verb: Verb::Recover,
             asked: Verb::Recover,
             group: None,
+            plan: None,
             on_conflict,
             is_partial: false,
         };
@@ -422,6 +432,7 @@ impl Engine {
             let operation = self.store.operation(id)?.ok_or(unknown)?;
             report.operations.push(self.decide_one(&operation, decide)?);
         }
+        self.add_acts_left(&mut report)?;
         Ok(report)
     }
 
@@ -429,6 +440,9 @@ impl Engine {
         let (id, status) = (operation.id, operation.status);
         match status {
             Status::Armed | Status::InDoubt | Status::Failed | Status::Interrupted => {}
+            _ if decide == Decide::Keep && self.keep_act(id)? => {
+                return self.recovered(id, RecoveredAs::Kept, None, Vec::new());
+            }
             _ => return Err(EngineError::NothingToDecide { id, status }),
         }
         let Some(effect) = self.claim(operation)? else {

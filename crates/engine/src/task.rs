@@ -126,6 +126,9 @@ impl Engine {
             };
             self.store
                 .append(&Entry::of(vec![event]), Durability::Power)?;
+            if let Some(act) = report.act {
+                self.end_act(act);
+            }
         }
         Ok(report)
     }

@@ -36,6 +36,13 @@ pub enum LeftAlone {
         /// How.
         reason: DependencyReason,
     },
+    /// It is an undo that was to be taken back, and what it would bring back was built on what goes: that would go again.
+    GoesAgain {
+        /// The undo.
+        id: OperationId,
+        /// What goes.
+        on: OperationId,
+    },
     /// It stood at the checkpoint, and was undone since.
     UndoneSince {
         /// The operation.
@@ -53,6 +60,7 @@ impl LeftAlone {
             | Self::Merges { id }
             | Self::NotInEffect { id, .. }
             | Self::Depends { id, .. }
+            | Self::GoesAgain { id, .. }
             | Self::UndoneSince { id, .. } => *id,
         }
     }
@@ -68,6 +76,13 @@ impl fmt::Display for LeftAlone {
                 write!(
                     f,
                     "depends on {} ({reason}), and was not chosen",
+                    on.short()
+                )
+            }
+            Self::GoesAgain { on, .. } => {
+                write!(
+                    f,
+                    "what it took back was built on {}, which goes",
                     on.short()
                 )
             }

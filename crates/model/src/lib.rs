@@ -48,7 +48,7 @@ pub use path::{PathError, TargetPath};
 pub use plan::{Chosen, Goal, Permission, PlanError, Scope, UndoPlan, UndoStep, plan_undo};
 pub use proposal::{Asked, Decided, KeptRequest, Proposal};
 pub use recipe::{Completion, DriverName, Effect, Flaw, Recipe, Slot};
-pub use record::{Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};
+pub use record::{ActPlan, Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};
 pub use repair::{Assumed, Gap, GapLink, Repair};
 pub use retention::{Candidate, Retention, Verdict, select_expired};
 pub use status::{Status, StatusError};

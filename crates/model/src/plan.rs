@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::{
     AgentId, Below, DependencyReason, History, Key, LeftAlone, Lsn, Operation, OperationId, Reach,
-    Standing, Status, Strategy, Target, TaskId,
+    Standing, Status, Strategy, Target, TaskId, Verb,
 };
 
 /// What somebody wants taken back.
@@ -207,6 +207,7 @@ pub fn plan_undo(
         closure.take_dependencies();
     }
     closure.take_dependents();
+    closure.leave_what_goes_again();
     closure.into_plan()
 }
 
@@ -378,6 +379,40 @@ impl<'h> Closure<'h> {
                 }
             }
         }
+    }
+
+    /// Leaves the undos alone whose subject was built on something that goes: brought back, it would have to go with that again.
+    fn leave_what_goes_again(&mut self) {
+        let undos: Vec<OperationId> = self.chosen.keys().copied().collect();
+        for id in undos {
+            let undo = self.history.get(id).filter(|it| it.verb == Verb::Undo);
+            let base = undo
+                .and_then(|it| it.undoes)
+                .and_then(|it| self.base_that_goes(it));
+            if let Some(on) = base {
+                self.chosen.remove(&id);
+                self.left.insert(id, LeftAlone::GoesAgain { id, on });
+            }
+        }
+    }
+
+    /// Finds something that goes among all that an operation was built on.
+    fn base_that_goes(&self, id: OperationId) -> Option<OperationId> {
+        let mut seen = BTreeSet::from([id]);
+        let mut queue = vec![id];
+        while let Some(id) = queue.pop() {
+            for (base, reason) in self.history.dependencies(id) {
+                let counts = self.scope.is_none() || reason.is_of_targets();
+                if !counts || !seen.insert(base.id) {
+                    continue;
+                }
+                if self.chosen.contains_key(&base.id) && !base.verb.is_reversal() {
+                    return Some(base.id);
+                }
+                queue.push(base.id);
+            }
+        }
+        None
     }
 
     /// Lists what was built on an operation: on itself, or on the redo that brought it back.

@@ -1,7 +1,7 @@
 //! The plan's table: a small history, a goal, and what goes, what stays, what needs a word.
 
 use super::*;
-use crate::{Decision, Dependency, Owner, Timestamp, Traits, Verb, choose};
+use crate::{Decision, Dependency, Owner, Timestamp, Traits, choose};
 
 /// Builds a history from lines such as `3 committed on=1,2 task=t`.
 fn history(lines: &str) -> History {

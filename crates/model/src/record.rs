@@ -74,6 +74,9 @@ pub struct Intent {
     /// For an undo or a redo: what was asked for, if that is the other. A redo may have to undo what was written since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Verb>,
+    /// For the first of several undos or redos of one act: what the act is to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<ActPlan>,
     /// Things worth knowing about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -88,6 +91,20 @@ pub struct Intent {
     pub approval: Option<Decided>,
     /// How to take it back.
     pub recipe: Recipe,
+}
+
+/// What an undo or a redo of several operations is to do. It is durable with the first step, so that whoever finds only a part
+/// of it done can tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActPlan {
+    /// The operations that it takes back, in this order.
+    pub steps: Vec<OperationId>,
+    /// The task that it rolls back, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// Whether only a part of their targets was chosen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
 }
 
 /// A write that was turned away.

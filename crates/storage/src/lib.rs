@@ -16,6 +16,7 @@ mod home;
 mod journal;
 mod owner;
 mod repair;
+mod reserve;
 mod schema;
 mod state_dir;
 mod store;
@@ -27,10 +28,10 @@ pub use drivers::OfOtherDriver;
 pub use error::StorageError;
 pub use gc::{GcReport, GcRequest, LeftBehind};
 pub use journal::{
-    ChangedSince, Filter, Lease, NotUndoable, OperationRef, OutOfReach, RefError, RepairSeen,
-    StoreSummary, VerifyFinding, VerifyReport, hurt_images, slot_is_gone,
+    ChangedSince, Filter, Lease, NotUndoable, OpenAct, OperationRef, OutOfReach, RefError,
+    RepairSeen, StoreSummary, VerifyFinding, VerifyReport, hurt_images, slot_is_gone,
 };
-pub use owner::{is_alive, is_from_another_boot, process, this_process};
+pub use owner::{is_alive, is_from_another_boot, is_paused, process, this_process};
 pub use repair::{PackSalvage, Salvage, repair_journal};
 pub use schema::FORMAT;
 pub use state_dir::StateDir;

@@ -60,6 +60,14 @@ fn may_be_alive(owner: &Owner) -> io::Result<bool> {
     Ok(start_time(owner.pid)? == Some(owner.started))
 }
 
+/// Tells whether the owner was stopped (SIGSTOP, Ctrl-Z) and does nothing until somebody lets it go on.
+pub fn is_paused(owner: &Owner) -> bool {
+    let here = pid_namespace().is_ok_and(|here| here == owner.pid_namespace);
+    let stat = fs::read_to_string(format!("/proc/{}/stat", owner.pid)).unwrap_or_default();
+    let state = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    here && matches!(state.split_whitespace().next(), Some("T" | "t"))
+}
+
 /// Tells whether the machine was started anew since the owner worked, so that unsynced records may be lost.
 pub fn is_from_another_boot(owner: &Owner) -> bool {
     boot_id().is_ok_and(|boot| owner.boot != boot)

@@ -86,6 +86,26 @@ impl StateDir {
         Ok(Self { path, links })
     }
 
+    /// Gives the directory if nothing has that name; nothing is made.
+    pub(crate) fn absent(path: &Path) -> Result<Option<Self>, StorageError> {
+        let failed = |action| {
+            move |source| StorageError::StateDir {
+                path: path.to_path_buf(),
+                action,
+                source,
+            }
+        };
+        let absolute = std::path::absolute(path).map_err(failed("find"))?;
+        match fs::symlink_metadata(&absolute) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(Self {
+                path: absolute,
+                links: Vec::new(),
+            })),
+            Ok(_) => Ok(None),
+            Err(error) => Err(failed("look at")(error)),
+        }
+    }
+
     /// Gives the symbolic links that lead to it: without them nobody finds it by the name that it was given.
     pub fn links(&self) -> &[PathBuf] {
         &self.links

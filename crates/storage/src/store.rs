@@ -17,7 +17,7 @@ use crate::home::{Copied, Home};
 use crate::schema::{CREATE, FORMAT, MIGRATIONS};
 use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
 use crate::witness::{Witness, WitnessFile};
-use crate::{StateDir, StorageError};
+use crate::{StateDir, StorageError, reserve};
 
 /// How long a writer waits for the others before it gives up.
 const BUSY_WAIT: Duration = Duration::from_mins(1);
@@ -89,6 +89,22 @@ impl Store {
             let _told = store.rebuild_if_older();
         }
         Ok(store)
+    }
+
+    /// Opens the store in `path` to look at it. If it is not there it is not made: then this is an empty one, which nothing can
+    /// be written to.
+    pub fn open_to_look(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
+        let Some(directory) = StateDir::absent(path)? else {
+            return Self::open(path, clock);
+        };
+        let empty = || {
+            let connection = Connection::open_in_memory()?;
+            connection.execute_batch(CREATE)?;
+            Ok(connection)
+        };
+        let connection =
+            empty().map_err(|error| StorageError::of_database(directory.path(), error))?;
+        Ok(Self::detached(directory, clock, connection))
     }
 
     /// Takes a journal that is being built and is not in its place yet.
@@ -379,6 +395,7 @@ fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageEr
         }
     })?;
     make_tables(connection).map_err(named)?;
+    reserve::keep(directory.path());
     directory.sync()
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct CheckpointArgs {
 
     /// List checkpoints, newest first.
     #[arg(long)]
-    list: bool,
+    pub(crate) list: bool,
 }
 
 /// Marks a point, or lists the marks.

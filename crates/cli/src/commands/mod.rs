@@ -89,12 +89,34 @@ pub(crate) enum Subcommand {
     Man(man::ManArgs),
 }
 
+impl Subcommand {
+    /// Tells whether it changes nothing anywhere, not even in the store. What a doctor looks at he tries.
+    const fn only_looks(&self) -> bool {
+        match self {
+            Self::Log(_)
+            | Self::Show(_)
+            | Self::Diff(_)
+            | Self::Status(_)
+            | Self::Verify(_)
+            | Self::Export(_) => true,
+            Self::Undo(args) => args.how.dry_run,
+            Self::Redo(args) => args.how.dry_run,
+            Self::Rollback(args) => args.how.dry_run,
+            Self::Task(args) => args.only_looks(),
+            Self::Checkpoint(args) => args.list,
+            Self::Try(args) => args.only_looks(),
+            _ => false,
+        }
+    }
+}
+
 /// Does what was asked.
 pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
     // A command that runs another one hands signals on to it.
     if !matches!(command, Subcommand::Run(_) | Subcommand::Try(_)) {
         session.heed_signals();
     }
+    session.only_looks = command.only_looks();
     match command {
         Subcommand::Run(args) => run::cmd_run(session, args),
         Subcommand::Write(args) => write::cmd_write(session, args),

@@ -26,7 +26,7 @@ pub(crate) struct RedoArgs {
     part: PartArgs,
 
     #[command(flatten)]
-    how: HowArgs,
+    pub(crate) how: HowArgs,
 }
 
 impl RedoArgs {

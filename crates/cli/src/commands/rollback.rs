@@ -24,7 +24,7 @@ pub(crate) struct RollbackArgs {
     part: PartArgs,
 
     #[command(flatten)]
-    how: HowArgs,
+    pub(crate) how: HowArgs,
 }
 
 /// Rolls back.

@@ -194,7 +194,7 @@ fn no_longer_watched(
     let engine = session.engine()?;
     Ok(match engine.recover_watched_by(watcher) {
         Ok(recovered) => {
-            show::recover::on_the_way(session, &recovered.operations);
+            show::recover::on_the_way(session, &recovered.operations, &[]);
             report.into()
         }
         Err(error) => report

@@ -47,7 +47,7 @@ pub(crate) struct UndoArgs {
     part: PartArgs,
 
     #[command(flatten)]
-    how: HowArgs,
+    pub(crate) how: HowArgs,
 }
 
 /// Which targets are meant.

@@ -6,6 +6,7 @@
 pub(crate) mod classify;
 pub(crate) mod diff;
 mod gc;
+mod half_way;
 mod list;
 pub(crate) mod log;
 mod operation;

@@ -1,11 +1,11 @@
 //! What recovery did.
 
-use backout_engine::{RecoverReport, Recovered, RecoveredAs, TakeBack, TaskLeft, quoted};
+use backout_engine::{ActLeft, RecoverReport, Recovered, RecoveredAs, TakeBack, TaskLeft, quoted};
 use backout_model::{OutcomeKind, Status, TargetOutcome, Verb};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
 use super::undo::{outcome_style, outcome_text};
-use super::{counted_of, id, typed};
+use super::{counted_of, half_way, id, typed};
 use crate::session::Session;
 use crate::ui::{BAD, BOLD, Cell, GOOD, WARN, paint, printable, table};
 
@@ -15,7 +15,7 @@ pub(super) const fn is_stuck(recovered: &Recovered) -> bool {
 }
 
 /// Tells, in one line each, what was recovered on the way to something else.
-pub(crate) fn on_the_way(session: &mut Session, recovered: &[Recovered]) {
+pub(crate) fn on_the_way(session: &mut Session, recovered: &[Recovered], left: &[ActLeft]) {
     for recovered in recovered {
         let summary = session.here.shorten(&printable(&recovered.summary));
         let text = format!(
@@ -32,6 +32,7 @@ pub(crate) fn on_the_way(session: &mut Session, recovered: &[Recovered]) {
             session.ui.note(&format!("in doubt: {doubt}"));
         }
     }
+    half_way::notes(session, left);
 }
 
 /// Names the processes that were ended.
@@ -57,27 +58,7 @@ fn said(recovered: &Recovered) -> String {
         let back = typed(&format!("restore {path} --from {}", by.short()));
         text.extend(["; what was overwritten comes back with ", &back, &more]);
     }
-    text.extend(stays_text(recovered));
     text
-}
-
-/// Says that earlier steps of the same act were not put back with it.
-fn stays_text(recovered: &Recovered) -> Option<String> {
-    // The first step gives an act its name.
-    let act = recovered.stays.last()?;
-    let back = match recovered.verb {
-        Verb::Redo => "undo",
-        _ => "redo",
-    };
-    let (number, stay) = match recovered.stays.len() {
-        1 => ("1 step".to_owned(), "stays"),
-        many => (format!("{many} steps"), "stay"),
-    };
-    let back = typed(&format!("{back} {}", act.short()));
-    let verb = recovered.verb;
-    Some(format!(
-        "; {number} of the same {verb} came before it and {stay}: take that back with {back}, or ask for the same again to go on"
-    ))
 }
 
 fn became(recovered: &Recovered) -> String {
@@ -142,6 +123,13 @@ fn taken_back(recovered: &Recovered) -> String {
         _ => recovered.by,
     };
     let back = typed(&format!("redo {}", undo.unwrap_or(recovered.id).short()));
+    // A redo brings back what the recovery took, and what was never done no recovery has.
+    let mut kinds = recovered.outcomes.iter().map(|outcome| &outcome.kind);
+    if kinds.any(|kind| *kind == OutcomeKind::AlreadyGone) {
+        return format!(
+            "{who}, and the part that it had done was taken back. Do all of it again, or bring back that part with {back}"
+        );
+    }
     format!("{who}, and what it had done was taken back; bring it back with {back}")
 }
 
@@ -150,6 +138,7 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
     let is_nothing = report.operations.is_empty()
         && report.tasks.is_empty()
         && report.tasks_left.is_empty()
+        && report.acts_left.is_empty()
         && report.running.is_empty();
     if is_nothing {
         session.ui.done("nothing was left unfinished\n");
@@ -201,6 +190,9 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
             "the owner of task {task} died, and it was not rolled back: {}; see {command}",
             here.shorten(&printable(why))
         ));
+    }
+    for left in &report.acts_left {
+        session.ui.done(&format!("{}\n", half_way::text(left)));
     }
     if !report.running.is_empty() {
         let number = counted_of(&report.running, "operation");

@@ -4,7 +4,7 @@ use backout_engine::{StatusReport, TrialStanding, TrialView};
 use backout_model::{Operation, Task, Timestamp};
 
 use super::time::{ago, size};
-use super::{counted, log, proposal, typed};
+use super::{counted, half_way, log, proposal, typed};
 use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, WARN, paint, printable, table};
@@ -21,6 +21,12 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
     if !status.stuck.is_empty() {
         text.push_str(&heading("waits for your decision", BAD));
         text.push_str(&list(&status.stuck));
+    }
+    if !status.acts_left.is_empty() {
+        text.push_str(&heading("left half-way", WARN));
+        for left in &status.acts_left {
+            text.extend(["  ", &half_way::text(left), "\n"]);
+        }
     }
     let is_at_work = |operation: &&Operation| status.at_work.contains(&operation.id);
     let (at_work, left): (Vec<&Operation>, Vec<&Operation>) =

@@ -187,8 +187,11 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
     let steps = by_operation(report);
     for (number, step) in steps.iter().enumerate() {
         let (style, did) = match step.by {
-            Some(_) => (PLAIN, asked.words.did(step.way)),
-            None => (BAD, asked.words.did_not(step.way)),
+            Some(_) => (PLAIN, asked.words.did(step.way).to_owned()),
+            None if step.half_done.is_some() => {
+                (BAD, format!("{} a part of", asked.words.did(step.way)))
+            }
+            None => (BAD, asked.words.did_not(step.way).to_owned()),
         };
         let summary = here.shorten(&printable(&step.summary));
         let chosen = asked.chosen.as_ref().filter(|_| number == 0);
@@ -197,7 +200,7 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
         let _written = writeln!(
             text,
             "{} {}  {}{}",
-            paint(style, did),
+            paint(style, &did),
             id(step.id),
             paint(BOLD, &summary),
             chosen.unwrap_or_default()
@@ -319,7 +322,8 @@ pub(super) fn left_alone(engine: &Engine, left: &[LeftAlone], here: &Here, stay:
         match left {
             LeftAlone::Independent { .. }
             | LeftAlone::Merges { .. }
-            | LeftAlone::Depends { .. } => later.push(left),
+            | LeftAlone::Depends { .. }
+            | LeftAlone::GoesAgain { .. } => later.push(left),
             LeftAlone::UndoneSince { .. } => undone.push(left),
             // What is undone already is no news.
             LeftAlone::NotInEffect { .. } => {}

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
-use backout_engine::{Recovered, Report};
+use backout_engine::{ActLeft, Recovered, Report};
 use serde::Serialize;
 
 use crate::args::{Color, GlobalArgs};
@@ -43,6 +43,8 @@ pub(crate) struct Ui {
     paged: Option<String>,
     /// What was recovered on the way and not told to a program yet.
     recovered: Vec<Recovered>,
+    /// What was found to be left half-way and not told to a program yet.
+    acts_left: Vec<ActLeft>,
 }
 
 impl Ui {
@@ -65,6 +67,7 @@ impl Ui {
             may_page: is_terminal && !global.json && !global.no_pager,
             paged: None,
             recovered: Vec::new(),
+            acts_left: Vec::new(),
         }
     }
 
@@ -86,8 +89,8 @@ impl Ui {
 
     /// Gives a bar for long work, which is drawn if somebody could see it.
     pub(crate) fn progress(&self) -> Arc<Bar> {
-        let is_seen = io::stderr().is_terminal() && !self.is_json && !self.is_quiet;
-        Arc::new(Bar::new(is_seen))
+        let is_told = !self.is_json && !self.is_quiet;
+        Arc::new(Bar::new(io::stderr().is_terminal() && is_told, is_told))
     }
 
     /// Lets what is printed from here on go through a pager, if it does not fit on the screen.
@@ -137,18 +140,25 @@ impl Ui {
     }
 
     /// Notes what was recovered on the way, for the next reply or error for programs.
-    pub(crate) fn note_recovered(&mut self, recovered: Vec<Recovered>) {
+    pub(crate) fn note_recovered(&mut self, recovered: Vec<Recovered>, left: Vec<ActLeft>) {
         self.recovered.extend(recovered);
+        self.acts_left.extend(left);
     }
 
     fn with_recovered(&mut self, value: &impl Serialize) -> serde_json::Result<String> {
         let recovered = std::mem::take(&mut self.recovered);
-        if recovered.is_empty() {
+        let left = std::mem::take(&mut self.acts_left);
+        if recovered.is_empty() && left.is_empty() {
             return serde_json::to_string(value);
         }
         let mut value = serde_json::to_value(value)?;
         if let Some(object) = value.as_object_mut() {
-            object.insert("recovered".to_owned(), serde_json::to_value(recovered)?);
+            if !recovered.is_empty() {
+                object.insert("recovered".to_owned(), serde_json::to_value(recovered)?);
+            }
+            if !left.is_empty() {
+                object.insert("acts_left".to_owned(), serde_json::to_value(left)?);
+            }
         }
         serde_json::to_string(&value)
     }

@@ -1,5 +1,6 @@
 //! A progress bar for work that takes long enough to wonder about, and the wish to stop it.
 
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,6 +9,8 @@ use backout_drivers::file::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+
+use super::printable;
 
 /// Work that is done sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -29,6 +32,8 @@ pub(crate) struct Bar {
     is_shown: AtomicBool,
     /// Whether there is somebody to see it.
     is_seen: bool,
+    /// Whether there is somebody to talk to.
+    is_told: bool,
     /// Whether Ctrl-C was pressed, or the process was asked to end.
     is_stopped: Arc<AtomicBool>,
 }
@@ -38,7 +43,7 @@ const STOPS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 impl Bar {
     /// Makes a bar that is not seen yet.
-    pub(crate) fn new(is_seen: bool) -> Self {
+    pub(crate) fn new(is_seen: bool, is_told: bool) -> Self {
         let drawn = ProgressBar::hidden();
         if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {percent:>3}% {elapsed}") {
             drawn.set_style(style.progress_chars("━╸ "));
@@ -48,6 +53,7 @@ impl Bar {
             began: Instant::now(),
             is_shown: AtomicBool::new(false),
             is_seen,
+            is_told,
             is_stopped: Arc::new(AtomicBool::new(false)),
         }
     }
@@ -89,6 +95,16 @@ impl Progress for Bar {
             self.drawn.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.drawn.inc(items);
+    }
+
+    fn waits(&self, for_what: &str) {
+        if self.is_told {
+            let line = format!("note: {}\n", printable(for_what));
+            // If stderr is gone there is nobody left to tell.
+            let _said = self
+                .drawn
+                .suspend(|| io::stderr().write_all(line.as_bytes()));
+        }
     }
 
     fn is_stopped(&self) -> bool {

@@ -218,7 +218,11 @@ fn of_many_who_decide_at_once_one_does() {
         let world = guarded();
         let id = propose(&world, &["write", "d/a", "--text", "two\n"]);
         let decide = |number: usize| {
-            let how = if number.is_multiple_of(2) { "approve" } else { "reject" };
+            let how = if number.is_multiple_of(2) {
+                "approve"
+            } else {
+                "reject"
+            };
             let mut command = world.command(&["--json", how, &id]);
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             (how, command.spawn().unwrap())

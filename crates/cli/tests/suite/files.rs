@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
+use crate::claims::Disk;
 use crate::world::World;
 
 #[test]
@@ -175,4 +176,30 @@ fn the_owner_is_changed_by_who_may() {
     assert_eq!(world.cli(["chown", &format!("{uid}:{gid}"), "a"]).code, 0);
     let now = fs::metadata(world.path("a")).unwrap();
     assert_eq!((now.uid(), now.gid()), (uid, gid));
+}
+
+#[test]
+fn a_tree_with_a_mount_in_it_is_not_removed() {
+    let world = World::new()
+        .file("tree/sub/f", "0")
+        .file("tree/m/below", "0");
+    let Some(_disk) = Disk::at(world.path("tree/m"), 64) else {
+        return;
+    };
+    world.put("tree/m/inside", "1");
+    for command in [["rm", "-r", "tree"], ["rm", "-r", "tree/sub"]] {
+        let ran = world.cli(command);
+        if command[2] == "tree" {
+            insta::assert_snapshot!(ran, @"
+            error: `tree/m` is mounted in `tree`
+              why: what is removed is kept, and what is mounted cannot be
+              next: unmount it first, or remove what is beside it
+            [exit code 1]
+            ");
+            assert_eq!(world.text("tree/m/inside"), "1");
+            assert_eq!(world.text("tree/sub/f"), "0");
+        } else {
+            assert_eq!(ran.code, 0, "{ran}");
+        }
+    }
 }

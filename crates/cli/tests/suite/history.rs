@@ -1,6 +1,8 @@
 //! `log`, `show`, `diff`, `status`.
 
-use crate::world::World;
+use std::process::Stdio;
+
+use crate::world::{Ran, World};
 
 /// Two agents on three files over three hours.
 fn busy_world() -> World {
@@ -207,4 +209,67 @@ fn an_empty_store_has_nothing_to_tell() {
       images     0 B of 2.0 GiB
       directory  $WORLD/state
     ");
+}
+
+#[test]
+fn whoever_only_looks_makes_no_store_and_is_answered_as_by_an_empty_one() {
+    let (absent, empty) = (World::new().file("f", "0"), World::new().file("f", "0"));
+    let state = absent.place("state");
+    empty.did(["recover"]);
+    let looks: [&[&str]; 16] = [
+        &["log"],
+        &["log", "--json"],
+        &["status"],
+        &["status", "--json"],
+        &["verify"],
+        &["verify", "--json"],
+        &["show", "@"],
+        &["diff"],
+        &["diff", "@"],
+        &["undo", "-n"],
+        &["undo", "f", "-n"],
+        &["redo", "--dry-run"],
+        &["rollback", "t", "-n"],
+        &["task", "list"],
+        &["checkpoint", "--list"],
+        &["try", "--list"],
+    ];
+    for look in looks {
+        let told = absent.run(absent.command(look).stdin(Stdio::null()));
+        let wanted = empty.run(empty.command(look).stdin(Stdio::null()));
+        let plain = |ran: &Ran| without_sizes(&ran.to_string());
+        assert_eq!(plain(&told), plain(&wanted), "{look:?}");
+        assert_eq!(told.code, wanted.code, "{look:?}");
+        assert!(!state.exists(), "{look:?}");
+    }
+    let told = absent.run(absent.command(&["export"]).stdin(Stdio::null()));
+    assert_eq!((told.code, told.out.as_str()), (0, ""), "{told}");
+    assert!(!state.exists());
+    absent.did(["write", "f", "--text", "1"]);
+    assert!(state.exists());
+}
+
+/// An empty journal takes room on the disk, and one that is not there does not.
+fn without_sizes(text: &str) -> String {
+    let Some((begin, rest)) = text.split_once("\"journal_bytes\":") else {
+        return text.to_owned();
+    };
+    let (_, end) = rest.split_once(',').unwrap();
+    format!("{begin}{end}")
+}
+
+#[test]
+fn a_relative_state_directory_in_the_environment_is_refused() {
+    let world = World::new();
+    let mut command = world.command(&["write", "f", "--text", "1"]);
+    command
+        .env("BACKOUT_STATE_DIR", "state")
+        .stdin(Stdio::null());
+    insta::assert_snapshot!(world.run(&mut command), @"
+    error: the environment variable BACKOUT_STATE_DIR cannot be used
+      why: `state` is a relative path: it would be another store in each directory
+      next: set it to an absolute path, or take it away
+    [exit code 2]
+    ");
+    assert!(!world.has("f") && !world.has("state"));
 }

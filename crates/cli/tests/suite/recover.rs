@@ -394,7 +394,7 @@ fn a_log_that_is_damaged_is_a_doubt_that_is_named() {
     insta::assert_snapshot!(unnumbered(&world.cli(["recover"])), @"
     d83f811c  run sh -c 'echo 1 > f; echo ready; read x'  now interrupted
       ended what was left of it, since nobody watched it any more: sh (PID)
-      in doubt: its log is damaged in the middle (`$WORLD/state/captures/d83f811c0ee1cea0`, 1 times); what was noted there is lost
+      in doubt: its log is damaged (`$WORLD/state/captures/d83f811c0ee1cea0`, 1 times); what was noted there is lost
       its watcher died; what it had done is kept. Keep it with `backout recover --keep d83f811c`, take it back with `backout recover --rollback d83f811c`
     [exit code 1]
     ");
@@ -424,7 +424,8 @@ fn of_an_act_that_died_the_steps_before_stay_and_are_named() {
             insta::assert_snapshot!(world.cli(["recover"]), @"
             78dde6e5  undo of write a  now undone
               a  restored
-              its process died half-way, and what it had done was put back; do it again with `backout undo 9e3779b9`; 1 step of the same undo came before it and stays: take that back with `backout redo daa66d2c`, or ask for the same again to go on
+              its process died half-way, and what it had done was put back; do it again with `backout undo 9e3779b9`
+            the undo of 2 operations was left half-way: its process died after 1 of them. Go on with `backout undo 9e3779b9`, take it back with `backout redo daa66d2c`, or keep it so with `backout recover --keep daa66d2c`
             ");
             assert_eq!((world.text("a"), world.text("b")), ("1".into(), "0".into()));
         }
@@ -492,4 +493,23 @@ fn what_was_changed_after_the_watcher_died_is_told_by_the_undo() {
     [exit code 1]
     ");
     assert_eq!(world.text("f"), "theirs");
+}
+
+#[test]
+fn what_a_batch_had_done_when_it_died_is_called_a_part() {
+    let world = World::new().file("a", "0").file("b", "0");
+    world.dies("file.swapped", ["rm", "a", "b"]);
+    insta::assert_snapshot!(world.cli(["recover"]), @"
+    9e3779b9  remove a and 1 more  now undone
+      a  restored
+      b  already as before
+      its process died half-way, and the part that it had done was taken back. Do all of it again, or bring back that part with `backout redo 9e3779b9`
+    ");
+    assert_eq!((world.text("a"), world.text("b")), ("0".into(), "0".into()));
+    // What the command brings back that is named is what is said.
+    let id = world.newest_id();
+    world.did(["redo", &id]);
+    let mut log = vec![world.has("a"), world.has("b")];
+    log.sort_unstable();
+    assert_eq!(log, [false, true]);
 }

@@ -298,3 +298,37 @@ fn a_long_list_of_targets_is_abridged() {
     let shown = world.cli(["--verbose", "undo"]).to_string();
     assert!(shown.contains("copy/24"), "{shown}");
 }
+
+#[test]
+fn a_redo_of_what_was_built_on_something_undone_names_that() {
+    let world = World::new().file("f", "0");
+    world.did(["write", "f", "--text", "1"]);
+    let base = world.newest_id();
+    world.did(["write", "f", "--text", "22"]);
+    let later = world.newest_id();
+    world.did(["undo", &base]);
+    insta::assert_snapshot!(world.unmoved(["redo", &later]), @"
+    error: nothing was redone
+      why: `f`: content changed since (1 bytes); it was built on 9e3779b9, which is undone
+      next: see what would change back, and what others changed, with `backout redo 3c6ef372 --dry-run --diff`
+      next: do it anyway with `backout redo 3c6ef372 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    world.did(["redo", &base, &later]);
+    assert_eq!(world.text("f"), "22");
+}
+
+#[test]
+fn a_link_that_was_written_through_is_told_with_what_it_leads_to() {
+    let world = World::new().file("f", "0");
+    std::os::unix::fs::symlink("f", world.path("l")).unwrap();
+    world.did(["write", "l", "--text", "1"]);
+    insta::assert_snapshot!(world.unmoved(["undo", "l"]), @"
+    error: there is nothing to undo at `l`
+      why: it is a symbolic link to `f`, and that was written
+      next: take that back with `backout undo f`
+    [exit code 1]
+    ");
+    world.did(["undo", "f"]);
+    assert_eq!(world.text("f"), "0");
+}

@@ -95,7 +95,7 @@ pub(crate) fn settle_log(
     if told.gaps > 0 {
         let log = log.display();
         doubts.push(format!(
-            "its log is damaged in the middle (`{log}`, {} times); what was noted there is lost",
+            "its log is damaged (`{log}`, {} times); what was noted there is lost",
             told.gaps
         ));
     }

@@ -138,6 +138,14 @@ pub enum FileError {
         /// The path.
         path: String,
     },
+    /// Another file system is mounted in a directory that is to go.
+    #[error("`{mount}` is mounted in `{path}`")]
+    HoldsMount {
+        /// The directory.
+        path: String,
+        /// Where something is mounted.
+        mount: String,
+    },
     /// The state before cannot be kept, so the write is refused.
     #[error("no way to keep what `{path}` is now: {why}")]
     NoWayToKeep {
@@ -278,6 +286,7 @@ impl FileError {
         | Self::ReadOnly { path }
         | Self::NoSpace { path, .. }
         | Self::NoWayToKeep { path, .. }
+        | Self::HoldsMount { path, .. }
         | Self::ThroughSymlink { path }
         | Self::Changed { path }
         | Self::WrongContent { path, .. }

@@ -17,6 +17,9 @@ pub trait Progress: fmt::Debug + Send + Sync {
     /// Says that so many more are done.
     fn advance(&self, items: u64);
 
+    /// Says what the work waits for, when that takes long enough to wonder about.
+    fn waits(&self, _for_what: &str) {}
+
     /// Tells whether somebody wants the work to stop.
     fn is_stopped(&self) -> bool {
         false

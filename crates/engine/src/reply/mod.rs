@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::{ProposalView, RepairReport, RunReport, TrialView};
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
-pub use recover::{RecoverReport, Recovered, RecoveredAs, TaskLeft};
+pub use recover::{ActLeft, RecoverReport, Recovered, RecoveredAs, TaskLeft};
 pub use undo::{
     Forcing, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState,
     UndoReport, UndoneStep,
@@ -175,6 +175,8 @@ pub struct StatusReport {
     pub trials: Vec<TrialView>,
     /// Operations that somebody has to look at.
     pub stuck: Vec<Operation>,
+    /// Undos and redos of several operations that were left between two of them.
+    pub acts_left: Vec<ActLeft>,
     /// The newest operations.
     pub newest: Vec<Operation>,
     /// The present moment, to tell ages by.

@@ -61,6 +61,27 @@ pub struct TaskLeft {
     pub why: String,
 }
 
+/// An undo, a redo or a rollback of several operations that was left between two of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ActLeft {
+    /// Its first step, which stands for all that it did.
+    pub act: OperationId,
+    /// What was asked for.
+    pub verb: Verb,
+    /// How many operations it was to take back.
+    pub planned: usize,
+    /// How many of them it did, and still are so.
+    pub done: usize,
+    /// The operations to name to go on.
+    pub rest: Vec<OperationId>,
+    /// The task that it was to roll back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// Whether it was to take back a part of their targets only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
+}
+
 /// What recovery did.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RecoverReport {
@@ -71,6 +92,9 @@ pub struct RecoverReport {
     /// Tasks whose owner died and that could not be rolled back, and why not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tasks_left: Vec<TaskLeft>,
+    /// Undos and redos of several operations that were left between two of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub acts_left: Vec<ActLeft>,
     /// Operations whose owner is alive and that were left alone.
     pub running: Vec<OperationId>,
 }

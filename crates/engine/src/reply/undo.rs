@@ -190,6 +190,9 @@ pub struct UndoneStep {
     /// Whether somebody stopped it: then nothing of it was done.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_stopped: bool,
+    /// The operation that was to do it, if that stopped half-way and could not be put back: it is in doubt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub half_done: Option<OperationId>,
 }
 
 impl UndoneStep {

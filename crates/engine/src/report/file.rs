@@ -55,6 +55,12 @@ const REQUEST: (&str, &str) = (
     "whoever proposed it has to ask again",
 );
 
+/// Of a tree that is to go and has a mount in it.
+const MOUNTED: (&str, &str) = (
+    "what is removed is kept, and what is mounted cannot be",
+    "unmount it first, or remove what is beside it",
+);
+
 /// Why more than the error says, and what to do next.
 fn advice(error: &FileError) -> (&'static str, &'static str) {
     match error {
@@ -86,6 +92,7 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
             NO_UNDO,
             "make room, or put the state directory on that file system with `--state-dir`",
         ),
+        FileError::HoldsMount { .. } => MOUNTED,
         FileError::ThroughSymlink { .. } => (
             "following it could write somewhere else than was looked at",
             "put the directory back, or name the real path",

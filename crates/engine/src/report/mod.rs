@@ -242,6 +242,7 @@ impl Report {
                 id,
                 cause,
                 outcomes,
+                ..
             } => half_done(id, *cause, &outcomes),
             EngineError::Refused { id, why } => Self::refused("nothing was written")
                 .operation(id)

@@ -90,6 +90,7 @@ pub fn redo_undone(left: &[LeftAlone]) -> Option<String> {
         LeftAlone::Independent { .. }
         | LeftAlone::Merges { .. }
         | LeftAlone::Depends { .. }
+        | LeftAlone::GoesAgain { .. }
         | LeftAlone::NotInEffect { .. } => None,
     });
     let mut undos: Vec<String> = by.collect();
@@ -357,7 +358,9 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         (back + settled, all + step.outcomes.len())
     });
     let is_redo = report.steps.iter().all(|step| step.way == TakeBack::Redo);
+    let half_done = report.steps.iter().find_map(|step| step.half_done);
     let mut told = Report::refused(match (back, all - back) {
+        _ if half_done.is_some() => "it stopped half-way, and could not be put back".to_owned(),
         (0, _) if is_redo => "nothing was brought back".to_owned(),
         (0, _) => "nothing was taken back".to_owned(),
         (_, 0) => "not all of it is as it was".to_owned(),
@@ -376,6 +379,12 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let id = stuck.next().map(|(step, _)| step.id.short());
     let (again, back_again) = verbs(report);
     let told = match (id, left().next()) {
+        _ if let Some(half) = half_done => told
+            .next("put right what stands in the way, then `backout recover`: it puts back what was done")
+            .next(format!(
+                "or keep what is there with `backout recover --keep {}`",
+                half.short()
+            )),
         (Some(id), _) => told.next(format!(
             "put right what stands in the way, then `backout {again} {id}` again"
         )),

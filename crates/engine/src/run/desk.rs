@@ -18,6 +18,9 @@ const WORDS_WAIT: Duration = Duration::from_millis(500);
 /// How long an operation waits for the watcher: it may be copying a large file.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
+/// How long it waits before it says so.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// More than any list of targets that is worth a question.
 const WORDS_BYTES_MAX: usize = 8 * 1024 * 1024;
 
@@ -91,17 +94,24 @@ fn read_words(mut stream: &UnixStream) -> Option<Vec<Target>> {
     serde_json::from_slice(&words).ok()
 }
 
-/// Tells the watcher of a command what is about to be written, and waits until it is ready for that. If nobody is there, or
-/// nobody answers, the watcher sees the write as somebody else's.
-pub(crate) fn tell(path: &Path, targets: &[Target]) -> io::Result<()> {
+/// Tells the watcher of a command what is about to be written, and waits until it is ready for that; `is_slow` is called when
+/// that takes a while. If nobody is there, or nobody answers, the watcher sees the write as somebody else's.
+pub(crate) fn tell(path: &Path, targets: &[Target], is_slow: &dyn Fn()) -> io::Result<()> {
     let (_directory, short) = shortened(path)?;
     let mut stream = UnixStream::connect(short)?;
-    stream.set_read_timeout(Some(ANSWER_WAIT))?;
     let words = serde_json::to_vec(targets)?;
     let length = u32::try_from(words.len()).map_err(io::Error::other)?;
     stream.write_all(&length.to_le_bytes())?;
     stream.write_all(&words)?;
-    stream.read_exact(&mut [0])
+    stream.set_read_timeout(Some(PATIENCE))?;
+    match stream.read_exact(&mut [0]) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            is_slow();
+            stream.set_read_timeout(Some(ANSWER_WAIT))?;
+            stream.read_exact(&mut [0])
+        }
+        answer => answer,
+    }
 }
 
 /// Gives a path that is short enough for a socket's address, as long as the directory is open.
@@ -132,7 +142,7 @@ mod tests {
         assert!(desk.question().is_none());
         let target = Target::tree(TargetPath::new("/x").unwrap());
         std::thread::scope(|scope| {
-            let asked = scope.spawn(|| tell(&path, std::slice::from_ref(&target)));
+            let asked = scope.spawn(|| tell(&path, std::slice::from_ref(&target), &|| {}));
             let question = loop {
                 if let Some(question) = desk.question() {
                     break question;
@@ -143,6 +153,6 @@ mod tests {
             asked.join().unwrap().unwrap();
         });
         drop(desk);
-        assert!(tell(&path, &[target]).is_err(), "nobody is there");
+        assert!(tell(&path, &[target], &|| {}).is_err(), "nobody is there");
     }
 }

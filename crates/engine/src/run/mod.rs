@@ -360,7 +360,7 @@ impl Engine {
         if let Some(within) = self.settings.context.within {
             let desk = self.store.capture_desk(within);
             recorder = recorder.with_first_touch(Box::new(move |path| {
-                let _told = desk::tell(&desk, &[Target::node(path.clone())]);
+                let _told = desk::tell(&desk, &[Target::node(path.clone())], &|| {});
             }));
         }
         Ok(ArmedCommand {

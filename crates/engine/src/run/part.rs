@@ -4,10 +4,10 @@ use backout_capture::live::Observer as _;
 use backout_drivers::command::{Part, Recorder};
 use backout_model::ports::{Durability, Entry, Journal as _};
 use backout_model::{
-    Decision, Dependency, DependencyReason, Event, Intent, OperationId, Recipe, Status, Strategy,
-    Target, Verb,
+    Decision, Dependency, DependencyReason, Event, Intent, Operation, OperationId, Recipe, Status,
+    Strategy, Target, Verb,
 };
-use backout_storage::{is_alive, this_process};
+use backout_storage::{is_alive, is_paused, this_process};
 
 use super::desk;
 use super::watch::WrittenBy;
@@ -22,10 +22,27 @@ impl Engine {
             let is_other = operation.owner.pid != std::process::id();
             if operation.verb == Verb::Run && is_other && is_alive(&operation.owner) {
                 // Nobody there: then its watcher sees the write as somebody else's.
-                let _told = desk::tell(&self.store.capture_desk(operation.id), targets);
+                let desk = self.store.capture_desk(operation.id);
+                let _told = desk::tell(&desk, targets, &|| self.say_waiting(&operation));
             }
         }
         Ok(())
+    }
+
+    /// Says that a watcher does not answer, and what to do if it was stopped.
+    fn say_waiting(&self, run: &Operation) {
+        let Some(progress) = &self.settings.progress else {
+            return;
+        };
+        let (pid, short, summary) = (run.owner.pid, run.id.short(), &run.summary);
+        let who = format!("waiting for process {pid}, which watches {short} ({summary})");
+        progress.waits(&if is_paused(&run.owner) {
+            format!(
+                "{who} and was stopped: let it go on with `kill -CONT {pid}`. In ten seconds this goes on without it"
+            )
+        } else {
+            who
+        });
     }
 
     /// Records what a running command has done so far to what another operation is about to write, or somebody else wrote.
@@ -122,6 +139,7 @@ impl Engine {
             with: None,
             group: None,
             asked: None,
+            plan: None,
             notes: Vec::new(),
             command: None,
             call: None,

@@ -18,6 +18,9 @@ use crate::{Engine, EngineError, RedoWhat, UndoOptions, UndoWhat};
 /// How many later operations that stay a plan names.
 const LATER_MAX: usize = 50;
 
+/// How many moves of the directories above a path are followed back.
+const MOVES_MAX: usize = 16;
+
 /// How many operations are looked at first when the newest is looked for.
 const PAGE: usize = 32;
 
@@ -68,6 +71,10 @@ impl Engine {
             history,
             plan,
             named,
+            task: match what {
+                UndoWhat::Task(task) => Some(task.clone()),
+                _ => None,
+            },
         })
     }
 
@@ -189,9 +196,9 @@ impl Engine {
                 self.aim_at(ids, dependencies)
             }
             UndoWhat::Paths { paths, since } => {
-                let ids = self.on_paths(paths, *since)?;
+                let (ids, paths) = self.on_paths(paths, *since)?;
                 Ok(Aim {
-                    keys: paths.iter().cloned().map(Key::from).collect(),
+                    keys: paths.into_iter().map(Key::from).collect(),
                     ..self.aim_at(ids, false)?
                 })
             }
@@ -352,45 +359,85 @@ impl Engine {
         }
     }
 
-    /// Gives what was done to paths and is in effect: the last of it, or all since a moment.
+    /// Gives what was done to paths and is in effect: the last of it, or all since a moment. Gives the paths, too, by the names
+    /// under which that was done.
     fn on_paths(
         &self,
         paths: &[TargetPath],
         since: Option<Timestamp>,
-    ) -> Result<Vec<OperationId>, EngineError> {
+    ) -> Result<(Vec<OperationId>, Vec<TargetPath>), EngineError> {
         let mut ids = BTreeSet::new();
+        let mut names = Vec::with_capacity(paths.len());
         for path in paths {
-            let mut here = Vec::new();
-            let filter = Filter {
-                at: Some(path.clone().into()),
-                ..Filter::default()
-            };
-            let is_act = |operation: &Operation| {
-                !operation.verb.is_reversal() && operation.status != Status::Armed
-            };
-            if let Some(since) = since {
-                let stood = self.stood_when(since)?;
-                for operation in self.store.operations(&filter)? {
-                    let stands = operation.status.is_in_effect() && is_act(&operation);
-                    let key = Key::from(path.clone());
-                    let there = operation.in_effect();
-                    let mut new = there.filter(|it| !stood.has(operation.id, it));
-                    let touches = new.any(|it| it.target.key().is_at_or_below(&key));
-                    if stands && touches && self.store.moment_of(operation.place)? > since {
-                        here.push(operation.id);
-                    }
+            let mut name = path.clone();
+            let mut here = self.on_path(&name, since)?;
+            for _ in 0..MOVES_MAX {
+                match self.name_before(&name)? {
+                    Some(older) if here.is_empty() => name = older,
+                    _ => break,
                 }
-            } else {
-                let newest = self.newest(&filter, |operation| Ok(is_act(operation)))?;
-                here.extend(newest.map(|operation| operation.id));
+                here = self.on_path(&name, since)?;
             }
             // A path that was named and is not meant by anything is no matter for silence.
             if here.is_empty() {
                 return Err(self.nothing_on(path, since)?);
             }
             ids.extend(here);
+            names.push(name);
         }
-        Ok(ids.into_iter().collect())
+        Ok((ids.into_iter().collect(), names))
+    }
+
+    fn on_path(
+        &self,
+        path: &TargetPath,
+        since: Option<Timestamp>,
+    ) -> Result<Vec<OperationId>, EngineError> {
+        let filter = Filter {
+            at: Some(path.clone().into()),
+            ..Filter::default()
+        };
+        let is_act = |operation: &Operation| {
+            !operation.verb.is_reversal() && operation.status != Status::Armed
+        };
+        let Some(since) = since else {
+            let newest = self.newest(&filter, |operation| Ok(is_act(operation)))?;
+            return Ok(newest.map(|operation| operation.id).into_iter().collect());
+        };
+        let mut here = Vec::new();
+        let stood = self.stood_when(since)?;
+        for operation in self.store.operations(&filter)? {
+            let stands = operation.status.is_in_effect() && is_act(&operation);
+            let key = Key::from(path.clone());
+            let there = operation.in_effect();
+            let mut new = there.filter(|it| !stood.has(operation.id, it));
+            let touches = new.any(|it| it.target.key().is_at_or_below(&key));
+            if stands && touches && self.store.moment_of(operation.place)? > since {
+                here.push(operation.id);
+            }
+        }
+        Ok(here)
+    }
+
+    /// Gives the name that a path had before a directory above it got the name that it has; none if none did.
+    fn name_before(&self, path: &TargetPath) -> Result<Option<TargetPath>, EngineError> {
+        for edge in self.store.dependencies(&[Target::node(path.clone())])? {
+            if edge.reason != DependencyReason::InsideDirectory {
+                continue;
+            }
+            let Some(effect) = self.as_files(&self.store.effect(edge.on)?)? else {
+                continue;
+            };
+            for change in self.files.changes(&effect)? {
+                let older = change
+                    .from
+                    .and_then(|from| path.rebase(&change.path, &from));
+                if older.is_some() {
+                    return Ok(older);
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// An undo or a redo that was the first of several stands for all of them.
@@ -455,6 +502,7 @@ impl Engine {
             history,
             plan,
             named,
+            task: None,
         })
     }
 

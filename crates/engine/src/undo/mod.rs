@@ -10,6 +10,7 @@
 mod carriers;
 mod follow;
 mod goal;
+mod half_way;
 mod nothing;
 mod order;
 mod preview;
@@ -24,7 +25,7 @@ use std::time::Duration;
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Entry, Journal as _, OnConflict};
 use backout_model::{
-    Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
+    ActPlan, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
     UndoPlan, UndoStep, Verb,
 };
 
@@ -84,6 +85,7 @@ impl Engine {
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
         let (planned, view) = self.look(make, options)?;
+        let act_plan = planned.act_plan(options);
         let Planned { history, plan, .. } = planned;
         self.check_own(&history, &plan)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
@@ -96,31 +98,55 @@ impl Engine {
             left_alone: visible(plan.left_alone),
             ..UndoReport::default()
         };
-        for step in &plan.steps {
-            let Some(operation) = history.get(step.id) else {
-                continue;
-            };
-            let undone = if stands_on_failed(&history, step, &report, options.partial) {
-                self.skipped(operation, step)?
-            } else {
-                self.take_back(operation, step, (asked, report.act), options)?
-            };
-            report.act = report.act.or(undone.by);
-            let is_stopped = undone.is_stopped;
-            let is_in_the_way = !options.partial && undone.outcomes.iter().any(is_conflict);
-            report.steps.push(undone);
-            if is_stopped {
-                return Err(EngineError::Stopped(Box::new(report)));
-            }
-            if is_in_the_way && self.put_all_back(asked, &mut report)? {
-                return Err(found_late(&report, &view, options.on_conflict));
-            }
+        let act = (asked, act_plan.as_ref());
+        let ended = self.take_steps(&history, &plan.steps, act, options, &mut report);
+        self.tell_end(&report, act_plan.as_ref(), &ended);
+        if !ended? {
+            return Err(found_late(&report, &view, options.on_conflict));
         }
         if report.is_complete() {
             Ok(report)
         } else {
             Err(EngineError::Partial(Box::new(report)))
         }
+    }
+
+    /// Takes the steps of a plan, one after the other. Says no if something stood in the way that the plan did not see, and all
+    /// was put back.
+    fn take_steps(
+        &self,
+        history: &History,
+        steps: &[UndoStep],
+        (asked, plan): (Verb, Option<&ActPlan>),
+        options: &UndoOptions,
+        report: &mut UndoReport,
+    ) -> Result<bool, EngineError> {
+        for step in steps {
+            let Some(operation) = history.get(step.id) else {
+                continue;
+            };
+            let undone = if stands_on_failed(history, step, report, options.partial) {
+                self.skipped(operation, step)?
+            } else {
+                let part_of = PartOf {
+                    asked,
+                    group: report.act,
+                    plan,
+                };
+                self.take_back(operation, step, part_of, options)?
+            };
+            report.act = report.act.or(undone.by);
+            let is_stopped = undone.is_stopped;
+            let is_in_the_way = !options.partial && undone.outcomes.iter().any(is_conflict);
+            report.steps.push(undone);
+            if is_stopped {
+                return Err(EngineError::Stopped(Box::new(report.clone())));
+            }
+            if is_in_the_way && self.put_all_back(asked, report)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Brings back what the steps before took back, the last first: something stands in the way of the rest that the plan did
@@ -136,7 +162,12 @@ impl Engine {
             };
             let step = self.whole_work(&operation)?.step;
             let options = UndoOptions::default();
-            let back = self.take_back(&operation, &step, (asked, act), &options)?;
+            let part_of = PartOf {
+                asked,
+                group: act,
+                plan: None,
+            };
+            let back = self.take_back(&operation, &step, part_of, &options)?;
             if !back.is_complete() {
                 return Ok(false);
             }
@@ -175,7 +206,7 @@ impl Engine {
         &self,
         operation: &Operation,
         step: &UndoStep,
-        part_of: (Verb, Option<OperationId>),
+        part_of: PartOf<'_>,
         options: &UndoOptions,
     ) -> Result<UndoneStep, EngineError> {
         let mut pauses = RETRY_PAUSES_MS.iter();
@@ -194,17 +225,27 @@ impl Engine {
             let is_stopped = error.is_stop();
             // That the step was put back is said by its status.
             let why = match &error {
-                EngineError::TakenBack { cause, .. } => with_causes(cause),
+                EngineError::TakenBack { cause, .. } | EngineError::HalfDone { cause, .. } => {
+                    with_causes(cause)
+                }
                 error => with_causes(error),
             };
-            let outcomes = match error {
-                EngineError::HalfDone { outcomes, .. } => {
-                    outcomes.into_iter().map(put_back).collect()
+            let mut notes = Vec::new();
+            let (half_done, outcomes) = match error {
+                EngineError::HalfDone {
+                    id, outcomes, made, ..
+                } => {
+                    let outcomes = outcomes.into_iter();
+                    let stands = outcomes.map(|outcome| half_way_of(outcome, &made));
+                    notes.push(why);
+                    (Some(id), stands.collect())
                 }
-                _ => all(step, &OutcomeKind::Failed { why }),
+                _ => (None, all(step, &OutcomeKind::Failed { why })),
             };
             return Ok(UndoneStep {
                 is_stopped,
+                half_done,
+                notes,
                 ..self.not_done(operation, outcomes)?
             });
         }
@@ -214,7 +255,7 @@ impl Engine {
         &self,
         operation: &Operation,
         step: &UndoStep,
-        part_of: (Verb, Option<OperationId>),
+        part_of: PartOf<'_>,
         options: &UndoOptions,
     ) -> Result<UndoneStep, EngineError> {
         let lease = self.lease(&step.targets, &[])?;
@@ -226,7 +267,7 @@ impl Engine {
         }
         self.tell_running(&step.targets)?;
         let work = self.work(operation, step)?;
-        let (asked, group) = part_of;
+        let PartOf { asked, group, plan } = part_of;
         let verb = match way_of(operation) {
             TakeBack::Undo => Verb::Undo,
             TakeBack::Redo => Verb::Redo,
@@ -235,6 +276,7 @@ impl Engine {
             verb,
             asked,
             group,
+            plan,
             on_conflict: options.on_conflict,
             is_partial: options.partial,
         };
@@ -257,7 +299,7 @@ impl Engine {
         &self,
         mut lease: crate::lifecycle::HeldLease<'_>,
         work: &Work<'_>,
-        act: Act,
+        act: Act<'_>,
     ) -> Result<Reversed, EngineError> {
         let id = lease.id;
         let operation = work.operation;
@@ -296,6 +338,7 @@ impl Engine {
             asked: Some(act.asked).filter(|asked| *asked != act.verb),
             call: None,
             approval: None,
+            plan: act.plan.filter(|_| act.group.is_none()).cloned(),
         };
         let settled = outcomes.iter().filter(is_ours);
         let targets: Vec<_> = settled.map(|outcome| outcome.target.clone()).collect();
@@ -337,6 +380,7 @@ impl Engine {
             outcomes,
             notes: Vec::new(),
             is_stopped: false,
+            half_done: None,
         })
     }
 
@@ -380,13 +424,24 @@ fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> Engine
 
 /// How something is taken back.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Act {
+pub(crate) struct Act<'p> {
     pub(crate) verb: Verb,
     pub(crate) asked: Verb,
     /// The first operation of the same act.
     pub(crate) group: Option<OperationId>,
+    /// What the act is to do, if that is more than one step.
+    pub(crate) plan: Option<&'p ActPlan>,
     pub(crate) on_conflict: OnConflict,
     pub(crate) is_partial: bool,
+}
+
+/// The act that a step is part of.
+#[derive(Debug, Clone, Copy)]
+struct PartOf<'p> {
+    asked: Verb,
+    /// Its first operation.
+    group: Option<OperationId>,
+    plan: Option<&'p ActPlan>,
 }
 
 /// What came of taking something back.
@@ -435,15 +490,18 @@ fn all(step: &UndoStep, kind: &OutcomeKind) -> Vec<TargetOutcome> {
 }
 
 /// Says of a target of a step that stopped half-way how it stands against what was asked for: what the step had not done,
-/// or had to put back, is not taken back.
-fn put_back(outcome: TargetOutcome) -> TargetOutcome {
-    match outcome.kind {
-        OutcomeKind::AlreadyGone => {
-            let why = "it stopped half-way, and this was put back".to_owned();
-            TargetOutcome::new(outcome.target, OutcomeKind::Skipped { why })
-        }
-        _ => outcome,
-    }
+/// or had to put back, is not taken back; what it had `made` is, and nothing says so in the journal.
+fn half_way_of(outcome: TargetOutcome, made: &[Target]) -> TargetOutcome {
+    let kind = match outcome.kind {
+        OutcomeKind::AlreadyGone => OutcomeKind::Skipped {
+            why: "it stopped half-way, and this was put back".to_owned(),
+        },
+        _ if made.contains(&outcome.target) => OutcomeKind::InDoubt {
+            why: "it stopped half-way, and this was done".to_owned(),
+        },
+        kind => kind,
+    };
+    TargetOutcome::new(outcome.target, kind)
 }
 
 /// What is undone already is no news.

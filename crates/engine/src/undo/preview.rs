@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use backout_drivers::file::{FileChange, Was, names_shown, said_of_barred, said_of_strangers};
 use backout_model::ports::{Examined, OnConflict, State};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome,
-    TargetPath, UndoPlan, UndoStep, Verb,
+    Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Status, Target,
+    TargetOutcome, TargetPath, TaskId, UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -23,6 +23,8 @@ pub(super) struct Planned {
     pub(super) plan: UndoPlan,
     /// What was asked for, if it was by name. A step's id is no name for it: the id of an undo may stand for a whole act.
     pub(super) named: Vec<OperationId>,
+    /// The task that is meant.
+    pub(super) task: Option<TaskId>,
 }
 
 /// Makes the plan of what was asked for, with these options.
@@ -125,6 +127,11 @@ impl Engine {
             };
             let work = self.work(operation, step)?;
             let subject = self.subject_of(operation)?;
+            let mut targets = self.planned_targets(&work, &works, options)?;
+            if way_of(operation) == TakeBack::Redo {
+                let comes = |id: OperationId| steps.iter().any(|it: &PlannedStep| it.id == id);
+                self.name_undone_base(&subject, &comes, &mut targets)?;
+            }
             steps.push(PlannedStep {
                 id: subject.id,
                 way: way_of(operation),
@@ -132,7 +139,7 @@ impl Engine {
                 strategy: step.strategy,
                 chosen: step.chosen.clone(),
                 summary: subject.summary,
-                targets: self.planned_targets(&work, &works, options)?,
+                targets,
             });
             works.push(work);
         }
@@ -160,6 +167,34 @@ impl Engine {
             needs_committed: plan.needs_committed.clone(),
             needs_others: plan.needs_others.clone(),
         })
+    }
+
+    /// Says of what a redo does not find as it was that what it was built on is undone, if that is so and does not come first.
+    fn name_undone_base(
+        &self,
+        subject: &Operation,
+        comes: &dyn Fn(OperationId) -> bool,
+        planned: &mut [PlannedTarget],
+    ) -> Result<(), EngineError> {
+        let bases = subject.depends_on.iter();
+        for edge in bases.filter(|edge| edge.reason.is_of_targets() && !comes(edge.on)) {
+            let base = self.store.operation(edge.on)?;
+            let Some(base) = base.filter(|base| base.status == Status::Undone) else {
+                continue;
+            };
+            let is_of_it = |target: &Target| {
+                let mut theirs = base.targets.iter();
+                theirs.any(|theirs| theirs.target.overlap(target).is_some())
+            };
+            let refused = planned.iter_mut().filter(|it| is_of_it(&it.target));
+            for it in refused {
+                if let TargetState::Conflict { why } = &mut it.state {
+                    let base = base.id.short();
+                    *why = format!("{why}; it was built on {base}, which is undone");
+                }
+            }
+        }
+        Ok(())
     }
 
     fn planned_targets(

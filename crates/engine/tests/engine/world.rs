@@ -106,6 +106,7 @@ impl World {
             with: None,
             group: None,
             asked: None,
+            plan: None,
             notes: Vec::new(),
             command: None,
             call: None,

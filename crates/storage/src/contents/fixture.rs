@@ -275,6 +275,7 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
         with: None,
         group: None,
         asked: None,
+        plan: None,
         notes: vec![],
         command: None,
         call: None,

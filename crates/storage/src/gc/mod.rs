@@ -35,7 +35,7 @@ use serde::{Serialize, Serializer};
 
 use crate::contents::{StoredBytes, pack};
 use crate::state_dir::DEPOT;
-use crate::{OfOtherDriver, StorageError, Store};
+use crate::{OfOtherDriver, StorageError, Store, reserve};
 
 /// A pack is written anew when less than this part of it is needed,
 const LIVE_PERCENT_MIN: u64 = 50;
@@ -141,6 +141,7 @@ impl Store {
             return self.gc_dry_run(request);
         }
         let _turn = self.gc_turn()?;
+        reserve::give_up(self.directory());
         let mut report = GcReport {
             before: self.stored_bytes()?,
             ..GcReport::default()
@@ -167,6 +168,7 @@ impl Store {
         report.audit_records = self.audit_records(&request.retention, now)?;
         report.after = self.write(Durability::Process, |tx| self.recount_stored(tx))?;
         self.vacuum(0)?;
+        reserve::keep(self.directory());
         progress(STEPS, STEPS);
         Ok(report)
     }

@@ -7,6 +7,7 @@
 //!
 //! Not here: contents (`contents/`), deciding what to undo (`model::plan_undo`). Layout: `docs/format.md`.
 
+mod acts;
 mod append;
 mod dependency;
 mod export;
@@ -25,6 +26,7 @@ mod verify;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use acts::OpenAct;
 pub use lease::Lease;
 pub use read::Filter;
 pub use refs::{OperationRef, RefError};

@@ -195,6 +195,11 @@ impl Projection<'_, '_> {
         self.forget_proposal(intent.id)?;
         self.insert(lsn, &operation)?;
         self.call(intent.id, intent.call.as_ref())?;
+        // Whoever reads old records again finds no act under way.
+        if intent.plan.is_some() && self.mode == Mode::Append {
+            self.store
+                .begin_act(self.transaction, intent.id, &intent.owner)?;
+        }
         self.needs(intent.id, &intent.recipe)
     }
 

@@ -209,7 +209,10 @@ impl Store {
         Ok(started.map(|start| start.on_failure).unwrap_or_default())
     }
 
-    fn first_intent(&self, id: OperationId) -> Result<Option<Box<Intent>>, StorageError> {
+    pub(super) fn first_intent(
+        &self,
+        id: OperationId,
+    ) -> Result<Option<Box<Intent>>, StorageError> {
         let found = self.records_where(
             "operation = ?1 AND kind = 'intent' ORDER BY lsn LIMIT 1",
             [id_to_sql(id)],

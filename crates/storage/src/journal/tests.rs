@@ -111,6 +111,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         with: None,
         group: None,
         asked: None,
+        plan: None,
         notes: vec![],
         command: None,
         call: None,

@@ -283,10 +283,16 @@ fn an_undo_that_a_dying_disk_stops_half_way_names_what_it_did_and_what_not() {
     says(
         &text,
         &[
-            "  app.toml     failed: it is as the operation made it",
+            "  app.toml     in doubt: it stopped half-way, and this was done",
             "  batch        skipped: it stopped half-way, and this was put back",
+            "error: it stopped half-way, and could not be put back",
+            "  next: put right what stands in the way, then `backout recover`: it puts back what was done",
+            "  next: or keep what is there with `backout recover --keep ID`",
         ],
     );
+    assert!(text.starts_with("undid a part of "), "{text}");
+    // Why it stopped is said, whatever it was.
+    assert!(text.contains("  note: `"), "{text}");
     assert_eq!(world.read("app.toml"), "port = 8080\n");
     assert!(world.path("batch").is_dir());
     world.ok(&["recover"]);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{json, newest};
+use crate::disk::Disk;
 use crate::world::{World, said};
 
 /// Opens a file as a process does that logs into it.
@@ -216,5 +217,19 @@ fn a_removed_directory_that_comes_back_in_parts_has_its_time_again() {
     }
     world.ok(&["undo"]);
     assert_eq!(time("d"), before);
+    world.check_store();
+}
+
+#[test]
+fn a_collection_makes_room_on_a_full_disk() {
+    let disk = Disk::memory(100 * 1024);
+    let world = World::at(&disk.path(), Some(&disk.root().join("state")));
+    std::fs::write(world.path("large"), vec![b'x'; 16 * 1024 * 1024]).unwrap();
+    world.ok(&["rm", "large"]);
+    disk.fill();
+    assert!(!world.run(&["write", "f", "--text", "1"]).status.success());
+    world.ok(&["gc", "--keep", "0s", "--keep-at-least", "0s"]);
+    world.ok(&["write", "f", "--text", "1"]);
+    assert_eq!(world.read("f"), "1");
     world.check_store();
 }

@@ -481,3 +481,29 @@ fn a_command_that_only_gives_directories_times_is_undone_and_redone() {
     assert!(log.contains("changed nothing"), "{log}");
     world.check_store();
 }
+
+#[test]
+fn an_undo_is_named_with_what_lies_below_it_and_all_of_it_goes() {
+    let world = World::new();
+    world.file("f", "0");
+    world.ok(&["write", "f", "--text", "1"]);
+    let first = newest(&world, "write");
+    world.ok(&["write", "f", "--text", "2"]);
+    world.ok(&["undo"]);
+    let undo = newest(&world, "undo");
+    let before = world.tree().without_times();
+    let plan = world.json(&["undo", &undo, &first, "-n"]);
+    assert_eq!(plan["is_executable"], true, "{plan}");
+    let told = world.ok(&["undo", &undo, &first]);
+    assert!(
+        told.contains(&format!(
+            "what it took back was built on {first}, which goes"
+        )),
+        "{told}"
+    );
+    assert_eq!(world.read("f"), "0");
+    world.ok(&["redo"]);
+    let now = world.tree().without_times();
+    assert!(now == before, "{}", now.difference(&before));
+    world.check_store();
+}

@@ -1,5 +1,10 @@
 //! What is said while others are at work: of several commands the one that is meant is named, and nobody else.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::{Running, json, newest};
@@ -100,4 +105,33 @@ fn who_asks_from_inside_of_a_command_is_not_told_of_that_one() {
     assert!(!told.to_string().contains("at work"), "{told}");
     running.go_on(&world);
     assert_eq!(world.read("f"), "1\n");
+}
+
+#[test]
+fn a_write_that_waits_for_a_stopped_watcher_says_so_and_how_to_let_it_go_on() {
+    let world = World::new();
+    let running = Running::start(&world, &[], "echo 1 > f", "true");
+    let watcher = Pid::from_raw(running.watcher());
+    kill(watcher, Signal::SIGSTOP).unwrap();
+    let mut write = world.command(&["write", "f", "--text", "mine"]);
+    let mut child = write.stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut told).unwrap();
+    kill(watcher, Signal::SIGCONT).unwrap();
+    assert!(
+        told.contains(&format!("waiting for process {watcher}")),
+        "{told}"
+    );
+    let way_out = format!(
+        "and was stopped: let it go on with `kill -CONT {watcher}`. In ten seconds this goes on without it"
+    );
+    assert!(told.contains(&way_out), "{told}");
+    // It was asked before the write, so its part is recorded first and goes by itself.
+    assert!(child.wait().unwrap().success());
+    assert!(running.go_on(&world).status.success());
+    assert_eq!(world.read("f"), "mine");
+    world.ok(&["undo", "f"]);
+    assert_eq!(world.read("f"), "1\n");
+    world.check_store();
 }

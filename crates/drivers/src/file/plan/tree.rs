@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use backout_capture::overlay::parse;
 use backout_model::TargetPath;
 
 use super::{Planner, View, near};
@@ -65,6 +66,14 @@ impl Planner<'_> {
         if recursive && is_stood_in(node) {
             return Err(FileError::StandingIn {
                 path: path.to_string(),
+            });
+        }
+        if !names.is_empty()
+            && let Some(mount) = mounted_in(path)
+        {
+            return Err(FileError::HoldsMount {
+                path: path.to_string(),
+                mount: mount.display().to_string(),
             });
         }
         if !is_planned_empty {
@@ -409,6 +418,13 @@ impl Planner<'_> {
         let meta = self.meta_of(place, node)?;
         Ok(self.permitted(to, meta))
     }
+}
+
+/// Finds a file system that is mounted somewhere below a directory. A rename would take it along into the depot.
+fn mounted_in(path: &TargetPath) -> Option<PathBuf> {
+    let mounts = parse(&std::fs::read("/proc/self/mountinfo").ok()?);
+    let mut points = mounts.into_iter().map(|mount| mount.point);
+    points.find(|point| point.starts_with(path.as_path()) && point != path.as_path())
 }
 
 /// Tells whether a directory is the current one of this process, or above it.
