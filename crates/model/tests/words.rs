@@ -181,6 +181,8 @@ fn only_some_reasons_are_about_the_same_files() {
         Reason::SameTarget,
         Reason::InsideDirectory,
         Reason::HoldsTarget,
+        Reason::PartOfTarget,
+        Reason::WholeOfTarget,
     ];
     let others = [
         Reason::Declared,
