@@ -1,20 +1,22 @@
 //! Every sentence that the program says comes up in a test, or is listed here with the reason why it does not.
 //!
-//! The reports and replies, what is said inside of a command, what the doctor finds, what is noted of commands. Not here:
-//! sentences of the file driver that a report only passes on, and those of the verdicts of `classify`, which `crates/shell`
-//! tests by themselves.
+//! The reports and replies, what is said inside of a command, what the doctor finds, what is noted of commands, and what a
+//! report passes on from below: of files, of keys, of the store, of the kernel. Not here: those of the verdicts of
+//! `classify`, which `crates/shell` tests by themselves.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Fewer words are no sentence: they come up everywhere.
-const WORDS_MIN: usize = 3;
+use crate::sentences::{files, is_test, literals, sentences, tests_of};
 
 /// Where the sentences are.
-const SOURCES: [&str; 3] = [
+const SOURCES: [&str; 6] = [
     "crates/cli/src",
     "crates/engine/src",
-    "crates/drivers/src/command",
+    "crates/drivers/src",
+    "crates/config/src",
+    "crates/capture/src",
+    "crates/storage/src",
 ];
 
 /// What programs read, not people (the schema has a test of its own), and errors that the report puts into its own words.
@@ -23,9 +25,6 @@ const NOT_SAID: [&str; 3] = [
     "engine/src/error.rs",
     "engine/src/trial/error.rs",
 ];
-
-/// Lines whose strings are for programmers.
-const NOT_FOR_PEOPLE: [&str; 4] = ["reason = \"", ".expect(\"", "unreachable!(", "#[must_use"];
 
 /// What no test can bring about here, and why.
 const EXCUSED: [(&str, &[&str]); 9] = [
@@ -142,10 +141,11 @@ const EXCUSED: [(&str, &[&str]); 9] = [
 #[test]
 fn every_sentence_is_in_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let tests = tests_of(&root);
+    // What is listed here is not thereby in a test.
+    let tests = tests_of(&root, "suite/messages.rs");
     let mut missing = Vec::new();
     for file in SOURCES.iter().flat_map(|source| files(&root.join(source))) {
-        if file.ends_with("tests.rs") || NOT_SAID.iter().any(|it| file.ends_with(it)) {
+        if is_test(&file) || NOT_SAID.iter().any(|it| file.ends_with(it)) {
             continue;
         }
         for literal in literals(&fs::read_to_string(&file).unwrap()) {
@@ -162,121 +162,4 @@ fn every_sentence_is_in_a_test() {
     missing.retain(|it| !excused().any(|sentence| it.contains(sentence)));
     assert!(missing.is_empty(), "in no test:\n{}", missing.join("\n"));
     assert!(over.is_empty(), "excused, and told or gone: {over:?}");
-}
-
-/// The text of all tests, comments left out, with single blanks.
-fn tests_of(root: &Path) -> String {
-    let crates = fs::read_dir(root.join("crates")).unwrap();
-    let tests = crates.map(|entry| entry.unwrap().path().join("tests"));
-    let mut text = String::new();
-    for file in tests
-        .filter(|path| path.exists())
-        .flat_map(|path| files(&path))
-    {
-        // What is listed here is not thereby in a test.
-        if file.ends_with("suite/messages.rs") {
-            continue;
-        }
-        let content = fs::read_to_string(&file).unwrap();
-        let lines = content
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"));
-        text.extend(lines.flat_map(|line| [line, " "]));
-    }
-    single_blanks(&text)
-}
-
-/// All Rust files and snapshots below a directory.
-fn files(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if path
-            .extension()
-            .is_some_and(|end| end == "rs" || end == "snap")
-        {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
-fn single_blanks(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The strings of a source file before its own tests, without comments and reasons for lints.
-fn literals(source: &str) -> Vec<String> {
-    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
-    let mut found = Vec::new();
-    for line in joined(source).lines() {
-        let code = line.trim_start();
-        let is_said = !NOT_FOR_PEOPLE.iter().any(|it| code.contains(it));
-        if code.starts_with("//") || !is_said {
-            continue;
-        }
-        let mut rest = code;
-        while let Some((_, after)) = rest.split_once('"') {
-            let end = end_of_string(after);
-            found.push(after[..end].to_owned());
-            rest = after.get(end + 1..).unwrap_or_default();
-        }
-    }
-    found
-}
-
-/// Puts strings that go on after a backslash on one line, and what is expected with its reason; leaves quotes out that are
-/// characters.
-fn joined(source: &str) -> String {
-    let mut text = String::new();
-    for line in source.replace("'\"'", "").lines() {
-        let begin = line.strip_suffix('\\');
-        match begin.or_else(|| line.ends_with(".expect(").then_some(line)) {
-            Some(begin) if text.ends_with('\u{1}') => {
-                text.pop();
-                text.extend([begin.trim_start(), "\u{1}"]);
-            }
-            Some(begin) => text.extend([begin, "\u{1}"]),
-            None if text.ends_with('\u{1}') => {
-                text.pop();
-                text.extend([line.trim_start(), "\n"]);
-            }
-            None => text.extend([line, "\n"]),
-        }
-    }
-    text
-}
-
-fn end_of_string(text: &str) -> usize {
-    let mut is_escaped = false;
-    let end = text.char_indices().find(|(_, c)| {
-        let is_end = *c == '"' && !is_escaped;
-        is_escaped = *c == '\\' && !is_escaped;
-        is_end
-    });
-    end.map_or(text.len(), |(at, _)| at)
-}
-
-/// The parts of a string that are always the same and long enough to be told from others.
-fn sentences(literal: &str) -> Vec<String> {
-    let mut plain = String::new();
-    let mut depth = 0_u32;
-    for c in literal.replace("\\n", "`").replace("\\\"", "\"").chars() {
-        match c {
-            '{' => {
-                depth += 1;
-                plain.push('`');
-            }
-            '}' => depth = depth.saturating_sub(1),
-            c if depth == 0 => plain.push(c),
-            _ => {}
-        }
-    }
-    let parts = plain.split('`').map(single_blanks);
-    // A format of a time is no word.
-    let words = |part: &str| part.split(' ').filter(|it| !it.starts_with('%')).count();
-    parts.filter(|part| words(part) >= WORDS_MIN).collect()
 }

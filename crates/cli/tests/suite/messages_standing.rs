@@ -1,0 +1,374 @@
+//! Why something does not come back, in the words of the driver of files: what is there is not what an operation left, or
+//! not what was kept of it. Each time the world is looked at.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::claims::{Disk, is_root};
+use crate::world::{Ran, World};
+
+/// More than rides with a record: such a file is kept as the inode it is.
+fn large(byte: &str) -> String {
+    byte.repeat(100_000)
+}
+
+/// Asserts that an undo or a redo did nothing, and says why of one target.
+#[track_caller]
+fn stays(world: &World, asked: &[&str], why: &str) {
+    let ran = world.still(|| world.run(&mut world.command(asked)));
+    assert_eq!(ran.code, 1, "{ran}");
+    assert!(ran.err.contains(&format!("  why: {why}\n")), "{ran}");
+}
+
+/// Asserts what an undo or a redo that went through says beside the outcomes.
+#[track_caller]
+fn notes(ran: &Ran, note: &str) {
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.out.contains(&format!("note: {note}\n")), "{ran}");
+}
+
+fn shell(world: &World, line: &str) {
+    let done = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(world.path(""))
+        .status();
+    assert!(done.unwrap().success(), "{line}");
+}
+
+#[test]
+fn what_was_moved_and_is_another_thing_now_says_which() {
+    let world = World::new().file("a", "1").file("d/f", "1");
+    world.did(["mv", "a", "b"]);
+    shell(&world, "echo more >c && mv c b");
+    stays(&world, &["undo"], "`b`: `b` is now another file");
+    world.did(["mv", "d", "e"]);
+    shell(&world, "mv e elsewhere && echo 1 >e");
+    let why = "`e`: `e`: it is a file now, was a directory";
+    stays(&world, &["undo"], why);
+    stays(&world, &["undo", "--force"], why);
+    shell(&world, "rm e");
+    stays(&world, &["undo", "--force"], "`e`: `e` is gone");
+}
+
+#[test]
+fn what_is_another_file_or_device_or_has_another_time_stays() {
+    let world = World::new().file("a", "1");
+    world.did(["ln", "a", "b"]);
+    shell(&world, "cp b c && mv c b");
+    stays(&world, &["undo"], "`b`: it is another file now");
+    world.did(["run", "--", "touch", "-d", "2001-01-01", "a"]);
+    shell(&world, "touch -d 2002-02-02 a");
+    stays(&world, &["undo"], "`a`: its time changed");
+    if !is_root() {
+        return;
+    }
+    world.did(["run", "--", "mknod", "n", "c", "1", "3"]);
+    shell(&world, "rm n && mknod n c 1 5");
+    stays(&world, &["undo"], "`n`: it is another device");
+}
+
+#[test]
+fn what_a_redo_would_remove_and_is_another_thing_now_stays_and_no_restore_is_advised() {
+    let world = World::new().file("x", &large("x")).file("d/f", "1");
+    world.did(["rm", "x"]);
+    world.did(["undo"]);
+    shell(&world, "tr x y <x >z && mv z x");
+    stays(&world, &["redo"], "`x`: it is another file now");
+    world.did(["rm", "-r", "d"]);
+    world.did(["undo"]);
+    shell(&world, "mv d old && mkdir d && echo mine >d/mine");
+    insta::assert_snapshot!(world.unmoved(["redo"]), @r"
+    error: nothing was redone
+      why: `d`: it is another directory now
+      next: see what would change back, and what others changed, with `backout redo 53845412 --dry-run --diff`
+      next: do it anyway with `backout redo 53845412 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_name_whose_directory_is_something_else_now_says_what_has_its_place() {
+    let world = World::new().file("d/f", "1");
+    world.did(["rm", "d/f"]);
+    shell(&world, "rmdir d && echo 1 >d");
+    let why =
+        "`d/f`: `d` is not a directory any more: move it away, and the directory can be made again";
+    stays(&world, &["undo"], why);
+    stays(&world, &["undo", "--force"], why);
+    fs::remove_file(world.path("d")).unwrap();
+    symlink("/tmp", world.path("d")).unwrap();
+    let why =
+        "`d/f`: `d` is a symbolic link now: move it away, and the directory can be made again";
+    stays(&world, &["undo"], why);
+    fs::remove_file(world.path("d")).unwrap();
+    stays(&world, &["undo"], "`d/f`: its directory `d` is gone");
+    let ran = world.cli(["undo", "--force"]);
+    notes(&ran, "the directory `d` was gone and is made again");
+    assert_eq!(world.text("d/f"), "1");
+}
+
+#[test]
+fn what_cannot_be_merged_says_why() {
+    let world = World::new()
+        .file("f", "a\n")
+        .file("n", "\0")
+        .file("g", &large("g\n"))
+        .file("new", &large("h\n"));
+    for name in ["f", "n"] {
+        world.did(["write", name, "--text", "b\n"]);
+    }
+    world.did(["write", "g", "--from", "new"]);
+    let merged = |name: &str, change: &str, why: &str| {
+        shell(&world, change);
+        let ran = world.still(|| world.cli(["undo", name, "--merge"]));
+        assert_eq!(ran.code, 1, "{ran}");
+        assert!(ran.err.contains(&format!("; {why}\n")), "{ran}");
+    };
+    let link = "what is there now is not a text that could be merged";
+    merged("f", "rm f && ln -s x f", link);
+    merged("n", "echo c >n", "it is not text");
+    merged(
+        "g",
+        "echo c >g",
+        "the texts before and after are not both at hand",
+    );
+}
+
+#[test]
+fn a_file_of_several_names_that_is_gone_by_all_is_made_anew() {
+    let world = World::new().file("a", "1");
+    shell(&world, "ln a b");
+    world.did(["run", "--", "sh", "-c", "echo 2 >a"]);
+    shell(&world, "rm a b");
+    stays(&world, &["undo"], "`a`: it is gone");
+    let ran = world.cli(["undo", "--force"]);
+    notes(&ran, "`a` was gone and is made anew, as a file of its own");
+    assert_eq!((world.text("a"), world.has("b")), ("1".to_owned(), false));
+    let world = World::new().file("a", "1");
+    shell(&world, "ln a b");
+    world.did(["run", "--", "sh", "-c", "echo 2 >a"]);
+    shell(&world, "rm a b && mkdir a && echo mine >a/mine");
+    let ran = world.cli(["undo", "--force"]);
+    let note = "`a` was not the file any more and is made anew, as a file of its own";
+    notes(&ran, note);
+    assert_eq!(world.text("a"), "1");
+    world.did(["redo", "--force"]);
+    assert_eq!(world.text("a/mine"), "mine\n");
+}
+
+#[test]
+fn what_a_process_had_open_comes_back_as_it_is_only_with_force() {
+    let world = World::new().file("x", &large("x")).file("d/e/f", "1");
+    let mut open = fs::File::options()
+        .append(true)
+        .open(world.path("x"))
+        .unwrap();
+    world.did(["rm", "x"]);
+    open.write_all(b"late").unwrap();
+    let why = "what was kept was changed since by a process that had it open";
+    stays(&world, &["undo"], &format!("`x`: {why}"));
+    let ran = world.cli(["undo", "--force"]);
+    notes(&ran, &format!("`x` comes back as it is now: {why}"));
+    assert!(world.text("x").ends_with("late"));
+
+    let mut open = fs::File::options()
+        .append(true)
+        .open(world.path("d/e/f"))
+        .unwrap();
+    world.did(["rm", "-r", "d"]);
+    open.write_all(b"late").unwrap();
+    let why = "what was kept was changed since, at `e/f`";
+    stays(&world, &["undo"], &format!("`d`: {why}"));
+    notes(
+        &world.cli(["undo", "--force"]),
+        &format!("`d` comes back as it is now: {why}"),
+    );
+    assert_eq!(world.text("d/e/f"), "1late");
+
+    let inside = fs::File::open(world.path("d")).unwrap();
+    world.did(["rm", "-r", "d"]);
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&inside);
+    fs::rename(format!("/proc/self/fd/{fd}/e"), world.path("taken")).unwrap();
+    let why = "what was kept was changed since, and something in it is gone";
+    stays(&world, &["undo"], &format!("`d`: {why}"));
+}
+
+#[test]
+fn one_of_several_names_comes_back_as_a_file_of_its_own_where_the_others_changed() {
+    let world = World::new().file("x", "1").file("v", "1");
+    shell(&world, "ln x y && ln v w");
+    world.did(["rm", "x"]);
+    shell(&world, "echo more >>y");
+    let ran = world.cli(["undo"]);
+    notes(
+        &ran,
+        "`x` comes back as a file of its own: its other names changed since",
+    );
+    assert_eq!(
+        (world.text("x"), world.text("y")),
+        ("1".to_owned(), "1more\n".to_owned())
+    );
+
+    world.did(["rm", "v"]);
+    shell(&world, "chmod 600 w");
+    let ran = world.cli(["undo"]);
+    notes(
+        &ran,
+        "`v` has the mode and owner that its other names were given since",
+    );
+    let number = |name: &str| fs::metadata(world.path(name)).unwrap().ino();
+    assert_eq!(number("v"), number("w"));
+
+    world.did(["rm", "v"]);
+    for kept in slots(&world) {
+        fs::remove_file(kept).unwrap();
+    }
+    let ran = world.cli(["undo"]);
+    notes(
+        &ran,
+        "`v` comes back as a file of its own: the inode that was kept is gone",
+    );
+    assert_eq!(world.text("v"), "1");
+    assert_ne!(number("v"), number("w"));
+}
+
+/// Lists what is kept as inodes.
+fn slots(world: &World) -> Vec<PathBuf> {
+    let depot = fs::read_dir(world.place("state/depot")).unwrap();
+    depot.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_restore_of_what_was_not_kept_says_what_was() {
+    let world = World::new().file("a", "1").file("b", "1");
+    world.did(["chmod", "600", "a"]);
+    shell(&world, "rm a");
+    insta::assert_snapshot!(world.unmoved(["restore", "a", "--from", "@"]), @r"
+    error: `a` cannot be restored
+      why: only its mode, owner or attributes were changed, and the rest of it is not kept
+      next: see which operations wrote it with `backout log a`
+    [exit code 1]
+    ");
+    world.did(["mv", "b", "c"]);
+    shell(&world, "rm c");
+    insta::assert_snapshot!(world.unmoved(["restore", "b", "--from", "@"]), @r"
+    error: `b` cannot be restored
+      why: only its name was changed, and the file is not where it was left
+      next: take the whole operation back with `backout undo daa66d2c`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_tree_that_is_kept_on_another_mount_is_not_brought_back_by_name() {
+    let world = World::new().file("a/d/f", "1").file("b/x", "1");
+    if !is_root() {
+        return;
+    }
+    world.did(["rm", "-r", "a/d"]);
+    shell(&world, "mount --bind b a");
+    let ran = world.cli(["undo"]);
+    let restored = world.cli(["restore", "a/d", "--from", "@"]);
+    let text = world.text("a/d/f");
+    shell(&world, "umount a");
+    insta::assert_snapshot!(ran, @r"
+    error: nothing was undone
+      why: `a/d`: it is kept on another mount than `a/d`, and a directory cannot move from one to another; `backout restore` copies it
+      next: see what the journal still knows with `backout show 9e3779b9`
+    [exit code 1]
+    ");
+    assert_eq!((restored.code, text.as_str()), (0, "1"), "{restored}");
+}
+
+#[test]
+fn a_write_says_where_it_went_and_what_it_left_out() {
+    let world = World::new().file("a", "1").file("d/f", "1");
+    symlink("a", world.path("l")).unwrap();
+    insta::assert_snapshot!(world.cli(["write", "l", "--text", "2"]), @r"
+    wrote l  (9e3779b9, undo with `backout undo 9e3779b9`)
+    note: followed the link `l` to `a`
+    ");
+    assert_eq!(world.text("a"), "2");
+    insta::assert_snapshot!(world.unmoved(["chmod", "zz", "a"]), @r"
+    error: invalid value 'zz' for '<MODE>': `zz` is not a mode (like 644, u+x, go-w or a=rX)
+
+    For more information, try '--help'.
+    [exit code 2]
+    ");
+}
+
+#[test]
+fn what_moves_to_another_file_system_is_copied_and_what_is_ours_is_left_out() {
+    let world = World::new().file("a", "1").file("d/f", "1");
+    let Some(_disk) = Disk::at(world.path("disk"), 1024) else {
+        return;
+    };
+    let ran = world.cli(["mv", "a", "disk/a"]);
+    assert!(
+        ran.err
+            .contains("note: `a` was copied to another file system\n"),
+        "{ran}"
+    );
+    assert_eq!(
+        (world.has("a"), world.text("disk/a")),
+        (false, "1".to_owned())
+    );
+    let mut command = world.command(&["cp", "-r", "d", "e"]);
+    let ran = world.run(command.env("BACKOUT_STATE_DIR", world.path("d/state")));
+    let note = "note: `d/state` was left out: Backout keeps there what it replaced\n";
+    assert!(ran.err.contains(note), "{ran}");
+    assert_eq!(
+        (world.text("e/f"), world.has("e/state")),
+        ("1".to_owned(), false)
+    );
+}
+
+#[test]
+fn nobody_removes_the_directory_they_stand_in() {
+    let world = World::new().file("d/f", "1");
+    let mut command = world.command(&["rm", "-r", "../d"]);
+    let ran = world.still(|| world.run(command.current_dir(world.path("d"))));
+    insta::assert_snapshot!(ran, @r"
+    error: `.` is the current directory, or above it
+      why: what is removed is kept, and you would stand, and write, in what is kept
+      next: leave it first, with `cd`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_batch_that_contradicts_itself_says_what_to_leave_out() {
+    let world = World::new().file("f", "x");
+    let said = |change: &str| {
+        let json = format!("{{\"changes\": [{change}]}}");
+        world.still(|| world.piped(json.as_bytes(), ["batch"]))
+    };
+    insta::assert_snapshot!(said(""), @r"
+    error: the batch is empty
+      next: put something into `changes`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(said(r#"{"write": {"path": "g", "text": "1", "create": true, "existing": true}}"#), @r"
+    error: change 1 of the batch cannot be made: `create` and `existing` contradict each other
+      next: leave one of them out
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(said(r#"{"edit": {"path": "f", "search": "x", "replace": "y", "all": true, "nth": 2}}"#), @r"
+    error: change 1 of the batch cannot be made: `all` and `nth` contradict each other
+      next: leave one of them out
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(said(r#"{"write": {"path": "g"}}"#), @r"
+    error: change 1 of the batch cannot be made: it is not clear what to write
+      next: give exactly one of `text`, `base64` and `from`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(said(r#"{"write": {"path": "g", "text": "1", "mode": "rwx"}}"#), @r#"
+    error: change 1 of the batch cannot be made: `rwx` is not a mode
+      next: give octal digits, like "0644"
+    [exit code 2]
+    "#);
+}
