@@ -33,6 +33,8 @@ mod messages;
 mod messages_asking;
 #[path = "suite/messages_away.rs"]
 mod messages_away;
+#[path = "suite/messages_diff.rs"]
+mod messages_diff;
 #[path = "suite/messages_doctor.rs"]
 mod messages_doctor;
 #[path = "suite/messages_file.rs"]

@@ -1,7 +1,5 @@
 //! What a driver, a fault, a depot and what is staged answer if they say nothing else, and what is said of them.
 
-use std::collections::BTreeSet;
-
 use super::*;
 use crate::ports::{Depots, NewContent, OnConflict};
 use crate::{Completion, JsonText, Recipe};

@@ -98,3 +98,20 @@ fn a_file_system_that_is_not_mounted_is_named() {
     let why = "`disk/d`: it is kept on the file system of `disk`, which is not mounted: mount it";
     stays(&world, &state, why);
 }
+
+#[test]
+fn what_is_kept_on_another_file_system_now_comes_back_as_a_copy() {
+    let large = "x".repeat(100_000);
+    let world = World::new().file("x", &large);
+    world.did(["rm", "x"]);
+    let state = world.place("state");
+    copy(&state, &world.place("copied"));
+    let Some(_disk) = Disk::at(state.clone(), 8192) else {
+        return;
+    };
+    copy(&world.place("copied/."), &state);
+    let ran = world.cli(["undo"]);
+    let note = "note: `x` comes back as a copy: the state directory was copied or moved to another file system\n";
+    assert!(ran.out.contains(note), "{ran}");
+    assert_eq!(world.text("x"), large);
+}

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::process::Command;
 
 use crate::claims::Disk;
 use crate::world::{Ran, World};
@@ -80,6 +81,18 @@ fn a_file_is_kept_by_its_bytes() {
     ");
     foreign.asks(&["undo"]);
     assert_eq!(foreign.world.text("disk/d/large"), large);
+    let pipe = foreign.world.path("disk/d/p");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    foreign.give("p", 0o600);
+    chown(&pipe, None, Some(NOBODY)).unwrap();
+    fs::hard_link(&pipe, foreign.world.path("disk/d/q")).unwrap();
+    insta::assert_snapshot!(foreign.asks(&["rm", "p"]), @r"
+    removed p  (1715609f, undo with `backout undo 1715609f`)
+    note: `p` is kept by value, not as the same inode
+    ");
+    foreign.asks(&["undo"]);
+    assert_eq!(fs::metadata(pipe).unwrap().nlink(), 1);
 }
 
 #[test]

@@ -10,7 +10,10 @@ fn note_of(world: &World, call: &str) -> String {
     let ran = world.cli(["run", "--", "perl", "-e", &line]);
     assert_eq!(world.tree(), tree, "{ran}");
     assert_eq!(ran.out, "Operation not permitted\n", "{ran}");
-    let note = ran.err.lines().find(|line| line.starts_with("note: "));
+    let note = ran
+        .err
+        .lines()
+        .find(|line| line.starts_with("note: a call of process "));
     let (_, why) = note
         .and_then(|note| note.split_once(" was refused: "))
         .unwrap();
@@ -50,4 +53,17 @@ fn a_call_that_no_undo_could_answer_for_is_refused_and_says_what_to_do_instead()
     for (call, why) in rows {
         assert_eq!(note_of(&world, &call), why, "{call}");
     }
+}
+
+#[test]
+fn a_name_that_is_too_deep_to_be_told_is_refused() {
+    let world = World::new();
+    let tree = world.tree();
+    let line = "for (1..50) { my $n = 'd' x 100; mkdir $n or die \"$!\\n\"; chdir $n or die }";
+    let ran = world.cli(["run", "--", "perl", "-e", line]);
+    assert!(ran.err.starts_with("File name too long\n"), "{ran}");
+    let why = "it is so deep that its whole path has more than 4096 bytes: File name too long (os error 36)\n";
+    assert!(ran.err.contains(why), "{ran}");
+    world.did(["undo"]);
+    assert_eq!(world.tree(), tree);
 }

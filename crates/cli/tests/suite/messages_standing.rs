@@ -108,6 +108,24 @@ fn a_name_whose_directory_is_something_else_now_says_what_has_its_place() {
     let ran = world.cli(["undo", "--force"]);
     notes(&ran, "the directory `d` was gone and is made again");
     assert_eq!(world.text("d/f"), "1");
+    world.did(["redo"]);
+    assert!(!world.has("d"));
+}
+
+#[test]
+fn what_comes_back_with_its_directory_waits_for_it() {
+    let world = World::new();
+    world.did(["write", "-p", "d/f", "--text", "1"]);
+    world.did(["undo"]);
+    world.put("d", "mine");
+    insta::assert_snapshot!(world.unmoved(["redo"]), @r"
+    error: nothing was redone
+      why: `d`: it exists: a file
+      why: `d/f`: it comes back with `d`: it exists: a file
+      next: see what would change back, and what others changed, with `backout redo 3c6ef372 --dry-run --diff`
+      next: do it anyway with `backout redo 3c6ef372 --force` (what is there now is kept)
+    [exit code 1]
+    ");
 }
 
 #[test]
@@ -233,6 +251,29 @@ fn one_of_several_names_comes_back_as_a_file_of_its_own_where_the_others_changed
     );
     assert_eq!(world.text("v"), "1");
     assert_ne!(number("v"), number("w"));
+}
+
+#[test]
+fn a_second_name_of_a_file_that_is_gone_comes_back_as_a_file_of_its_own() {
+    let world = World::new().file("a", "1");
+    world.did(["ln", "a", "b"]);
+    world.did(["undo"]);
+    shell(&world, "cp a c && mv c a");
+    let ran = world.cli(["redo"]);
+    notes(
+        &ran,
+        "`b` comes back as a file of its own: `a` is not the file any more that had both names",
+    );
+    assert_eq!(world.text("b"), "1");
+    let world = World::new().file("a", "1");
+    world.did(["ln", "a", "b"]);
+    shell(&world, "rm a b");
+    insta::assert_snapshot!(world.unmoved(["restore", "b", "--from", "@", "--after"]), @r"
+    error: `b` cannot be restored
+      why: what was in the file that it was a name of is not kept
+      next: see which operations wrote it with `backout log b`
+    [exit code 1]
+    ");
 }
 
 /// Lists what is kept as inodes.

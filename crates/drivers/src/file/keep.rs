@@ -108,9 +108,10 @@ impl<'t> Keeper<'t> {
         let Some(what) = unmakable(place, node)? else {
             return Ok(None);
         };
-        let parked = match can_leave(place) {
-            true => self.park(place, node)?,
-            false => None,
+        let parked = if can_leave(place) {
+            self.park(place, node)?
+        } else {
+            None
         };
         if parked.is_none() {
             let path = place.path();

@@ -98,7 +98,10 @@ fn a_recipe_that_is_not_what_the_chain_says_is_not_used() {
         )
     );
     assert_eq!(
-        asked("UPDATE operation SET lsn = 4 WHERE lsn = 1", id(1)),
+        asked(
+            "UPDATE operation SET lsn = 99 WHERE lsn = 4; UPDATE operation SET lsn = 4 WHERE lsn = 1",
+            id(1)
+        ),
         of(id(1), "its record is another operation's")
     );
     let world = open_world();
@@ -178,4 +181,28 @@ fn what_only_a_bad_disk_or_a_full_store_says() {
     ] {
         assert_eq!(error.to_string(), said);
     }
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_named() {
+    let append = |world: &World| {
+        let entry = Entry::of(vec![Event::Intent(Box::new(super::tests::intent(3, &[])))]);
+        let appended = world.store.append(&entry, Durability::Process);
+        appended.unwrap_err().to_string()
+    };
+    let world = open_world();
+    hurt(&world, "UPDATE record SET hash = x'00' WHERE lsn = 6");
+    let said = append(&world);
+    assert!(
+        said.starts_with("the journal contradicts itself at the last record: "),
+        "{said}"
+    );
+    let world = open_world();
+    hurt(&world, "UPDATE target SET reach = 'far'");
+    let said = world.store.operation(id(1)).unwrap_err().to_string();
+    let begin = format!(
+        "the journal contradicts itself at a target of operation {}: ",
+        id(1)
+    );
+    assert!(said.starts_with(&begin), "{said}");
 }
