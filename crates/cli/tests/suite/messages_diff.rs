@@ -1,6 +1,7 @@
 //! What a diff and a restore say of contents that they cannot show or do not have. The files themselves stay as they are.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::world::World;
 
@@ -26,6 +27,33 @@ fn what_is_too_large_or_not_kept_is_not_shown() {
       next: see which operations wrote it with `backout log f`
     [exit code 1]
     ");
+}
+
+#[test]
+fn of_what_was_only_dressed_otherwise_only_the_dress_comes_back() {
+    let world = World::new().file("a", "1").file("b", "1");
+    world.did(["run", "--", "sh", "-c", "rm a; chmod 600 b"]);
+    world.put("b", "mine");
+    insta::assert_snapshot!(world.cli(["restore", "a", "b", "--from", "@"]), @r"
+    restored a and 1 more to what they were before 9e3779b9  (3c6ef372, undo with `backout undo 3c6ef372`)
+    note: only mode, owner and attributes of `b` were restored: what was in it is not kept
+    ");
+    let mode = fs::metadata(world.path("b")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644);
+    assert_eq!(
+        (world.text("a"), world.text("b")),
+        ("1".to_owned(), "mine".to_owned())
+    );
+}
+
+#[test]
+fn what_was_let_go_is_told_to_programs() {
+    let world = World::new().file("f", "1");
+    world.did(["write", "f", "--text", "2"]);
+    world.did(["gc", "--keep", "0s", "--keep-at-least", "0s"]);
+    let ran = world.unmoved(["verify", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(said["not_undoable"][0]["why"], "its images were let go");
 }
 
 #[test]

@@ -71,6 +71,20 @@ fn what_is_another_file_or_device_or_has_another_time_stays() {
 }
 
 #[test]
+fn what_has_other_flags_than_the_operation_gave_it_stays() {
+    let world = World::new().file("f", "1").file("probe", "1");
+    let mut probe = Command::new("chattr");
+    let probed = probe.arg("+d").arg(world.path("probe")).status();
+    // Not every file system has flags.
+    if !probed.is_ok_and(|status| status.success()) {
+        return;
+    }
+    world.did(["run", "--", "chattr", "+d", "f"]);
+    shell(&world, "chattr -d +A f");
+    stays(&world, &["undo"], "`f`: its inode flags changed");
+}
+
+#[test]
 fn what_a_redo_would_remove_and_is_another_thing_now_stays_and_no_restore_is_advised() {
     let world = World::new().file("x", &large("x")).file("d/f", "1");
     world.did(["rm", "x"]);
@@ -251,6 +265,55 @@ fn one_of_several_names_comes_back_as_a_file_of_its_own_where_the_others_changed
     );
     assert_eq!(world.text("v"), "1");
     assert_ne!(number("v"), number("w"));
+}
+
+#[test]
+fn what_somebody_copied_in_its_place_is_not_believed() {
+    let world = World::new().file("x", &large("x"));
+    world.did(["rm", "x"]);
+    for kept in slots(&world) {
+        fs::copy(&kept, world.place("copy")).unwrap();
+        fs::rename(world.place("copy"), &kept).unwrap();
+    }
+    let why = "what was kept was copied or moved since, and may have changed on the way";
+    stays(&world, &["undo"], &format!("`x`: {why}"));
+    let ran = world.cli(["undo", "--force"]);
+    notes(&ran, &format!("`x` comes back as it is now: {why}"));
+    assert_eq!(world.text("x"), large("x"));
+}
+
+#[test]
+fn a_directory_that_a_redo_had_to_make_goes_with_it() {
+    let world = World::new().file("d/x", "1");
+    world.did(["write", "d/f", "--text", "1"]);
+    world.did(["undo"]);
+    shell(&world, "rm -r d");
+    stays(&world, &["redo"], "`d/f`: its directory `d` is gone");
+    let ran = world.cli(["redo", "--force"]);
+    notes(&ran, "the directory `d` was gone and is made again");
+    assert_eq!(world.text("d/f"), "1");
+    let ran = world.cli(["undo"]);
+    notes(
+        &ran,
+        "the directory `d`, which was made for it, is gone again",
+    );
+    assert!(!world.has("d"));
+}
+
+#[test]
+fn two_targets_of_one_name_stand_in_the_way_for_one_reason() {
+    let world = World::new().file("d/x", "1").file("y", "2");
+    world.did(["run", "--", "sh", "-c", "rm -r d; mv y d"]);
+    shell(&world, "rm d");
+    insta::assert_snapshot!(world.unmoved(["undo"]), @r"
+    error: nothing was undone
+      why: `d`: `d` is gone
+      why: `y`: `d` is gone
+      next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
+      next: do the rest with `backout undo 9e3779b9 --partial`
+      next: put right what stands in the way, then `backout undo 9e3779b9` again
+    [exit code 1]
+    ");
 }
 
 #[test]
