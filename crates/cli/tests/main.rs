@@ -43,6 +43,8 @@ mod messages_file;
 mod messages_inside;
 #[path = "suite/messages_keeping.rs"]
 mod messages_keeping;
+#[path = "suite/messages_kept.rs"]
+mod messages_kept;
 #[path = "suite/messages_keys.rs"]
 mod messages_keys;
 #[path = "suite/messages_no_depot.rs"]
