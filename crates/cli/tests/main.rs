@@ -33,6 +33,10 @@ mod meeting;
 mod messages;
 #[path = "suite/messages_asking.rs"]
 mod messages_asking;
+#[path = "suite/messages_away.rs"]
+mod messages_away;
+#[path = "suite/messages_diff.rs"]
+mod messages_diff;
 #[path = "suite/messages_doctor.rs"]
 mod messages_doctor;
 #[path = "suite/messages_file.rs"]
@@ -43,10 +47,20 @@ mod messages_gates;
 mod messages_inside;
 #[path = "suite/messages_keeping.rs"]
 mod messages_keeping;
+#[path = "suite/messages_kept.rs"]
+mod messages_kept;
+#[path = "suite/messages_keys.rs"]
+mod messages_keys;
+#[path = "suite/messages_no_depot.rs"]
+mod messages_no_depot;
 #[path = "suite/messages_recover.rs"]
 mod messages_recover;
+#[path = "suite/messages_refused.rs"]
+mod messages_refused;
 #[path = "suite/messages_run.rs"]
 mod messages_run;
+#[path = "suite/messages_standing.rs"]
+mod messages_standing;
 #[path = "suite/messages_steps.rs"]
 mod messages_steps;
 #[path = "suite/messages_store.rs"]
@@ -69,6 +83,8 @@ mod replies;
 mod run;
 #[path = "suite/schema.rs"]
 mod schema;
+#[path = "suite/sentences.rs"]
+mod sentences;
 #[path = "suite/strange.rs"]
 mod strange;
 #[path = "suite/tasks.rs"]

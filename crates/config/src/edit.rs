@@ -105,7 +105,8 @@ fn add(
         });
     }
     let fresh = fresh(document, new)?;
-    let edit = document.dialect().insert(document, way, missing, &fresh)?;
+    let edit = document.dialect().insert(document, way, missing, &fresh);
+    let edit = edit.map_err(|error| error.about(key))?;
     // The place that `[+]` stands for: behind the items of the list that is there, or first in a new one.
     let resolved = key
         .segments()

@@ -61,12 +61,15 @@ impl Dialect for Env {
         missing: &[Segment],
         value: &Fresh,
     ) -> Result<Edit, ConfigError> {
-        let [Segment::Name(name)] = missing else {
-            return Err(cannot("its keys are single names"));
+        let name = match missing {
+            [Segment::Name(name)] if is_name(name) => name,
+            _ => {
+                return Err(ConfigError::NoSuchKeys {
+                    key: KeyPath::new(missing.to_vec()),
+                    why: "a name in a .env file is made of letters, digits and `_`",
+                });
+            }
         };
-        if !is_name(name) {
-            return Err(cannot("a name is made of letters, digits and _"));
-        }
         let text = document.text();
         let last = way.node().members().last().and_then(|member| member.whole);
         let exported = last.is_some_and(|whole| has_export(whole.of(text)));

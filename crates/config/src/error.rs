@@ -80,7 +80,7 @@ pub enum ConfigError {
         wanted: &'static str,
     },
     /// The list has no such item.
-    #[error("`{key}` is out of range: the list has {length} items")]
+    #[error("`{key}` is out of range: the list has {length} {}", if *length == 1 { "item" } else { "items" })]
     NoIndex {
         /// The key, up to the index.
         key: KeyPath,
@@ -120,6 +120,12 @@ pub enum ConfigError {
     BadValue {
         /// What is wrong with it.
         what: String,
+    },
+    /// What is to be merged is no table.
+    #[error("keys are merged from a table, and this is {found}")]
+    NotATable {
+        /// What it is.
+        found: &'static str,
     },
     /// The format cannot hold the value.
     #[error("{} cannot hold this value: {why}", format.name())]
@@ -183,6 +189,14 @@ fn shown(raw: Option<&str>) -> String {
 }
 
 impl ConfigError {
+    /// The same refusal, told of the whole key where only its end was known.
+    pub(crate) fn about(mut self, whole: &KeyPath) -> Self {
+        if let Self::NoSuchKeys { key, .. } | Self::Unsupported { key, .. } = &mut self {
+            *key = whole.clone();
+        }
+        self
+    }
+
     /// What a person can do about it.
     pub fn next(&self) -> String {
         match self {
@@ -192,12 +206,16 @@ impl ConfigError {
             Self::KeySyntax { .. } => {
                 "write names with other characters in double quotes: a.\"b.c\".d".into()
             }
-            Self::NoSuchKeys { .. } => "write a name that holds dots in double quotes".into(),
+            Self::NoSuchKeys { .. } => {
+                "choose another key; a name that holds dots stands in double quotes".into()
+            }
             Self::Duplicate { .. } => "remove one of the two".into(),
             Self::Ambiguous { like, .. } => format!("say `{like}` if you mean that one"),
-            Self::WrongKind { .. } => "set the parent as a whole with `--value-json`".into(),
+            Self::WrongKind { .. } => {
+                "check the key, or set what is above it as a whole with `set --value-json`".into()
+            }
             Self::NoIndex { .. } => "count from 0; `[+]` appends".into(),
-            Self::Missing { .. } => "look at the keys that are there".into(),
+            Self::Missing { .. } => "check how the key is written in the file".into(),
             Self::Unclear { text, .. } => {
                 format!(
                     "say `--string` for a text, `--value-json` with the value as JSON, or `--raw` to write `{text}` as it is"
@@ -209,6 +227,7 @@ impl ConfigError {
                 )
             }
             Self::BadValue { .. } => "`--string` takes any text as it is".into(),
+            Self::NotATable { .. } => "write it like `{\"server\": {\"port\": 8080}}`".into(),
             Self::Unwritable { .. } => "`--raw` takes the format's own syntax".into(),
             Self::Shared { .. } => "change it where it is defined, by hand".into(),
             Self::Unsupported { .. } => "change it by hand, or its keys one by one".into(),

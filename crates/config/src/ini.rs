@@ -13,6 +13,9 @@ use crate::lines;
 use crate::tree::{Form, Kind, Member, Node, Span, Way};
 use crate::value::Value;
 
+/// Why a key cannot go deeper.
+const TOO_DEEP: &str = "INI has sections and keys in them, no deeper";
+
 #[derive(Debug)]
 pub(crate) struct Ini;
 
@@ -85,7 +88,7 @@ impl Dialect for Ini {
         let names: Vec<&str> = missing.iter().filter_map(name).collect();
         match names.as_slice() {
             [name] => {
-                let entry = format!("{}{assigned}", fits(name)?);
+                let entry = format!("{}{assigned}", fits(missing, name)?);
                 Ok(crate::sections::add_line(
                     document,
                     node,
@@ -98,15 +101,18 @@ impl Dialect for Ini {
                     || section.trim() != *section
                     || section.is_empty()
                 {
-                    return Err(cannot("a section of this name"));
+                    return Err(no_such(
+                        missing,
+                        "no reader would find a section of this name",
+                    ));
                 }
-                let entry = format!("{}{assigned}", fits(name)?);
+                let entry = format!("{}{assigned}", fits(missing, name)?);
                 Ok(crate::sections::add_section(
                     text,
                     &format!("[{section}]{line_break}{entry}"),
                 ))
             }
-            _ => Err(cannot("such keys")),
+            _ => Err(no_such(missing, TOO_DEEP)),
         }
     }
 
@@ -135,7 +141,7 @@ impl Dialect for Ini {
         if names.len() != key.segments().len() || names.len() > 2 {
             return Err(ConfigError::NoSuchKeys {
                 key: key.clone(),
-                why: "INI has sections and keys in them, no deeper",
+                why: TOO_DEEP,
             });
         }
         Ok(())
@@ -146,6 +152,13 @@ fn name(segment: &Segment) -> Option<&str> {
     match segment {
         Segment::Name(name) => Some(name),
         Segment::Index(_) | Segment::Append => None,
+    }
+}
+
+fn no_such(missing: &[Segment], why: &'static str) -> ConfigError {
+    ConfigError::NoSuchKeys {
+        key: KeyPath::new(missing.to_vec()),
+        why,
     }
 }
 
@@ -293,10 +306,10 @@ fn separator_of(document: &Document<'_>, node: &Node) -> String {
 }
 
 /// A name that reads back as itself.
-fn fits(name: &str) -> Result<&str, ConfigError> {
+fn fits<'n>(missing: &[Segment], name: &'n str) -> Result<&'n str, ConfigError> {
     let odd = name.is_empty() || name.trim() != name || name.contains(['=', ':', '\n', '\r']);
     if odd || name.starts_with(['[', ';', '#']) || comment_start(name) < name.len() {
-        return Err(cannot("no reader would find a key of this name"));
+        return Err(no_such(missing, "no reader would find a key of this name"));
     }
     Ok(name)
 }

@@ -10,15 +10,15 @@ pub const MERGE_READ_MAX: usize = 4 << 30;
 
 pub(crate) fn merge(document: &Document<'_>, patch: &Value) -> Result<Edited, ConfigError> {
     let Value::Map(members) = patch else {
-        return Err(ConfigError::BadValue {
-            what: format!("a patch is a table, not {}", patch.kind()),
+        return Err(ConfigError::NotATable {
+            found: patch.kind(),
         });
     };
     let mut leaves = Vec::new();
     gather(members, &KeyPath::default(), &mut leaves);
     if leaves.len().saturating_mul(document.text().len()) > MERGE_READ_MAX / 2 {
         return Err(ConfigError::OverLimit {
-            what: "the work of this merge in bytes to read",
+            what: "the number of bytes that this merge has to read",
             limit: MERGE_READ_MAX,
         });
     }

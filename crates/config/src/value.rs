@@ -36,7 +36,7 @@ impl Value {
             Self::Bool(_) => "a boolean",
             Self::Number(_) => "a number",
             Self::Text(_) => "a text",
-            Self::Raw(_) => "a value of the format's own",
+            Self::Raw(_) => "a value that only this format has",
             Self::List(_) => "a list",
             Self::Map(_) => "a table",
         }

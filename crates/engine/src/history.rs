@@ -62,6 +62,7 @@ impl Engine {
             let planned = work.examined(&examined).into_iter();
             all.extend(planned.map(|(target, found)| PlannedTarget {
                 goes: false,
+                comes: false,
                 target,
                 state: match found.map(|found| (&found.lost, &found.state)) {
                     Some((Some(why), _)) => TargetState::CannotComeBack { why: why.clone() },
@@ -113,6 +114,7 @@ impl Engine {
 fn of_nobody(operation: &Operation, error: &EngineError) -> Vec<PlannedTarget> {
     let each = operation.in_effect().map(|standing| PlannedTarget {
         goes: false,
+        comes: false,
         target: standing.target.clone(),
         state: TargetState::CannotComeBack {
             why: error.to_string(),

@@ -34,7 +34,12 @@ impl Engine {
                 "restore the mode, owner and attributes of {what} to what they were {side} {short}"
             )
         } else {
-            format!("restore {what} to what it was {side} {short}")
+            let were = if paths.len() == 1 {
+                "it was"
+            } else {
+                "they were"
+            };
+            format!("restore {what} to what {were} {side} {short}")
         };
         let names = past.names;
         let written = self.write(&FileRequest::Restore { summary, names });

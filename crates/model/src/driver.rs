@@ -308,3 +308,7 @@ pub trait Driver: fmt::Debug + Send + Sync {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

@@ -25,7 +25,10 @@ fn operation(line: &str) -> Operation {
         .unwrap();
     for word in words {
         match word.split_once('=') {
-            Some(("on", ids)) => op.depends_on = ids.split(',').map(dependency).collect(),
+            Some(("on", ids)) => op.depends_on.extend(ids.split(',').map(dependency)),
+            Some(("declared", on)) => op.depends_on.push(edge(on, DependencyReason::Declared)),
+            Some(("within", on)) => op.depends_on.push(edge(on, DependencyReason::Within)),
+            Some(("group", first)) => op.group = Some(id(first.parse().unwrap())),
             Some(("task", task)) => op.task = Some(task.parse().unwrap()),
             Some(("agent", agent)) => op.agent = Some(agent.parse().unwrap()),
             Some(("held", by)) => op.targets[0].held_by = Some(id(by.parse().unwrap())),
@@ -91,10 +94,12 @@ fn standing(text: &str) -> Standing {
 }
 
 fn dependency(number: &str) -> Dependency {
-    Dependency {
-        on: id(number.parse().unwrap()),
-        reason: DependencyReason::SameTarget,
-    }
+    edge(number, DependencyReason::SameTarget)
+}
+
+fn edge(number: &str, reason: DependencyReason) -> Dependency {
+    let on = id(number.parse().unwrap());
+    Dependency { on, reason }
 }
 
 fn id(number: u64) -> OperationId {
@@ -264,6 +269,76 @@ fn what_was_built_on_the_redo_goes_with_what_it_brought_back() {
     let history = history("1 committed held=3 at=3\n3 committed undo\n4 committed on=3");
     let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
     assert_eq!(steps(&plan), [4, 1]);
+}
+
+#[test]
+fn what_was_declared_to_depend_on_it_goes_although_a_redo_brought_it_back() {
+    let history = history("1 committed held=3 at=3\n3 committed undo\n5 committed declared=1");
+    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
+    assert_eq!(steps(&plan), [5, 1]);
+}
+
+#[test]
+fn what_was_written_before_a_redo_lies_below_what_the_redo_brought_back() {
+    let history = history("1 committed held=9 at=9\n2 committed on=1\n9 committed undo");
+    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
+    assert_eq!(steps(&plan), [1]);
+    // A part that was there all the time still has it above.
+    let history =
+        self::history("1 committed paths=a+9,b at=9\n2 committed paths=b on=1\n9 committed undo");
+    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
+    assert!(steps(&plan).contains(&2), "{plan:?}");
+}
+
+#[test]
+fn what_one_act_brought_back_lies_together_in_whatever_order_it_came() {
+    let history = history(
+        "1 committed held=9 at=9
+         2 committed held=8 at=8 on=1
+         8 committed undo group=8
+         9 committed undo group=8",
+    );
+    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
+    assert!(steps(&plan).contains(&2), "{plan:?}");
+}
+
+#[test]
+fn a_command_may_go_without_what_was_done_while_it_ran() {
+    let history = history("1 committed\n2 committed within=1\n3 committed on=1");
+    let mut permission = permitted();
+    let went = |permission: &Permission| {
+        let plan = plan_undo(&history, &ops(&[1]), None, permission).unwrap();
+        steps(&plan)
+    };
+    assert_eq!(went(&permission), [3, 2, 1]);
+    permission.apart.insert(id(1));
+    assert_eq!(went(&permission), [3, 1]);
+}
+
+#[test]
+fn who_depends_on_a_part_that_goes_by_more_than_its_targets_stays_and_is_named() {
+    let history = history(
+        "1 committed paths=a,b
+         2 committed paths=q declared=1
+         3 committed paths=z on=1
+         4 committed paths=y declared=9",
+    );
+    let scope = below("/a");
+    let plan = plan_undo(&history, &ops(&[1]), Some(&scope), &permitted()).unwrap();
+    assert_eq!(steps(&plan), [1]);
+    let (on, reason) = (id(1), DependencyReason::Declared);
+    assert_eq!(
+        plan.left_alone,
+        [
+            LeftAlone::Independent { id: id(4) },
+            LeftAlone::Independent { id: id(3) },
+            LeftAlone::Depends {
+                id: id(2),
+                on,
+                reason
+            },
+        ]
+    );
 }
 
 #[test]

@@ -116,7 +116,9 @@ mod tests {
             assert!(from_str::<Wide<u64>>(text).is_err());
         }
         for text in [r#""""#, r#""7 ""#, "1.5", "null"] {
-            assert!(from_str::<Wide<i64>>(text).is_err(), "{text}");
+            let error = from_str::<Wide<i64>>(text).unwrap_err().to_string();
+            let wanted = "a whole number, or its decimal digits as text";
+            assert!(error.contains(wanted), "{text}: {error}");
         }
     }
 

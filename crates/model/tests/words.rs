@@ -3,10 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use backout_model::text::{parse, stat, unified};
 use backout_model::{
-    CaptureLevel, CaptureMode, DependencyReason, Digest, LeftAlone, Lsn, OperationId, OutcomeKind,
-    Retention, Status, Strategy, TargetPath, Timestamp, Verb, Verdict, wide::is_none_or_wide,
+    CaptureLevel, CaptureMode, Checkpoint, DependencyReason, Digest, LeftAlone, Lsn, OperationId,
+    OutcomeKind, Retention, Status, Strategy, TargetPath, Timestamp, Verb, Verdict,
+    wide::is_none_or_wide,
 };
 use serde::Serialize;
 
@@ -142,12 +145,43 @@ fn a_path_knows_its_parts() {
     let path = TargetPath::new("/a/b").unwrap();
     assert_eq!(path.file_name().unwrap(), "b");
     assert_eq!(TargetPath::new("/").unwrap().file_name(), None);
-    for (given, normal) in [("/a//b", "/a/b"), ("/a/./b", "/a/b"), ("/a/b/", "/a/b")] {
+    for (given, normal) in [
+        ("/a//b", "/a/b"),
+        ("/a/./b", "/a/b"),
+        ("/a/b/", "/a/b"),
+        ("/.", "/"),
+        ("//", "/"),
+    ] {
         assert_eq!(
             TargetPath::new(given).unwrap().as_bytes(),
             normal.as_bytes()
         );
     }
+}
+
+#[test]
+fn paths_do_not_share_a_place_in_a_map() {
+    let hash = |path: &str| {
+        let mut hasher = DefaultHasher::new();
+        TargetPath::new(path).unwrap().hash(&mut hasher);
+        hasher.finish()
+    };
+    assert_ne!(hash("/a"), hash("/b"));
+    assert_eq!(hash("/a/"), hash("/a"));
+}
+
+#[test]
+fn an_event_leaves_out_the_place_and_the_time_that_its_record_has() {
+    let checkpoint = Checkpoint {
+        name: "here".parse().unwrap(),
+        lsn: Lsn::default(),
+        at: Timestamp::default(),
+        agent: None,
+        task: None,
+        state: serde_json::Value::Null,
+    };
+    let told = serde_json::to_string(&checkpoint).unwrap();
+    assert_eq!(told, r#"{"name":"here"}"#);
 }
 
 #[test]
@@ -188,6 +222,8 @@ fn only_some_reasons_are_about_the_same_files() {
         Reason::SameTarget,
         Reason::InsideDirectory,
         Reason::HoldsTarget,
+        Reason::PartOfTarget,
+        Reason::WholeOfTarget,
     ];
     let others = [
         Reason::Declared,

@@ -159,7 +159,8 @@ fn a_dead_command_whose_file_system_is_gone_holds_up_nobody_and_can_be_ended() {
         let id = newest_run(&world);
         let arguments = [&["recover"], decision, &[&id]].concat();
         let told = said(&world.run(&arguments));
-        assert!(told.contains("is out of reach"), "{told}");
+        let unseen = "` was is out of reach, and nobody looked what became of the files there: ";
+        assert!(told.contains(unseen), "{told}");
         if decision == ["--rollback"] {
             let told = said(&world.run(&["recover", "--rollback", &id, "--force"]));
             let way = "its watcher died, and not all of it could be taken back. Put right what stands in the way and type";

@@ -199,7 +199,7 @@ fn what_is_not_clear_is_refused_with_the_way_out() {
     ");
     insta::assert_snapshot!(world.unmoved(["unset", "app.toml", "server.name"]), @r"
     error: `app.toml`: `server.name` is not there
-      next: look at the keys that are there
+      next: check how the key is written in the file
     [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["set", "app.toml", "a..b", "2"]), @r"

@@ -274,7 +274,7 @@ fn what_no_reader_would_find_is_not_written() {
     ));
     assert!(matches!(
         refused(I, CONF, "http.\"a=b\"", &plain("1")),
-        ConfigError::Unwritable { .. }
+        ConfigError::NoSuchKeys { .. }
     ));
     broken(
         I,

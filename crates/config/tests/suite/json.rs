@@ -420,7 +420,7 @@ fn keys_that_cannot_be_are_refused() {
         "{\"a\": [1]}",
         "a[1]",
         &plain("1"),
-        "`a[1]` is out of range: the list has 1 items",
+        "`a[1]` is out of range: the list has 1 item",
     );
     says(
         J,

@@ -23,7 +23,7 @@ pub enum ConfigFault {
         cause: ConfigError,
     },
     /// The recipe is of a version that this program does not know.
-    #[error("the recipe has version {found}; this program knows up to {known}")]
+    #[error("the recipe has version {found}, this program reads up to {known}")]
     Recipe {
         /// The version.
         found: u16,

@@ -8,6 +8,7 @@ pub(crate) use backout_model::ports::State;
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
+use super::sys::Node;
 use super::tools::Tools;
 use super::undo::put_back_changed;
 use super::written::{Written, locate};
@@ -386,16 +387,27 @@ fn judge_move(
         return Ok(State::Before);
     }
     let why = match &new.node {
-        None => format!("`{to}` is gone"),
-        Some(node) if node.identity.ino == identity.ino => {
+        // The number of what is gone is given to something else.
+        Some(node) if node.identity.ino == identity.ino && node.kind == kind => {
             format!(
                 "`{to}`: {}",
                 changed_bytes(identity.size, node.identity.size)
             )
         }
-        Some(node) => format!("`{to}` is now another {}", node.kind.word()),
+        other => not_what_was_moved(to, kind, other.as_ref()),
     };
     Ok(State::Other { why })
+}
+
+/// Says that what was moved to a name is not there.
+pub(super) fn not_what_was_moved(to: &TargetPath, kind: Kind, found: Option<&Node>) -> String {
+    let Some(node) = found else {
+        return format!("`{to}` is gone");
+    };
+    match differs_in_kind(node, kind) {
+        Some(why) => format!("`{to}`: {why}"),
+        None => format!("`{to}` is now another {}", kind.word()),
+    }
 }
 
 /// Gives the image of a kept file that a change of its mode or owner was put back of.

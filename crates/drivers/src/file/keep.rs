@@ -105,16 +105,20 @@ impl<'t> Keeper<'t> {
         place: &Place,
         node: &Node,
     ) -> Result<Option<Image>, FileError> {
-        match unmakable(place, node)? {
-            Some(_) if can_leave(place) => self.park(place, node),
-            Some(what) => {
-                let path = place.path();
-                self.notes
-                    .push(format!("undoing makes `{path}` anew, without its {what}"));
-                Ok(None)
-            }
-            None => Ok(None),
+        let Some(what) = unmakable(place, node)? else {
+            return Ok(None);
+        };
+        let parked = if can_leave(place) {
+            self.park(place, node)?
+        } else {
+            None
+        };
+        if parked.is_none() {
+            let path = place.path();
+            self.notes
+                .push(format!("undoing makes `{path}` anew, without its {what}"));
         }
+        Ok(parked)
     }
 
     /// Gives the image of an inode that will move, whole, into the depot; nothing if it cannot.

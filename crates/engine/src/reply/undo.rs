@@ -86,6 +86,9 @@ pub struct PlannedTarget {
     /// Whether nothing will be there any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub goes: bool,
+    /// Whether something would be there if nothing stood in the way.
+    #[serde(skip)]
+    pub comes: bool,
 }
 
 /// Which way a step goes.

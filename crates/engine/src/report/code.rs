@@ -260,6 +260,7 @@ fn config(error: &ConfigFault) -> ErrorCode {
             ConfigError::Unclear { .. }
             | ConfigError::TypeChange { .. }
             | ConfigError::BadValue { .. }
+            | ConfigError::NotATable { .. }
             | ConfigError::Unwritable { .. } => ErrorCode::ConfigValue,
             ConfigError::KeySyntax { .. }
             | ConfigError::NoSuchKeys { .. }

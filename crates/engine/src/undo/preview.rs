@@ -249,6 +249,7 @@ impl Engine {
             };
             PlannedTarget {
                 goes: state.is_work() && found.is_some_and(|found| found.goes),
+                comes: found.is_some_and(|found| !found.goes),
                 target,
                 state,
             }
@@ -555,7 +556,9 @@ fn refused(view: &PlanView) -> Vec<RefusedTarget> {
                     target,
                     why,
                     is_lost: matches!(planned.state, TargetState::CannotComeBack { .. }),
-                    is_taken: step.way == TakeBack::Redo && is_directory(&planned.target),
+                    is_taken: step.way == TakeBack::Redo
+                        && planned.comes
+                        && is_directory(&planned.target),
                 });
             }
         }

@@ -30,4 +30,6 @@ pub(crate) use sizes::{Kept, add_stored};
 pub(crate) use slots::{drop_slots, put_slot};
 
 #[cfg(test)]
+mod flaw_tests;
+#[cfg(test)]
 mod tests;

@@ -218,7 +218,13 @@ fn a_source_that_fails_leaves_nothing() {
     }
     let world = World::new();
     let error = world.store.stash(id(1), &mut Broken(100)).unwrap_err();
-    assert!(matches!(error, ContentsError::Store(_)));
+    let ContentsError::Store(cause) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(
+        cause.to_string(),
+        "the content to be stored could not be read"
+    );
     assert_eq!(world.list("contents"), [""; 0]);
     assert_eq!(world.rows("content"), 0);
     assert_eq!(world.rows("chunk"), 0);

@@ -24,6 +24,8 @@ mod summary;
 mod verify;
 
 #[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
 pub(crate) mod tests;
 
 pub use acts::OpenAct;

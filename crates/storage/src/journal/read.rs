@@ -263,9 +263,9 @@ impl Store {
             let body = self.checked_body(transaction, lsn)?;
             let body = body.ok_or_else(|| contradiction(&at, &"its record is gone"))?;
             let intent: StoredIntent =
-                serde_json::from_slice(&body).map_err(|cause| contradiction(&at, &cause))?;
+                serde_json::from_slice(&body).map_err(|cause| no_write(&at, &cause.to_string()))?;
             if !matches!(intent.event.as_str(), "intent" | "captured") {
-                return Err(contradiction(&at, &"its record is not an intent"));
+                return Err(no_write(&at, &intent.event));
             }
             if intent.id != id {
                 return Err(contradiction(&at, &"its record is another operation's"));
@@ -627,4 +627,9 @@ fn proposal_in(record: Record) -> Option<Proposal> {
         Event::Proposed(proposal) => Some(*proposal),
         _ => None,
     }
+}
+
+/// Says that the record of an operation is that of something else.
+fn no_write(at: &str, what: &str) -> StorageError {
+    contradiction(at, &format!("its record tells of no write: {what}"))
 }

@@ -92,7 +92,7 @@ fn tree(path: &str) -> Target {
     Target::tree(TargetPath::new(path).unwrap())
 }
 
-fn intent(number: u64, targets: &[Target]) -> Intent {
+pub(super) fn intent(number: u64, targets: &[Target]) -> Intent {
     Intent {
         id: id(number),
         verb: Verb::Write,

@@ -11,4 +11,5 @@ mod sequences;
 mod stories;
 mod suite;
 mod undoing;
+mod words;
 mod world;

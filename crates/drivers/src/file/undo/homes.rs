@@ -112,10 +112,8 @@ pub(crate) fn without_directory(path: &TargetPath) -> String {
             Err(_) => break,
         }
     }
-    match path.parent() {
-        Some(parent) => format!("its directory `{parent}` is gone"),
-        None => "its directory is gone".to_owned(),
-    }
+    let parent = path.parent().unwrap_or_else(|| path.clone());
+    format!("its directory `{parent}` is gone")
 }
 
 fn not_a_directory(path: &TargetPath, is_link: bool) -> String {

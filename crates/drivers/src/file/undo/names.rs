@@ -3,13 +3,14 @@
 use backout_model::ports::OnConflict;
 use backout_model::{OutcomeKind, TargetOutcome, TargetPath};
 
+use super::homes::without_directory;
 use super::prepare::Undo;
 use super::put_back_changed;
 use super::rights::{gap_of, only_root};
 use crate::file::compare::{Current, differs_in_kind};
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
-use crate::file::judge::State;
+use crate::file::judge::{State, not_what_was_moved};
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::stage::Material;
 use crate::file::sys::{Node, Place};
@@ -86,13 +87,16 @@ impl Undo<'_> {
         if self.is_forced() && new.node.is_some() && !self.has_directory(&old) {
             let _else_a_conflict = self.make_home(from)?;
         }
-        let moved = new
-            .node
-            .filter(|node| node.kind == kind && self.has_directory(&old));
-        let Some(node) = moved else {
-            return Ok(OutcomeKind::Conflict {
-                why: format!("`{to}` is gone or something else"),
-            });
+        let node = match new.node {
+            Some(node) if node.kind == kind && self.has_directory(&old) => node,
+            Some(node) if node.kind == kind => {
+                let why = without_directory(from);
+                return Ok(OutcomeKind::Conflict { why });
+            }
+            other => {
+                let why = not_what_was_moved(to, kind, other.as_ref());
+                return Ok(OutcomeKind::Conflict { why });
+            }
         };
         let obtained = match self.obtain(to, replaced)? {
             Ok(obtained) => obtained,

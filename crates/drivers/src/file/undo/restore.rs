@@ -401,7 +401,7 @@ impl Undo<'_> {
                 Ok(Ok(((image, Seen::There(*node)), foreign)))
             }
             None => Ok(Err(
-                "the directory is not empty, and there is no depot for it".to_owned(),
+                "the directory is not empty, and nothing on its file system can keep it".to_owned(),
             )),
         }
     }

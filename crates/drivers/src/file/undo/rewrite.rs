@@ -90,8 +90,12 @@ impl Undo<'_> {
             holes: before.layout()?,
         };
         let path = &current.path;
+        let was = match current.node {
+            Some(_) => "not the file any more",
+            None => "gone",
+        };
         self.keeper.notes.push(format!(
-            "`{path}` was gone and is made anew, as a file of its own"
+            "`{path}` was {was} and is made anew, as a file of its own"
         ));
         self.restore(current, &image, None, &after.image(), None)
     }

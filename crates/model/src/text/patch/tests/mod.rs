@@ -1,5 +1,7 @@
 //! What a patch says, and what it does to a content.
 
+mod edges;
+
 use proptest::prelude::*;
 
 use super::*;
