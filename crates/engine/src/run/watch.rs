@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use backout_capture::live::{
-    Act, Answer, Back, Ending, Event, Observer, Spawned, Supervisor, Touch, descendants,
+    Act, Answer, Back, Ending, Event, Observer, Place, Spawned, Supervisor, Touch, descendants,
     opened_for_writing,
 };
 use backout_drivers::command::{Limits, Recorder};
@@ -99,6 +99,14 @@ impl Observer for Asking<'_, '_> {
 
     fn is_settled(&mut self, path: &Path, act: Act) -> bool {
         self.recorder.is_settled(path, act)
+    }
+
+    fn made(&mut self, place: &Place, number: (u64, u64)) {
+        self.recorder.made(place, number);
+    }
+
+    fn is_made(&mut self, number: (u64, u64), act: Act) -> bool {
+        self.recorder.is_made(number, act)
     }
 
     fn after(&mut self, touch: &mut Touch, is_over: bool) -> bool {
