@@ -131,23 +131,17 @@ impl Call<'_> {
         }
         let closes = asked.contains(OFlags::CLOEXEC);
         let given = sys::give(listener, self.notice.id, file.as_fd(), closes);
-        let made = fstat(&file).ok().filter(|_| is_new);
+        let new = fstat(&file).ok().filter(|_| is_new);
         // It must be closed here before the process goes on: else it could not be executed yet.
         drop(file);
-        Ok(match (given, made) {
-            (Ok(number), Some(made)) => Carried::Made(number, (made.st_dev, made.st_ino)),
-            (given, _) => self.given(given),
-        })
-    }
-
-    fn given(&self, given: Result<i32, Errno>) -> Carried {
-        match given {
-            Ok(number) => Carried::Over(Ok(number)),
+        Ok(match (given, new) {
+            (Ok(number), Some(file)) => Carried::Made(number, (file.st_dev, file.st_ino)),
+            (Ok(number), None) => Carried::Over(Ok(number)),
             // Whoever asked is gone.
-            Err(Errno::NOENT) => Carried::Over(Ok(0)),
-            Err(Errno::INVAL | Errno::NOTTY) => Carried::ByKernel,
-            Err(errno) => Carried::Over(Err(errno)),
-        }
+            (Err(Errno::NOENT), _) => Carried::Over(Ok(0)),
+            (Err(Errno::INVAL | Errno::NOTTY), _) => Carried::ByKernel,
+            (Err(errno), _) => Carried::Over(Err(errno)),
+        })
     }
 
     /// Opens what was looked at, and nothing else.
