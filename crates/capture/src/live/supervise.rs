@@ -199,7 +199,8 @@ impl Supervisor {
         let mut is_busy = false;
         let mut in_a_row = 0;
         loop {
-            if is_busy && self.waiting.is_empty() && in_a_row < IN_A_ROW_MAX {
+            let is_due = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if is_busy && self.waiting.is_empty() && in_a_row < IN_A_ROW_MAX && !is_due() {
                 in_a_row += 1;
                 if self.has_call(&NEXT_CALL)? {
                     self.take_up()?;

@@ -166,6 +166,10 @@ impl Watch {
         let mut stage = Stage::Running;
         let mut heard = Heard::default();
         let mut not_started = None;
+        // Before the first call: it may be the one at which the watcher hangs.
+        if let Some(back) = &self.back {
+            back.watches();
+        }
         loop {
             let deadlines = [end_at, heard.next(), Some(beat_at)];
             let deadline = deadlines.into_iter().flatten().min();
