@@ -163,7 +163,7 @@ fn a_new_tree_whose_watcher_was_killed_is_taken_back_whole() {
                 assert!(after == before, "{line}\n{}", before.difference(&after));
             }
             Some(theirs) => {
-                world.run(&["undo"]);
+                world.run(&["undo", "--partial"]);
                 assert_eq!(world.read(theirs), "theirs\n", "{line}");
                 assert!(!world.path("new/d/f").exists(), "{line}");
             }
