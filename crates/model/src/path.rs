@@ -29,13 +29,32 @@ pub enum PathError {
 }
 
 /// An absolute path without `.`, `..` or doubled slashes.
-#[derive(Clone, Eq, PartialOrd, Ord)]
+#[derive(Clone, Eq)]
 pub struct TargetPath(PathBuf);
 
 // Normal paths are equal if their bytes are: no need to take them apart, as the standard library does.
 impl PartialEq for TargetPath {
     fn eq(&self, other: &Self) -> bool {
         self.as_bytes() == other.as_bytes()
+    }
+}
+
+// As their components are ordered: a slash ends a component, so it comes before every other byte.
+impl Ord for TargetPath {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let (one, other) = (self.as_bytes(), other.as_bytes());
+        let mut pairs = one.iter().zip(other);
+        let differ = pairs.find(|(one, other)| one != other);
+        differ.map_or_else(
+            || one.len().cmp(&other.len()),
+            |(one, other)| (*one != b'/', *one).cmp(&(*other != b'/', *other)),
+        )
+    }
+}
+
+impl PartialOrd for TargetPath {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -107,7 +126,12 @@ impl TargetPath {
 
     /// Tells whether the path lies below `directory` (and is not `directory` itself).
     pub fn is_below(&self, directory: &Self) -> bool {
-        self != directory && self.0.starts_with(&directory.0)
+        // Normal paths need not be taken apart for this.
+        let rest = self.as_bytes().strip_prefix(directory.as_bytes());
+        rest.is_some_and(|rest| match rest {
+            [] => false,
+            [first, ..] => *first == b'/' || directory.as_bytes() == b"/",
+        })
     }
 
     /// Lists the directories above the path, nearest first, ending with the root.
@@ -186,6 +210,24 @@ mod tests {
             TargetPath::from_bytes(b"/a\0b"),
             Err(PathError::NotNormal { .. })
         ));
+    }
+
+    /// Compared by bytes, since taking paths apart costs; they are ordered as their components are.
+    #[test]
+    fn paths_are_ordered_and_below_each_other_as_their_components() {
+        let all = [
+            "/", "/a", "/a-b", "/a/b", "/a/b/c", "/a.b", "/a/-", "/aa", "/a/bc", "/b", "/\u{1}",
+            "/a\u{1}", "/a/\u{1}",
+        ];
+        for one in all {
+            for other in all {
+                let (one, other) = (path(one), path(other));
+                let as_paths = one.as_path().cmp(other.as_path());
+                assert_eq!(one.cmp(&other), as_paths, "{one} {other}");
+                let is_inside = one != other && one.as_path().starts_with(other.as_path());
+                assert_eq!(one.is_below(&other), is_inside, "{one} {other}");
+            }
+        }
     }
 
     #[test]

@@ -116,6 +116,8 @@ pub(crate) enum Kind {
     Standing,
     /// Rights are given up that nobody can look at.
     Confining,
+    /// What is never given to new files changes.
+    Mask,
     Mounts,
     Quotas,
     Sync,
@@ -237,7 +239,7 @@ impl Shape {
             Kind::Times => Act::Times,
             Kind::Flags => Act::Flags { to: None },
             Kind::Exec => Act::Exec,
-            Kind::Standing | Kind::Confining | Kind::Never(_) => Act::Standing,
+            Kind::Standing | Kind::Confining | Kind::Mask | Kind::Never(_) => Act::Standing,
             Kind::Mounts => Act::Mounts,
             Kind::Quotas => Act::Quotas,
             Kind::Sync => Act::Sync,

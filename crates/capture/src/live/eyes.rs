@@ -1,5 +1,6 @@
 //! Looking at a call: what it is about to do and to what, or why it does not happen.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 
@@ -8,11 +9,12 @@ use rustix::io::Errno;
 use super::calls::{Act, Kind, Operand, Shape, Without, as_int, shape_of};
 use super::carry::{Carried, carry_out};
 use super::flight::Flight;
+use super::masks::Masks;
 use super::memory::{is_secret, read_exactly};
 use super::mounts;
 use super::operands::Operands;
 use super::order;
-use super::place::{Lost, only_path_of};
+use super::place::{Lost, only_of, path_of_descriptor};
 use super::supervise::{Answer, Observer, Touch};
 use super::sys::{self, Notice};
 use super::table::SET_FLAGS;
@@ -38,6 +40,7 @@ pub(super) struct Eyes {
     tells_execs: bool,
     /// Calls that the kernel carries out.
     flight: Flight,
+    masks: RefCell<Masks>,
     calls: u64,
 }
 
@@ -49,6 +52,7 @@ impl Eyes {
             has_new_mounts: false,
             tells_execs: !rustix::process::geteuid().is_root(),
             flight: Flight::default(),
+            masks: RefCell::default(),
             calls: 0,
         }
     }
@@ -68,6 +72,7 @@ impl Eyes {
     ) -> (Answer, Option<Touch>) {
         self.calls += 1;
         self.flight.asks_again(notice.thread);
+        self.masks.get_mut().asks_again(notice.thread);
         let Some(shape) = shape_of(notice.number, &notice.arguments) else {
             observer.noted(&format!(
                 "system call {} was refused: nobody knows here what it does",
@@ -84,6 +89,10 @@ impl Eyes {
             Kind::Never(why) => {
                 observer.refused(notice.thread, why);
                 return (Answer::Refuse(libc::EPERM), None);
+            }
+            Kind::Mask => {
+                self.masks.get_mut().changes(notice);
+                return (Answer::Continue, None);
             }
             Kind::Exec if !self.tells_execs => return (Answer::Continue, None),
             Kind::Flags => Act::Flags {
@@ -144,7 +153,8 @@ impl Eyes {
             }
             let answer = observer.before(&mut touch);
             let answer = settled(notice, act, scene, &operands, answer);
-            if let Some(answer) = self.begin(listener, (notice, shape, &operands), &touch, answer) {
+            let call = (notice, shape, &operands);
+            if let Some(answer) = self.begin(listener, call, &touch, answer, observer) {
                 return (answer, Some(touch));
             }
         }
@@ -162,10 +172,17 @@ impl Eyes {
         (notice, shape, operands): (&Notice, &Shape, &Operands),
         touch: &Touch,
         answer: Answer,
+        observer: &mut dyn Observer,
     ) -> Option<Answer> {
         if answer == Answer::Perform && operands.are_names() {
-            match carry_out(listener, notice, shape, touch) {
+            match carry_out(listener, notice, shape, touch, &self.masks) {
                 Carried::Over(Ok(number)) => return Some(Answer::Gave(number)),
+                Carried::Made(number, file) => {
+                    if let Some(place) = &touch.first {
+                        observer.made(place, file);
+                    }
+                    return Some(Answer::Gave(number));
+                }
                 Carried::Over(Err(errno)) => return Some(Answer::Refuse(errno.raw_os_error())),
                 Carried::Again => return None,
                 Carried::ByKernel => {}
@@ -194,6 +211,7 @@ impl Eyes {
             Kind::Standing | Kind::Confining | Kind::Mounts | Kind::Exec
         ) {
             self.scenes.clear();
+            self.masks.get_mut().forget();
         }
         self.is_confined |= kind == Kind::Confining;
         if is_here {
@@ -226,12 +244,18 @@ impl Eyes {
             return false;
         }
         let number = notice.arguments.get(index).copied().map_or(-1, as_int);
-        only_path_of(notice.thread, number).is_some_and(|path| observer.is_settled(&path, act))
+        let Some(stat) = only_of(notice.thread, number) else {
+            return false;
+        };
+        observer.is_made((stat.st_dev, stat.st_ino), act)
+            || path_of_descriptor(notice.thread, number)
+                .is_some_and(|path| observer.is_settled(&path, act))
     }
 
     fn scene(&mut self, thread: u32) -> Scene {
         if self.scenes.len() > SCENES_MAX || self.calls.is_multiple_of(SCENES_CALLS_MAX) {
             self.scenes.clear();
+            self.masks.get_mut().forget();
         }
         let scene = self
             .scenes

@@ -1,7 +1,7 @@
 //! Where a path of another process leads: the directory, open, and the name in it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, read
 use rustix::io::Errno;
 
 use super::mounts;
+use super::reach::{path_text, taken};
 use super::task::Scene;
 use super::walk::{Lead, Walk};
 
@@ -58,9 +59,7 @@ pub struct Gone {
 impl Gone {
     /// Tells of what is open.
     pub(super) fn of(opened: BorrowedFd<'_>) -> Option<Self> {
-        let link = format!("/proc/self/fd/{}", opened.as_raw_fd());
-        let path = readlinkat(CWD, link, Vec::with_capacity(256)).ok()?;
-        let path = path.into_bytes().strip_suffix(DELETED)?.to_vec();
+        let path = path_text(opened).ok()?.strip_suffix(DELETED)?.to_vec();
         let stat = fstat(opened).ok()?;
         Some(Self {
             number: (stat.st_dev, stat.st_ino),
@@ -79,7 +78,16 @@ pub(super) enum Base {
 }
 
 impl Base {
-    /// Opens it, whatever it is, only to be walked from.
+    /// Takes it to be walked from.
+    pub(super) fn start(self, thread: u32) -> Result<OwnedFd, Lost> {
+        let taken = match self {
+            Self::Here => None,
+            Self::Descriptor(number) => taken(thread, number),
+        };
+        taken.map_or_else(|| self.open(thread), Ok)
+    }
+
+    /// Opens it, whatever it is, only to be looked at.
     pub(super) fn open(self, thread: u32) -> Result<OwnedFd, Lost> {
         let link = match self {
             Self::Here => format!("/proc/{thread}/cwd"),
@@ -173,17 +181,26 @@ pub(super) fn resolve(
     }
 }
 
-/// Gives the path of what a descriptor of the task is open on, if that is a name of the only one it has.
-pub(super) fn only_path_of(thread: u32, number: i32) -> Option<PathBuf> {
-    let link = format!("/proc/{thread}/fd/{number}");
+/// Looks at what a descriptor of the task is open on, if it has one name.
+pub(super) fn only_of(thread: u32, number: i32) -> Option<Stat> {
+    let stat = statat(CWD, link_of(thread, number), AtFlags::empty()).ok()?;
+    let is_only = stat.st_nlink == 1 || is_directory(&stat);
+    is_only.then_some(stat)
+}
+
+/// Gives the path of what a descriptor of the task is open on, if that is a name.
+pub(super) fn path_of_descriptor(thread: u32, number: i32) -> Option<PathBuf> {
+    let link = link_of(thread, number);
     let path = readlinkat(CWD, &link, Vec::with_capacity(256)).ok()?;
     let path = path.into_bytes();
     if path.first() != Some(&b'/') || path.ends_with(DELETED) {
         return None;
     }
-    let stat = statat(CWD, &link, AtFlags::empty()).ok()?;
-    let is_only = stat.st_nlink == 1 || is_directory(&stat);
-    is_only.then(|| PathBuf::from(OsString::from_vec(path)))
+    Some(PathBuf::from(OsString::from_vec(path)))
+}
+
+fn link_of(thread: u32, number: i32) -> String {
+    format!("/proc/{thread}/fd/{number}")
 }
 
 /// Gives the place of what the task has open, or of its current directory.
@@ -247,15 +264,13 @@ fn named(path: &Path, opened: BorrowedFd<'_>) -> Result<Option<Place>, Lost> {
 
 /// Gives the path of something that we have open, as the system tells it.
 fn path_of(opened: BorrowedFd<'_>) -> Result<Vec<u8>, Lost> {
-    let link = format!("/proc/self/fd/{}", opened.as_raw_fd());
-    let path = readlinkat(CWD, link, Vec::with_capacity(256)).map_err(|errno| match errno {
+    let path = path_text(opened).map_err(|errno| match errno {
         Errno::NAMETOOLONG => Lost::Blind(
             errno,
             "it is so deep that its whole path has more than 4096 bytes",
         ),
         _ => Lost::Blind(errno, "its path cannot be told"),
     })?;
-    let path = path.into_bytes();
     if path.first() != Some(&b'/') {
         return Err(GONE);
     }

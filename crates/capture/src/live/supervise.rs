@@ -25,6 +25,13 @@ const SETTLING_MAX: Duration = Duration::from_secs(10);
 /// How long after a call another is waited for before anything else.
 const BUSY: Duration = Duration::from_millis(20);
 
+/// While calls come, the next one alone is waited for: so long, and so many times before all else is looked at again.
+const NEXT_CALL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 2_000_000,
+};
+const IN_A_ROW_MAX: u32 = 32;
+
 /// How many calls are taken up before the first of them is answered.
 const TAKEN_UP_MAX: usize = 256;
 
@@ -87,6 +94,13 @@ pub trait Observer {
 
     /// Tells whether all is known of a name that the command has open, so that the call goes on at once.
     fn is_settled(&mut self, path: &Path, act: Act) -> bool;
+
+    /// Is told which file came to be at a name, by a call that was carried out for the command: its device and number.
+    fn made(&mut self, place: &Place, number: (u64, u64));
+
+    /// Tells whether a file that has one name is known to be one that the command made, by its device and number, so that
+    /// the call goes on at once.
+    fn is_made(&mut self, number: (u64, u64), act: Act) -> bool;
 
     /// Looks at a call that was watched, again and again until this tells that it is decided: it has happened, or it is
     /// over and has not.
@@ -183,7 +197,20 @@ impl Supervisor {
         deadline: Option<Instant>,
     ) -> io::Result<Event> {
         let mut is_busy = false;
+        let mut in_a_row = 0;
         loop {
+            let is_due = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if is_busy && self.waiting.is_empty() && in_a_row < IN_A_ROW_MAX && !is_due() {
+                in_a_row += 1;
+                if self.has_call(&NEXT_CALL)? {
+                    self.take_up()?;
+                    if let Some(notice) = self.waiting.pop_front() {
+                        self.answer(&notice, observer)?;
+                    }
+                    continue;
+                }
+            }
+            in_a_row = 0;
             let now = Instant::now();
             let pause = match (self.waiting.is_empty(), is_busy) {
                 (false, _) => Some(now),
@@ -325,17 +352,17 @@ impl Supervisor {
             let others = self.asked_last.replace(notice.thread);
             let is_alone = self.waiting.is_empty() && others == Some(notice.thread);
             self.waiting.push_back(notice);
-            if is_alone || !self.has_call()? {
+            if is_alone || !self.has_call(&Timespec::default())? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Tells whether a call waits to be taken up.
-    fn has_call(&self) -> io::Result<bool> {
+    /// Tells whether a call waits to be taken up, or comes within a time.
+    fn has_call(&self, within: &Timespec) -> io::Result<bool> {
         let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
-        match poll(&mut fds, Some(&Timespec::default())) {
+        match poll(&mut fds, Some(within)) {
             Ok(_) => Ok(fds.iter().any(|fd| fd.revents().contains(PollFlags::IN))),
             Err(Errno::INTR) => Ok(false),
             Err(errno) => Err(errno.into()),

@@ -38,7 +38,7 @@ pub(crate) const COMMON: &[Shape] = {
         SYS_quotactl_fd, SYS_removexattr, SYS_renameat2, SYS_setfsgid, SYS_setfsuid, SYS_setgid,
         SYS_setgroups, SYS_setns, SYS_setregid, SYS_setresgid, SYS_setresuid, SYS_setreuid,
         SYS_setuid, SYS_setxattr, SYS_swapon, SYS_symlinkat, SYS_sync, SYS_sync_file_range,
-        SYS_syncfs, SYS_truncate, SYS_umount2, SYS_unlinkat, SYS_unshare, SYS_utimensat,
+        SYS_syncfs, SYS_truncate, SYS_umask, SYS_umount2, SYS_unlinkat, SYS_unshare, SYS_utimensat,
     };
     &[
         one(SYS_openat, Open(Some(2)), at(0, 1, AsOpened(2))),
@@ -122,6 +122,7 @@ pub(crate) const COMMON: &[Shape] = {
         none(SYS_setgroups, Standing),
         none(SYS_capset, Standing),
         none(SYS_landlock_restrict_self, Confining),
+        none(SYS_umask, Kind::Mask),
         none(SYS_acct, Kind::Never(ACCOUNTING)),
         none(SYS_swapon, Kind::Never(SWAPPING)),
         none(SYS_quotactl, Kind::Quotas),

@@ -77,7 +77,7 @@ impl Walk {
         let start = if is_absolute {
             self.root()?
         } else {
-            base.open(self.thread)?
+            base.start(self.thread)?
         };
         self.walk(start, path.to_vec(), last)
     }
@@ -103,8 +103,8 @@ impl Walk {
         };
         let opened = match (is_absolute, parent.is_empty()) {
             (true, _) => to(CWD),
-            (false, true) => Ok(base.open(self.thread)?),
-            (false, false) => to(base.open(self.thread)?.as_fd()),
+            (false, true) => Ok(base.start(self.thread)?),
+            (false, false) => to(base.start(self.thread)?.as_fd()),
         };
         match opened {
             Ok(dir) if is_proc(dir.as_fd()) => Ok(None),

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use backout_capture::live::{Act, Answer, Place, Touch, is_on_ours};
 use backout_model::TargetPath;
@@ -41,6 +43,15 @@ pub(super) fn served_now() -> HashSet<u64> {
         kind.starts_with("fuse").then_some(device)
     };
     mounts.lines().filter_map(device).collect()
+}
+
+/// Tells whether a path is another, or lies below it. Both are as the system tells them, so their bytes say it.
+fn is_at_or_below(path: &Path, above: &Path) -> bool {
+    let rest = path
+        .as_os_str()
+        .as_bytes()
+        .strip_prefix(above.as_os_str().as_bytes());
+    rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
 }
 
 impl Recorder {
@@ -100,12 +111,19 @@ impl Recorder {
             || self
                 .own_paths
                 .iter()
-                .any(|own| place.dir_path.starts_with(own))
+                .any(|own| is_at_or_below(&place.dir_path, own))
             || self.is_in_depot(place)
     }
 
     /// Tells whether a place is in a depot of another file system.
     pub(super) fn is_in_depot(&self, place: &Place) -> bool {
+        let name = self.depot_name.as_bytes();
+        let directory = place.dir_path.as_os_str().as_bytes();
+        // Most paths have nothing like it.
+        let may_be = |path: &[u8]| path.windows(name.len()).any(|part| part == name);
+        if place.name.as_bytes() != name && !may_be(directory) {
+            return false;
+        }
         let mut parts = place
             .dir_path
             .components()

@@ -1,6 +1,6 @@
 //! What is known of the world before the command, and where its things are now.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::mem::take;
 
 use backout_model::ports::NewContent;
@@ -77,6 +77,8 @@ pub(crate) struct Ledger {
     /// Directories that were scanned, and what stood there.
     pub(crate) roots: Vec<TargetPath>,
     pub(crate) scanned: HashMap<TargetPath, Identity>,
+    /// Whether this comes from a log: there no word is said of what came to be in directories that the command made.
+    pub(crate) is_read: bool,
 }
 
 impl Ledger {
@@ -280,8 +282,44 @@ impl Ledger {
 
     /// Tells whether nothing can have been at a name of before: its directory was not there.
     pub(crate) fn is_in_new_directory(&self, origin: &TargetPath) -> bool {
-        let parent = origin.parent().and_then(|parent| self.known.get(&parent));
-        parent == Some(&Known::Absent)
+        let mut above = origin.parent();
+        while let Some(directory) = above {
+            match self.known.get(&directory) {
+                Some(known) => return *known == Known::Absent,
+                None if !self.is_read || self.strangers.contains(&directory) => return false,
+                None => above = directory.parent(),
+            }
+        }
+        false
+    }
+
+    /// Tells whether a note can be left out: it says that a name was not there, and its directory was not there either. Who
+    /// reads the log finds in that directory what came to be.
+    pub(crate) fn goes_without_saying(&self, note: &Note) -> bool {
+        let Note::Absent(path) = note else {
+            return false;
+        };
+        let is_others = || {
+            let now = self.now_of(path);
+            self.strangers.contains(&now) || self.foreign.contains(&now)
+        };
+        self.is_in_new_directory(path) && !is_others()
+    }
+
+    /// Lists the names of which no word was said, since their directories were not there, and of which one must be said when
+    /// some names are told by an operation of their own.
+    pub(crate) fn unsaid_beside(&self, cut: &[TargetPath]) -> Vec<TargetPath> {
+        let cut: HashSet<&TargetPath> = cut.iter().collect();
+        let is_left = |path: &TargetPath| {
+            let parent = path.parent();
+            parent.is_some_and(|parent| cut.contains(&parent)) && !cut.contains(path)
+        };
+        let absent = self
+            .known
+            .iter()
+            .filter(|(_, known)| **known == Known::Absent);
+        let left = absent.map(|(path, _)| path).filter(|path| is_left(path));
+        left.cloned().collect()
     }
 
     /// Tells whether what is at a name is as it was before the command, wherever it was then.

@@ -4,11 +4,13 @@
 //! by a crash ends the log: its call never went on. A frame that could not be written whole is taken out again at once, so
 //! that what comes later can be read. A frame that is all there and damaged means that something is lost: a reader says so.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use backout_model::{OperationId, TargetPath};
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,9 @@ const HEAD_BYTES: usize = 16;
 
 /// No frame is larger: the bytes in it are few.
 const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// So long the time of the log counts as now: the clock of files goes no finer.
+const MOMENT: Duration = Duration::from_millis(4);
 
 /// One thing learnt. Paths are those of the world before the command, but for moves and aliases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +128,8 @@ pub(crate) struct LogWriter {
     refused: Option<io::ErrorKind>,
     /// The directory of the log, until the disk has its name there.
     directory: Option<File>,
+    /// When the time of the log was last renewed.
+    beaten: Cell<Instant>,
 }
 
 impl LogWriter {
@@ -148,6 +155,7 @@ impl LogWriter {
             syncing: None,
             refused: None,
             directory,
+            beaten: Cell::new(Instant::now()),
         })
     }
 
@@ -161,7 +169,16 @@ impl LogWriter {
             last_access: now,
             last_modification: now,
         };
+        self.beaten.set(Instant::now());
         Ok(rustix::fs::futimens(&*self.file, &times)?)
+    }
+
+    /// Says so where a note was left out, if the last one is not of this very moment: what is made now is the command's.
+    pub(crate) fn beat_for_unsaid(&self) -> io::Result<()> {
+        if self.beaten.get().elapsed() < MOMENT {
+            return Ok(());
+        }
+        self.beat()
     }
 
     /// Tells the disk to keep what was written, in a thread of its own: nobody waits for it.
@@ -224,6 +241,7 @@ impl LogWriter {
         }
         self.end += self.buffer.len() as u64;
         self.is_dirty = true;
+        self.beaten.set(Instant::now());
         Ok(())
     }
 

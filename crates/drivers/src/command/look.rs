@@ -284,13 +284,20 @@ impl Settling<'_> {
             }
             self.firsts.insert(key, path.clone());
         }
-        let meta = meta_of(&place, &node)?;
+        let mut file = match node.kind {
+            Kind::File => Some(place.read()?),
+            _ => None,
+        };
+        // Of what is open anyway it costs less to learn that it has no attributes.
+        let plain = file.as_ref().and_then(|file| meta::plain_of(&node, file));
+        let meta = plain.map_or_else(|| meta_of(&place, &node), Ok)?;
         Ok(match node.kind {
             Kind::File => {
-                let (digest, size) = match self.ledger.left.get(path) {
-                    Some(Image::File { digest, size, .. }) => (*digest, *size),
-                    Some(Image::Kept { slot, .. }) => digest_of(&Dir::of(&slot.path())?)?,
-                    _ => digest_of(&place)?,
+                let (digest, size) = match (self.ledger.left.get(path), &mut file) {
+                    (Some(Image::File { digest, size, .. }), _) => (*digest, *size),
+                    (Some(Image::Kept { slot, .. }), _) => digest_of(&Dir::of(&slot.path())?)?,
+                    (_, Some(file)) => bytes::digest_of_file(file).naming(path, "read")?,
+                    (_, None) => digest_of(&place)?,
                 };
                 Image::File {
                     digest,

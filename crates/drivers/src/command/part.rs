@@ -144,6 +144,7 @@ impl Recorder {
 
     /// Takes a part out, to be recorded as the operation `by`.
     pub(crate) fn cut(&mut self, by: OperationId, part: Part) -> io::Result<Ledger> {
+        self.made.clear();
         match part {
             Part::Names(paths) => self.cut_names(by, paths),
             Part::All => self.cut_all(by),
@@ -191,6 +192,10 @@ impl Recorder {
         let contents = self.ledger.contents.iter();
         let needed = contents.filter(|content| digests.contains(&content.digest));
         part.contents = needed.cloned().collect();
+        for unsaid in self.ledger.unsaid_beside(&paths) {
+            self.pay()?;
+            self.log.add(&Note::Absent(unsaid), &[])?;
+        }
         self.note_cut(Note::Cut { by, paths })?;
         Ok(part)
     }

@@ -25,6 +25,9 @@ use crate::file::sys::Node;
 /// More things worth knowing than this are only counted.
 const NOTES_MAX: usize = 20;
 
+/// So many files that the command made are known by their numbers.
+const MADE_MAX: usize = 256;
+
 /// How often a file is read that somebody writes on meanwhile, before it is given up.
 const WHILE_IT_CHANGES_MAX: usize = 100;
 
@@ -93,6 +96,9 @@ pub struct Recorder {
     pub(super) served_by_others: HashSet<u64>,
     /// Inodes of several names, by device and number, with the name of before that what they were is noted under.
     pub(super) firsts: HashMap<(u64, u64), TargetPath>,
+    /// Files that the command made, by device and number, with the name that they have: as long as nothing but the command's
+    /// own calls by a descriptor happened since.
+    pub(super) made: HashMap<(u64, u64), TargetPath>,
     /// Files that are known to be of the upper layer of their overlay, by device and number.
     pub(super) raised: HashSet<(u64, u64)>,
     /// A file that the kernel is about to give another name.
@@ -162,6 +168,7 @@ impl Recorder {
             served: HashMap::new(),
             served_by_others: served_now(),
             firsts: HashMap::new(),
+            made: HashMap::new(),
             raised: HashSet::new(),
             linking: None,
             notes: Vec::new(),
@@ -191,7 +198,7 @@ impl Recorder {
         if let Ok(stat) = rustix::fs::stat(dir) {
             self.own.insert((stat.st_dev, stat.st_ino));
         }
-        self.own_paths.push(dir.to_path_buf());
+        self.own_paths.push(dir.components().collect());
     }
 
     /// Forbids to take away a symbolic link, or to rename what is above it.
@@ -304,6 +311,8 @@ impl Recorder {
     /// Takes in what others did since the last look.
     pub fn look_around(&mut self) -> io::Result<()> {
         for seen in self.others.seen() {
+            // They may have removed one of those, and its number may be another's.
+            self.made.clear();
             let note = match seen {
                 Seen::Touched(path) if !self.ledger.foreign.contains(&path) => Note::Foreign(path),
                 Seen::Arrived(path) if self.ledger.is_in_own_directory(&path) => {
@@ -361,8 +370,12 @@ impl Recorder {
             tell(path);
         }
         self.pay()?;
-        self.log.add(&note, &bytes)?;
-        crash_point("command.noted");
+        if self.ledger.goes_without_saying(&note) {
+            self.log.beat_for_unsaid()?;
+        } else {
+            self.log.add(&note, &bytes)?;
+            crash_point("command.noted");
+        }
         self.ledger.apply(note, bytes);
         Ok(())
     }
@@ -431,6 +444,10 @@ impl Observer for Recorder {
                 None => Answer::Refuse(EIO),
             };
         }
+        // A name that goes or changes: its file is known no longer by its number.
+        if !matches!(touch.act, Act::Open { .. } | Act::Make | Act::Read) {
+            self.made.clear();
+        }
         let answer = self.act_until_it_holds(touch);
         if let Ok(answer) = &answer {
             self.expect(touch, *answer);
@@ -459,6 +476,30 @@ impl Observer for Recorder {
             self.others.expect(&path, What::Dressed);
         }
         is_settled
+    }
+
+    fn made(&mut self, place: &Place, number: (u64, u64)) {
+        if self.made.len() >= MADE_MAX {
+            self.made.clear();
+        }
+        if let Ok(path) = TargetPath::new(place.path()) {
+            self.made.insert(number, path);
+        }
+    }
+
+    fn is_made(&mut self, number: (u64, u64), act: Act) -> bool {
+        if !self.made.contains_key(&number) {
+            return false;
+        }
+        // What others did may be that they took it. What cannot be noted stops the next call that needs a note.
+        let _told = Self::look_around(self);
+        let Some(path) = self.made.get(&number) else {
+            return false;
+        };
+        if matches!(act, Act::Attributes | Act::Times) {
+            self.others.expect(path, What::Dressed);
+        }
+        true
     }
 
     fn others(&self) -> Option<BorrowedFd<'_>> {

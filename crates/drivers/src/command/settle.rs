@@ -102,7 +102,10 @@ pub(crate) fn settle_log(
     let slots = told.notes.iter().filter_map(|(note, _)| slot_in(note));
     let is_lost = reading.may_be_cut || told.gaps > 0;
     let noted: HashSet<String> = slots.map(|slot| slot.name.clone()).collect();
-    let mut ledger = Ledger::default();
+    let mut ledger = Ledger {
+        is_read: true,
+        ..Ledger::default()
+    };
     for (note, bytes) in told.notes {
         ledger.apply(note, bytes);
     }
@@ -281,6 +284,9 @@ impl Settling<'_> {
                 Standing::Born => self.walk_new(now, &names)?,
             }
         }
+        if self.ledger.is_read {
+            self.find_unsaid(&names)?;
+        }
         for (path, known) in &self.known {
             let before = match known {
                 Known::Absent => Before::Image(Image::Absent),
@@ -298,6 +304,23 @@ impl Settling<'_> {
         }
         self.find_unkept()?;
         self.follow()
+    }
+
+    /// Finds what came to be in directories that the command made: the log says no word of it.
+    fn find_unsaid(&mut self, names: &BTreeMap<TargetPath, Standing>) -> Result<(), FileError> {
+        let made = self
+            .known
+            .iter()
+            .filter(|(_, known)| **known == Known::Absent);
+        let made: Vec<TargetPath> = made.map(|(path, _)| path.clone()).collect();
+        for origin in made {
+            let now = self.ledger.now_of(&origin);
+            // What else stands there was found by its own name.
+            if self.ledger.origin(&now).as_ref() == Some(&origin) {
+                self.walk_new(&now, names)?;
+            }
+        }
+        Ok(())
     }
 
     /// What nobody kept is told, if it changed. If it is gone it was kept when it went, but not as it was before.

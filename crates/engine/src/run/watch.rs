@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use backout_capture::live::{
-    Act, Answer, Back, Ending, Event, Observer, Spawned, Supervisor, Touch, descendants,
+    Act, Answer, Back, Ending, Event, Observer, Place, Spawned, Supervisor, Touch, descendants,
     opened_for_writing,
 };
 use backout_drivers::command::{Limits, Recorder};
@@ -101,6 +101,14 @@ impl Observer for Asking<'_, '_> {
         self.recorder.is_settled(path, act)
     }
 
+    fn made(&mut self, place: &Place, number: (u64, u64)) {
+        self.recorder.made(place, number);
+    }
+
+    fn is_made(&mut self, number: (u64, u64), act: Act) -> bool {
+        self.recorder.is_made(number, act)
+    }
+
     fn after(&mut self, touch: &mut Touch, is_over: bool) -> bool {
         self.recorder.after(touch, is_over)
     }
@@ -158,6 +166,10 @@ impl Watch {
         let mut stage = Stage::Running;
         let mut heard = Heard::default();
         let mut not_started = None;
+        // Before the first call: it may be the one at which the watcher hangs.
+        if let Some(back) = &self.back {
+            back.watches();
+        }
         loop {
             let deadlines = [end_at, heard.next(), Some(beat_at)];
             let deadline = deadlines.into_iter().flatten().min();

@@ -27,7 +27,7 @@ pub use compact::{CompactBudget, CompactReport};
 pub(crate) use rows::{Fault, put};
 pub use sizes::StoredBytes;
 pub(crate) use sizes::{Kept, add_stored};
-pub(crate) use slots::{drop_slots, put_slot};
+pub(crate) use slots::{drop_slots, put_slots};
 
 #[cfg(test)]
 mod flaw_tests;

@@ -28,6 +28,12 @@ const ENTRIES_BEFORE_WRITE_MAX: usize = 1000;
 /// So many kept inodes are looked at before a write.
 const SLOTS_BEFORE_WRITE_MAX: i64 = 100;
 
+/// Where and which those are that nobody measured. Left alone the query would look at every row there is.
+pub(super) const UNMEASURED: (&str, &str) = (
+    "slot INDEXED BY slot_unmeasured",
+    "WHERE slot.bytes IS NULL LIMIT ?1",
+);
+
 /// A row of `slot`.
 #[derive(Debug)]
 pub(crate) struct SlotRow {
@@ -88,13 +94,27 @@ impl SlotRow {
     }
 }
 
-/// Notes a kept inode, with the space it takes if it is there already.
-pub(crate) fn put_slot(
+/// Notes kept inodes, with the space they take if they are there already.
+pub(crate) fn put_slots(
+    store: &Store,
+    transaction: &Transaction<'_>,
+    operation: OperationId,
+    slots: &[Slot],
+) -> Result<(), StorageError> {
+    let mut change = 0;
+    for slot in slots {
+        change += put_slot(store, transaction, operation, slot)?;
+    }
+    add_stored(store, transaction, Kept::Slots, change)
+}
+
+/// Notes a kept inode. Gives by how much the sum of all changes.
+fn put_slot(
     store: &Store,
     transaction: &Transaction<'_>,
     operation: OperationId,
     slot: &Slot,
-) -> Result<(), StorageError> {
+) -> Result<i64, StorageError> {
     let bytes = file_bytes(slot.path().as_path());
     let values = params![
         id_to_sql(operation),
@@ -109,7 +129,7 @@ pub(crate) fn put_slot(
         .and_then(|mut statement| statement.execute(values))
         .map_err(|error| store.named(error))?;
     if added == 1 {
-        return add_stored(store, transaction, Kept::Slots, bytes.unwrap_or(0));
+        return Ok(bytes.unwrap_or(0));
     }
     // An undo is about to take it out, or a redo to put it back: it is measured anew.
     let place = params![slot.depot.as_bytes(), slot.name];
@@ -121,7 +141,15 @@ pub(crate) fn put_slot(
         .prepare_cached("UPDATE slot SET bytes = NULL WHERE depot = ?1 AND name = ?2")
         .and_then(|mut statement| statement.execute(place))
         .map_err(|error| store.named(error))?;
-    add_stored(store, transaction, Kept::Slots, -known)
+    Ok(-known)
+}
+
+/// Asks for rows of `slot`.
+pub(super) fn rows_sql(from: &str, only: &str) -> String {
+    format!(
+        "SELECT slot.depot, slot.name, slot.bytes, operation.status IS 'armed'
+         FROM {from} LEFT JOIN operation ON operation.id = slot.operation {only}"
+    )
 }
 
 fn file_bytes(path: &Path) -> Option<i64> {
@@ -157,8 +185,8 @@ impl Store {
     /// does the rest.
     pub fn measure_new_slots(&self) -> Result<(), StorageError> {
         let rows = self.read(|transaction| {
-            let only = "WHERE slot.bytes IS NULL LIMIT ?1";
-            self.slot_rows(transaction, only, [SLOTS_BEFORE_WRITE_MAX])
+            let (from, only) = UNMEASURED;
+            self.slot_rows(transaction, from, only, [SLOTS_BEFORE_WRITE_MAX])
         })?;
         self.measure(rows, ENTRIES_BEFORE_WRITE_MAX)
     }
@@ -174,20 +202,18 @@ impl Store {
         &self,
         transaction: &Transaction<'_>,
     ) -> Result<Vec<SlotRow>, StorageError> {
-        self.slot_rows(transaction, "", [])
+        self.slot_rows(transaction, "slot", "", [])
     }
 
     fn slot_rows(
         &self,
         transaction: &Transaction<'_>,
+        from: &str,
         only: &str,
         values: impl rusqlite::Params,
     ) -> Result<Vec<SlotRow>, StorageError> {
         let named = |error| self.named(error);
-        let sql = format!(
-            "SELECT slot.depot, slot.name, slot.bytes, operation.status IS 'armed'
-             FROM slot LEFT JOIN operation ON operation.id = slot.operation {only}"
-        );
+        let sql = rows_sql(from, only);
         let mut statement = transaction.prepare_cached(&sql).map_err(named)?;
         let rows = statement
             .query_map(values, |row| {

@@ -5,6 +5,7 @@ use backout_model::ports::{ContentsError, Durability, NewContent, ReadContents};
 
 use super::fixture::{World, noise};
 use super::rows::put;
+use super::slots::{UNMEASURED, rows_sql};
 use crate::StorageError;
 
 fn put_in(world: &World, bytes: &[u8]) -> u64 {
@@ -32,6 +33,22 @@ fn chain() -> (World, [Vec<u8>; 3]) {
         2
     );
     (world, versions)
+}
+
+/// Each command asks for them when it starts: however many are kept, it must not look at them all.
+#[test]
+fn what_was_not_measured_is_found_without_looking_at_the_rest() {
+    let world = World::new();
+    let (from, only) = UNMEASURED;
+    let sql = format!("EXPLAIN QUERY PLAN {}", rows_sql(from, only));
+    let plan: String = world
+        .store
+        .read(|transaction| {
+            let found = transaction.query_row(&sql, [1], |row| row.get(3));
+            found.map_err(|error| world.store.named(error))
+        })
+        .unwrap();
+    assert!(plan.contains("slot_unmeasured"), "{plan}");
 }
 
 #[test]

@@ -44,8 +44,15 @@ impl Store {
                 gap: None,
             };
             let mut found = BTreeSet::new();
+            // A tree that stands on nothing, and in which nobody wrote: nothing in it stands on anything either.
+            let mut untouched: Option<&Key> = None;
             for target in targets {
-                finder.collect(target, &mut found)?;
+                if untouched.is_some_and(|tree| target.key().is_at_or_below(tree)) {
+                    continue;
+                }
+                let has_any = finder.collect(target, &mut found)?;
+                let is_free = !has_any && target.reach() == Reach::Tree;
+                untouched = is_free.then(|| target.key());
             }
             Ok(found
                 .into_iter()
@@ -83,21 +90,23 @@ impl Gap {
 }
 
 impl Finder<'_, '_> {
+    /// Collects what a target stands on. Tells whether anybody wrote there at all, above it or below.
     fn collect(
         &mut self,
         target: &Target,
         found: &mut BTreeSet<(OperationId, DependencyReason)>,
-    ) -> Result<(), StorageError> {
+    ) -> Result<bool, StorageError> {
         // The key itself last: what is known of the keys behind it is wanted next.
         let mut keys = target.key().ancestors();
         keys.push(target.key().clone());
-        self.collect_on(target, &keys, found)?;
+        let has_any = self.collect_on(target, &keys, found)?;
         let [names, parts] = target.key().ranges_below();
         let mut below = self.between(&parts)?;
         if target.reach() == Reach::Tree {
             below.extend(self.between(&names)?);
         }
-        self.collect_on(target, &below, found)
+        self.collect_on(target, &below, found)?;
+        Ok(has_any || !below.is_empty())
     }
 
     fn collect_on(
@@ -105,14 +114,16 @@ impl Finder<'_, '_> {
         target: &Target,
         keys: &[Key],
         found: &mut BTreeSet<(OperationId, DependencyReason)>,
-    ) -> Result<(), StorageError> {
+    ) -> Result<bool, StorageError> {
+        let mut has_any = false;
         for key in keys {
             for (id, earlier) in self.newest_on(key)? {
+                has_any = true;
                 found
                     .extend(DependencyReason::between(target, earlier).map(|reason| (*id, reason)));
             }
         }
-        Ok(())
+        Ok(has_any)
     }
 
     fn newest_on(&mut self, key: &Key) -> Result<&[(OperationId, Target)], StorageError> {

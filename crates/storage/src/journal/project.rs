@@ -208,10 +208,7 @@ impl Projection<'_, '_> {
         for digest in &recipe.contents {
             self.refer(id_to_sql(id), digest)?;
         }
-        for slot in &recipe.slots {
-            contents::put_slot(self.store, self.transaction, id, slot)?;
-        }
-        Ok(())
+        contents::put_slots(self.store, self.transaction, id, &recipe.slots)
     }
 
     /// A command's place is where it ended: what was written meanwhile came before its end.

@@ -331,6 +331,14 @@ fn many_targets_depend_on_what_each_of_them_depends_on() {
     world.commit(99, &[node("/d/sub/deep"), node("/e")]);
     let mut targets: Vec<Target> = (0..100).map(|n| node(&format!("/d/f{n}"))).collect();
     targets.extend([node("/a"), node("/d/sub/deep"), tree("/e"), node("/z/none")]);
+    // In a tree that is new, in one that stands on something, and in one in which something was written.
+    targets.extend([
+        tree("/new"),
+        node("/new/a"),
+        tree("/new/sub"),
+        node("/new-a"),
+    ]);
+    targets.extend([node("/e/x"), tree("/d/sub"), node("/d/sub/other")]);
     targets.sort();
     let each: std::collections::BTreeSet<(OperationId, DependencyReason)> = targets
         .iter()
@@ -344,7 +352,7 @@ fn many_targets_depend_on_what_each_of_them_depends_on() {
         let all: Vec<_> = all.into_iter().map(|it| (it.on, it.reason)).collect();
         assert_eq!(all, each.iter().copied().collect::<Vec<_>>());
     }
-    assert_eq!(each.len(), 6, "all six operations");
+    assert_eq!(each.len(), 7, "all six operations, one for two reasons");
 }
 
 #[test]

@@ -11,22 +11,23 @@
 mod dress;
 mod times;
 
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, fcntl_setfl, ftruncate, mkdirat, mknodat, openat,
-    renameat_with, symlinkat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, fcntl_setfl, fstat, ftruncate, mkdirat, mknodat,
+    openat, renameat_with, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::umask;
 
 use super::calls::{Act, Kind, Shape, as_int};
+use super::masks::Masks;
 use super::memory::{read_exactly, read_path};
 use super::place::{Place, is_same};
 use super::supervise::Touch;
 use super::sys::{self, Notice};
-use super::task::umask_of;
 
 /// What `null`, `zero`, `random` and their like have in common.
 const MEMORY_DEVICES: u32 = 1;
@@ -36,6 +37,8 @@ const MEMORY_DEVICES: u32 = 1;
 pub(super) enum Carried {
     /// It is over, and this is what it gives.
     Over(Result<i32, Errno>),
+    /// It is over, gave a descriptor of this number, and made this file: its device and number.
+    Made(i32, (u64, u64)),
     /// What was looked at is not there any more: it must be looked at again.
     Again,
     /// The kernel has to do it.
@@ -54,11 +57,16 @@ pub(super) fn carry_out(
     notice: &Notice,
     shape: &Shape,
     touch: &Touch,
+    masks: &RefCell<Masks>,
 ) -> Carried {
     let Some(place) = &touch.first else {
         return Carried::ByKernel;
     };
-    let call = Call { notice, place };
+    let call = Call {
+        notice,
+        place,
+        masks,
+    };
     let done = match shape.kind {
         Kind::Open(_) if touch.act == Act::Read => Err(Carried::ByKernel),
         Kind::Open(flags) => call.open(listener, flags),
@@ -73,6 +81,7 @@ pub(super) fn carry_out(
         | Kind::Exec
         | Kind::Standing
         | Kind::Confining
+        | Kind::Mask
         | Kind::Mounts
         | Kind::Quotas
         | Kind::Sync
@@ -85,6 +94,7 @@ pub(super) fn carry_out(
 struct Call<'c> {
     notice: &'c Notice,
     place: &'c Place,
+    masks: &'c RefCell<Masks>,
 }
 
 impl Call<'_> {
@@ -115,30 +125,36 @@ impl Call<'_> {
             ftruncate(&file, 0).map_err(|errno| Carried::Over(Err(errno)))?;
         }
         let status = OFlags::APPEND | OFlags::DIRECT | OFlags::NOATIME | OFlags::NONBLOCK;
-        if !asked.contains(OFlags::NONBLOCK) {
+        if !is_new && !asked.contains(OFlags::NONBLOCK) {
             let set = fcntl_setfl(&file, asked & status);
             set.map_err(|errno| Carried::Over(Err(errno)))?;
         }
         let closes = asked.contains(OFlags::CLOEXEC);
         let given = sys::give(listener, self.notice.id, file.as_fd(), closes);
+        let new = fstat(&file).ok().filter(|_| is_new);
         // It must be closed here before the process goes on: else it could not be executed yet.
         drop(file);
-        Ok(match given {
-            Ok(number) => Carried::Over(Ok(number)),
+        Ok(match (given, new) {
+            (Ok(number), Some(file)) => Carried::Made(number, (file.st_dev, file.st_ino)),
+            (Ok(number), None) => Carried::Over(Ok(number)),
             // Whoever asked is gone.
-            Err(Errno::NOENT) => Carried::Over(Ok(0)),
-            Err(Errno::INVAL | Errno::NOTTY) => Carried::ByKernel,
-            Err(errno) => Carried::Over(Err(errno)),
+            (Err(Errno::NOENT), _) => Carried::Over(Ok(0)),
+            (Err(Errno::INVAL | Errno::NOTTY), _) => Carried::ByKernel,
+            (Err(errno), _) => Carried::Over(Err(errno)),
         })
     }
 
     /// Opens what was looked at, and nothing else.
     fn opened(&self, asked: OFlags, mode: u32, is_new: bool) -> Result<OwnedFd, Carried> {
-        let mut how = asked | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let mut how = asked | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if is_new {
+            // Nobody else has it, so nothing can be waited for.
             how |= OFlags::EXCL;
-        } else if is_written(asked) {
-            how -= OFlags::TRUNC;
+        } else {
+            how |= OFlags::NONBLOCK;
+            if is_written(asked) {
+                how -= OFlags::TRUNC;
+            }
         }
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let open = || openat(&self.place.dir, self.name(), how, mode);
@@ -254,7 +270,8 @@ impl Call<'_> {
 
     /// Makes something as the process would: with its mask.
     fn masked<T>(&self, act: impl FnOnce() -> T) -> Result<T, Carried> {
-        let mask = umask_of(self.notice.thread).ok_or(Carried::ByKernel)?;
+        let mask = self.masks.borrow_mut().of(self.notice.thread);
+        let mask = mask.ok_or(Carried::ByKernel)?;
         let own = umask(Mode::from_raw_mode(mask));
         let done = act();
         umask(own);

@@ -112,6 +112,66 @@ fn what_a_command_did_whose_supervisor_was_killed_is_kept_and_can_be_taken_back(
     world.check_store();
 }
 
+/// Of what comes to be in a directory that the command made, the log says no word: it is found there.
+#[test]
+fn a_new_tree_whose_watcher_was_killed_is_taken_back_whole() {
+    for (line, theirs) in [
+        (
+            "mkdir -p new/a/b; echo x > new/a/b/f; echo y > new/g; ln -s g new/link; ln new/g new/h",
+            None,
+        ),
+        (
+            "mkdir new; mkdir new/d; echo x > new/d/f; mv new/d/f out; mv new/d new/e; echo y > new/e/z",
+            None,
+        ),
+        (
+            "mkdir -p new/d; echo x > new/d/f; mv new moved; mkdir new; echo z > new/z; mv src/lib.rs moved/d",
+            None,
+        ),
+        (
+            "mkdir -p new/d; cp app.toml new/d/f; mv new/d/f app.toml; rm new/d/g 2> /dev/null; mv src new/d/src; echo more >> new/d/src/lib.rs",
+            None,
+        ),
+        (
+            "mkdir -p new/d; echo x > new/d/f; touch new/wait; while [ ! -e new/d/theirs ]; do sleep 0.02; done",
+            Some("new/d/theirs"),
+        ),
+    ] {
+        let world = World::new().with_project();
+        let before = world.tree();
+        let script = format!("{line}; touch ready; sleep 60");
+        let mut child = world.spawn(&["run", "--", "bash", "-c", &script]);
+        if let Some(theirs) = theirs {
+            wait_for(|| world.path("new/wait").exists());
+            fs::write(world.path(theirs), "theirs\n").unwrap();
+        }
+        wait_for(|| world.path("ready").exists());
+        // What came after the last heartbeat could be anybody's.
+        let made = fs::metadata(world.path("ready")).unwrap().modified();
+        let made = made.unwrap();
+        let has_beaten = |entry: fs::DirEntry| entry.metadata().unwrap().modified().unwrap() > made;
+        wait_for(|| {
+            let mut logs = fs::read_dir(world.state().join("captures")).unwrap();
+            logs.any(|log| log.is_ok_and(has_beaten))
+        });
+        kill_both(&mut child);
+        world.run(&["recover"]);
+        match theirs {
+            None => {
+                world.ok(&["undo"]);
+                let after = world.tree();
+                assert!(after == before, "{line}\n{}", before.difference(&after));
+            }
+            Some(theirs) => {
+                world.run(&["undo", "--partial"]);
+                assert_eq!(world.read(theirs), "theirs\n", "{line}");
+                assert!(!world.path("new/d/f").exists(), "{line}");
+            }
+        }
+        world.check_store();
+    }
+}
+
 #[test]
 fn our_own_state_is_nobodys_to_write() {
     let world = World::new().with_project();

@@ -63,6 +63,7 @@ fn results_are_the_same_with_and_without_us() {
         "read a; read b; echo $b $a",
         "rm -v app.toml nosuch; mkdir src; ls -A; mv app.toml x; rmdir src",
         "umask 077; touch private; mkdir closed; umask",
+        "> a; umask 077; > b; umask 002; > c; (umask 027; > d; mkdir e); > f; umask 777; > g",
         "ulimit -n; basename $PWD; cd src; basename $PWD; echo x > ../y",
         "for i in 1 2 3; do echo $i; done | sort -r | tee sorted | wc -l",
         "(echo a; exit 3) | cat; echo ${PIPESTATUS[0]}",
@@ -80,6 +81,31 @@ fn results_are_the_same_with_and_without_us() {
     ] {
         same(line, "one\ntwo\n");
     }
+}
+
+/// A mask belongs to all threads of a process: who makes a file need not be who changed it.
+#[test]
+fn a_mask_that_another_thread_set_counts_for_the_next_file() {
+    let script = "\
+import os, threading
+def make(name):
+    thread = threading.Thread(target=lambda: os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o666)))
+    thread.start()
+    thread.join()
+go, done = threading.Semaphore(0), threading.Semaphore(0)
+def always():
+    for index in range(20):
+        go.acquire()
+        os.close(os.open(f'f{index}', os.O_CREAT | os.O_WRONLY, 0o666))
+        done.release()
+threading.Thread(target=always).start()
+for index in range(20):
+    os.umask(0o077 if index % 2 else 0o002)
+    go.release()
+    done.acquire()
+    make(f'g{index}')
+";
+    same(&format!("python3 - <<'E'\n{script}E"), "");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! What the watcher cannot look at does not happen, or is said.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use super::behaviour::same;
+use super::behaviour::{same, wait_for};
 use super::there_and_back;
 use crate::disk::Disk;
 use crate::world::{World, said};
@@ -52,6 +53,25 @@ fn calls_that_nobody_knows_do_not_exist() {
     let told = said(&output);
     assert!(told.contains("Function not implemented"), "{told}");
     assert!(told.contains("system call 999"), "{told}");
+}
+
+/// Numbers come again: what was learnt of a file that the command made says nothing of another with its number.
+#[test]
+fn somebody_elses_file_with_the_number_of_one_that_the_command_made_is_kept() {
+    let world = World::new();
+    let text = "import os, time\nopen('ready', 'w').close()\nopen('own', 'w').close()\nos.mkdir('go')\nwhile not os.path.exists('theirs'):\n    time.sleep(0.01)\nos.fchmod(os.open('theirs', os.O_RDONLY), 0o600)\n";
+    let line = python(&world, text);
+    let mut child = world.spawn(&["run", "--", "bash", "-c", &line]);
+    wait_for(|| world.path("go").exists());
+    fs::remove_file(world.path("own")).unwrap();
+    // The first that is free again is the one that was freed last.
+    fs::write(world.path("theirs.new"), "theirs\n").unwrap();
+    fs::set_permissions(world.path("theirs.new"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::rename(world.path("theirs.new"), world.path("theirs")).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(world.tree().mode_of("theirs"), Some(0o600));
+    world.ok(&["undo", "--force"]);
+    assert_eq!(world.tree().mode_of("theirs"), Some(0o644));
 }
 
 #[test]

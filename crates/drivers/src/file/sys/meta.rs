@@ -84,7 +84,17 @@ fn opened(fd: BorrowedFd<'_>, kind: Kind) -> Option<OwnedFd> {
 /// need not be opened. None if it has, or if that cannot be told so.
 pub(crate) fn read_plain(node: &Node, dir: impl AsFd, name: &OsStr) -> Option<Meta> {
     let at = Path::new(&proc_path(dir.as_fd())).join(name);
-    match rustix::fs::llistxattr_query(&at) {
+    plain(node, rustix::fs::llistxattr_query(&at))
+}
+
+/// Reads everything but the content of a file that is open, if it has no extended attributes.
+pub(crate) fn plain_of(node: &Node, file: impl AsFd) -> Option<Meta> {
+    plain(node, rustix::fs::flistxattr_query(file))
+}
+
+/// Gives everything but the content of something whose list of extended attributes is so long.
+fn plain(node: &Node, attributes: Result<usize, Errno>) -> Option<Meta> {
+    match attributes {
         Ok(0) | Err(Errno::NOTSUP) => Some(Meta {
             mode: node.mode,
             uid: node.uid,
