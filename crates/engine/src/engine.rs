@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backout_drivers::command::CommandDriver;
 use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
-use backout_model::ports::{Clock, Driver};
+use backout_model::ports::{Clock, Driver, Ids, Store};
 use backout_model::{DriverName, Effect, OperationId, Retention, Timestamp};
-use backout_storage::Store;
+use backout_storage::Store as SqliteStore;
 
-use crate::sources::{Ids, sources};
+use crate::sources::sources;
 use crate::{Command, Context, EngineError, RecoverWhat, Recovered, Reply};
 
 /// How long a write waits for somebody else's write of the same target.
@@ -48,7 +48,7 @@ impl Settings {
 /// An open store with the drivers that understand its recipes.
 #[derive(Debug)]
 pub struct Engine {
-    pub(crate) store: Arc<Store>,
+    pub(crate) store: Arc<dyn Store>,
     /// Every driver, by its name.
     drivers: BTreeMap<DriverName, Arc<dyn Driver>>,
     /// The driver of files, for what is a matter of files by its nature: `run`, `try`, `restore`, comparing files.
@@ -67,7 +67,18 @@ impl Engine {
     /// Opens the state directory, making it if it is not there.
     pub fn open(settings: Settings) -> Result<Self, EngineError> {
         let (clock, ids) = sources();
-        let store = Arc::new(Store::open(&settings.state_dir, Arc::clone(&clock))?);
+        let store = SqliteStore::open(&settings.state_dir, Arc::clone(&clock))?;
+        Self::with_store(settings, Arc::new(store), clock, ids)
+    }
+
+    /// Works on a store that somebody else opened, with a clock and ids of theirs. The state directory of the settings is
+    /// not looked at: the store has its own.
+    pub fn with_store(
+        settings: Settings,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, EngineError> {
         let mut files = FileDriver::new(
             Arc::clone(&store) as _,
             Arc::clone(&store) as _,
@@ -193,8 +204,8 @@ impl Engine {
     }
 
     /// Gives the store, for those who embed the engine and want to look deeper.
-    pub fn store(&self) -> &Store {
-        &self.store
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
     }
 
     /// Tells how many syncs the file driver has made.

@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::FileError;
 use backout_model::ports::{
-    Applied, Durability, Entry, Examined, Journal as _, Prepared, Request, Scope, Staged, State,
+    Applied, Durability, Entry, Examined, Prepared, Request, Scope, Staged, State,
 };
 use backout_model::{
     Armed, Completion, Decision, Dependency, DependencyReason, Effect, Event, Intent, OperationId,
     OutcomeKind, Overlap, Refusal, Status, Target, TargetOutcome, TaskStatus, Timestamp, Verb, arm,
     choose,
 };
-use backout_storage::{Lease, OperationRef, StorageError, this_process};
+use backout_storage::{Lease, OperationRef, StorageError};
 
 use crate::{Context, Engine, EngineError, Finished, UndoOptions, UndoWhat};
 
@@ -179,7 +179,7 @@ impl Engine {
         instead_of: &[OperationId],
     ) -> Result<(), EngineError> {
         let targets = &whole_files(targets);
-        let owner = this_process();
+        let owner = self.store.this_process();
         let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
         loop {
             match self.store.lease(id, targets, &owner, instead_of)? {
@@ -242,7 +242,7 @@ impl Engine {
             } else {
                 context.task.clone()
             },
-            owner: this_process(),
+            owner: self.store.this_process(),
             decision: head.decision,
             targets: prepared.targets,
             depends_on,
@@ -478,7 +478,7 @@ impl StagedOperation<'_> {
             summary: self.summary.clone(),
             agent: self.context.agent.clone(),
             targets: self.prepared.targets.clone(),
-            owner: this_process(),
+            owner: self.engine.store.this_process(),
             why: why.to_owned(),
         };
         let event = Event::Refused(Box::new(refusal));

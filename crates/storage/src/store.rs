@@ -134,7 +134,7 @@ impl Store {
         connection
             .pragma_update(None, "wal_checkpoint", "TRUNCATE")
             .and_then(|()| connection.close().map_err(|(_, error)| error))
-            .map_err(|error| StorageError::of_database(&directory, error))
+            .map_err(|error| crate::error::of_database(&directory, error))
     }
 
     /// Says so if the journal has lost its newest records: what it tells is not all that happened.
@@ -253,7 +253,7 @@ impl Store {
 
     /// Names a database error for this store.
     pub(crate) fn named(&self, error: rusqlite::Error) -> StorageError {
-        StorageError::of_database(self.directory.path(), error)
+        crate::error::of_database(self.directory.path(), error)
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -280,7 +280,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
-    let named = |error| StorageError::of_database(directory.path(), error);
+    let named = |error| crate::error::of_database(directory.path(), error);
     let not_whole = |detail| StorageError::NotWhole {
         path: directory.journal(),
         detail,
@@ -366,7 +366,7 @@ fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
 /// Makes the tables, under the lock; somebody else may have been faster.
 fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageError> {
     use std::os::unix::fs::PermissionsExt as _;
-    let named = |error| StorageError::of_database(directory.path(), error);
+    let named = |error| crate::error::of_database(directory.path(), error);
     if format_of(connection).map_err(named)? != 0 {
         return Ok(());
     }
@@ -384,7 +384,7 @@ fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageEr
 
 /// Makes an older journal one of our format, a format at a time, under the lock. A copy of the older one is kept.
 fn migrate(directory: &StateDir, connection: &Connection) -> Result<(), StorageError> {
-    let named = |error| StorageError::of_database(directory.path(), error);
+    let named = |error| crate::error::of_database(directory.path(), error);
     let lock = directory.lock()?;
     let first = format_of(connection).map_err(named)?;
     let steps = usize::try_from(first)

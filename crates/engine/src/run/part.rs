@@ -2,12 +2,11 @@
 
 use backout_capture::live::Observer as _;
 use backout_drivers::command::{Part, Recorder};
-use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::ports::{Durability, Entry};
 use backout_model::{
     Decision, Dependency, DependencyReason, Event, Intent, OperationId, Recipe, Status, Strategy,
     Target, Verb,
 };
-use backout_storage::{is_alive, this_process};
 
 use super::desk;
 use super::watch::WrittenBy;
@@ -20,7 +19,7 @@ impl Engine {
         let targets = &whole_files(targets);
         for operation in self.store.armed()? {
             let is_other = operation.owner.pid != std::process::id();
-            if operation.verb == Verb::Run && is_other && is_alive(&operation.owner) {
+            if operation.verb == Verb::Run && is_other && self.store.is_alive(&operation.owner) {
                 // Nobody there: then its watcher sees the write as somebody else's.
                 let _told = desk::tell(&self.store.capture_desk(operation.id), targets);
             }
@@ -110,7 +109,7 @@ impl Engine {
             summary,
             agent: context.agent.clone(),
             task: context.task.clone(),
-            owner: this_process(),
+            owner: self.store.this_process(),
             decision: Decision {
                 strategy: Strategy::Snapshot,
                 fallback: None,

@@ -22,7 +22,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use backout_crashpoint::crash_point;
-use backout_model::ports::{Entry, Journal as _, OnConflict};
+use backout_model::ports::{Entry, OnConflict};
 use backout_model::{
     Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
     UndoPlan, UndoStep, Verb,

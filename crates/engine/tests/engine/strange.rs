@@ -7,7 +7,7 @@ use backout_engine::{
     Command, Decide, Engine, EngineError, RecoveredAs, Reply, Report, Selection, Settings,
     TargetState, UndoOptions,
 };
-use backout_model::ports::{Durability, Entry, Journal as _, OnConflict};
+use backout_model::ports::{Durability, Entry, OnConflict};
 use backout_model::{DriverName, Event, OperationId, Owner, Status};
 use backout_storage::{Filter, OperationRef};
 
