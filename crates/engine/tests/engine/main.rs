@@ -1,4 +1,4 @@
-//! The engine on real files.
+//! The engine on real files, with the store of SQLite. With the store in memory: `tests/engine_memory`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,6 +6,7 @@ mod again;
 mod life;
 mod meant;
 mod reports;
+mod shelf;
 mod strange;
 mod toy;
 mod undo;

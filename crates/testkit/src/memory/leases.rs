@@ -1,0 +1,127 @@
+//! Leases and owners.
+
+use backout_model::ports::{Lease, Leases, Owners};
+use backout_model::{Operation, OperationId, Owner, Status, Target};
+
+use super::MemoryStore;
+use super::change::Change;
+use super::state::{Answer, State};
+
+impl Leases for MemoryStore {
+    fn lease(
+        &self,
+        operation: OperationId,
+        targets: &[Target],
+        owner: &Owner,
+        instead_of: &[OperationId],
+    ) -> Answer<Lease> {
+        let mut dead = Vec::new();
+        let taken = self.change(|state| {
+            for (by, held, holder) in state.leased() {
+                let Some(target) = targets.iter().find(|it| it.overlap(held).is_some()) else {
+                    continue;
+                };
+                if by == operation || instead_of.contains(&by) {
+                    continue;
+                }
+                if self.is_alive(holder) {
+                    let (target, owner) = (target.clone(), holder.clone());
+                    return Ok((None, Lease::Held { target, by, owner }));
+                }
+                if state.is_armed(by) {
+                    return Ok((None, Lease::Abandoned { by }));
+                }
+                dead.push(by);
+            }
+            let lease = Change::Lease {
+                operation,
+                targets: targets.to_vec(),
+                owner: owner.clone(),
+            };
+            Ok((Some(lease), Lease::Taken))
+        })?;
+        if taken == Lease::Taken && !dead.is_empty() {
+            self.give_back(dead)?;
+        }
+        Ok(taken)
+    }
+
+    fn release(&self, operation: OperationId) -> Answer<()> {
+        self.give_back(vec![operation])
+    }
+
+    fn release_dead(&self) -> Answer<usize> {
+        self.change(|state| {
+            let mut operations = self.dead(state, |id| !state.is_armed(id));
+            operations.dedup();
+            let count = operations.len();
+            Ok((Some(Change::Release { operations }), count))
+        })
+    }
+
+    fn claim(&self, operation: &Operation, owner: &Owner) -> Answer<bool> {
+        self.change(|state| {
+            let found = state.operations.get(&operation.id);
+            let is_as_seen = found.is_some_and(|row| {
+                let now = &row.operation;
+                let is_open = matches!(
+                    now.status,
+                    Status::Armed | Status::InDoubt | Status::Interrupted
+                );
+                is_open && now.owner == operation.owner && now.status == operation.status
+            });
+            let claim = is_as_seen.then(|| Change::Claim {
+                operation: operation.id,
+                owner: owner.clone(),
+            });
+            Ok((claim, is_as_seen))
+        })
+    }
+}
+
+impl Owners for MemoryStore {
+    fn this_process(&self) -> Owner {
+        backout_storage::this_process()
+    }
+
+    fn process(&self, pid: u32) -> Option<Owner> {
+        backout_storage::process(pid)
+    }
+
+    fn is_alive(&self, owner: &Owner) -> bool {
+        backout_storage::is_alive(owner)
+    }
+
+    fn is_from_another_boot(&self, owner: &Owner) -> bool {
+        backout_storage::is_from_another_boot(owner)
+    }
+}
+
+impl MemoryStore {
+    pub(super) fn give_back(&self, operations: Vec<OperationId>) -> Answer<()> {
+        self.change(|_| Ok((Some(Change::Release { operations }), ())))
+    }
+
+    /// Lists operations that dead processes hold leases for.
+    pub(super) fn dead(
+        &self,
+        state: &State,
+        is_meant: impl Fn(OperationId) -> bool,
+    ) -> Vec<OperationId> {
+        let leased = state.leased();
+        let dead = leased.filter(|(id, _, owner)| !self.is_alive(owner) && is_meant(*id));
+        dead.map(|(id, _, _)| id).collect()
+    }
+}
+
+impl State {
+    pub(super) fn leased(&self) -> impl Iterator<Item = (OperationId, &Target, &Owner)> {
+        let leases = self.leases.iter();
+        leases.flat_map(|(id, held)| held.iter().map(|(target, owner)| (*id, target, owner)))
+    }
+
+    fn is_armed(&self, id: OperationId) -> bool {
+        let row = self.operations.get(&id);
+        row.is_some_and(|row| row.operation.status == Status::Armed)
+    }
+}
