@@ -150,6 +150,7 @@ impl MemoryJournal {
                 started: 1,
                 boot: String::new(),
                 pid_namespace: 1,
+                host: String::new(),
             },
             decision,
             targets: prepared.targets,

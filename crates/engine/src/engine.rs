@@ -11,6 +11,7 @@ use backout_model::ports::{Clock, Driver, Ids, Store};
 use backout_model::{DriverName, Effect, OperationId, Retention, Timestamp};
 use backout_storage::Store as SqliteStore;
 
+use crate::heart::Heart;
 use crate::sources::sources;
 use crate::{Command, Context, EngineError, RecoverWhat, Recovered, Reply};
 
@@ -61,6 +62,8 @@ pub struct Engine {
     recovered: Mutex<Vec<Recovered>>,
     /// Operations of this process that nobody answers for any more.
     abandoned: Mutex<HashSet<OperationId>>,
+    /// Says that this process is at work, where somebody has to hear that.
+    _heart: Option<Heart>,
 }
 
 impl Engine {
@@ -79,6 +82,7 @@ impl Engine {
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
     ) -> Result<Self, EngineError> {
+        let heart = Heart::begin(&store)?;
         let mut files = FileDriver::new(
             Arc::clone(&store) as _,
             Arc::clone(&store) as _,
@@ -98,6 +102,7 @@ impl Engine {
             ids,
             recovered: Mutex::default(),
             abandoned: Mutex::default(),
+            _heart: heart,
         };
         engine.register(Arc::new(ConfigDriver::new(Arc::clone(&files))))?;
         engine.register(files)?;

@@ -12,6 +12,7 @@ mod doctor;
 mod engine;
 mod error;
 mod glob;
+mod heart;
 mod history;
 mod lifecycle;
 mod recover;

@@ -13,6 +13,7 @@ mod drivers;
 mod error;
 mod gc;
 mod home;
+mod host;
 mod journal;
 mod owner;
 mod ports;
@@ -29,7 +30,7 @@ pub use backout_model::ports::{
     StorageError, StoreSummary, StoredBytes, VerifyFinding, VerifyReport, hurt_images,
 };
 pub use journal::slot_is_gone;
-pub use owner::{is_alive, is_from_another_boot, process, this_process};
+pub use owner::{is_alive, is_elsewhere, is_from_another_boot, process, this_process};
 pub use repair::{Salvage, repair_journal};
 pub use schema::FORMAT;
 pub use state_dir::StateDir;

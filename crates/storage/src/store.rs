@@ -14,7 +14,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::home::{Copied, Home};
-use crate::schema::{CREATE, FORMAT, MIGRATIONS};
+use crate::host::Guest;
+use crate::schema::{CREATE, FORMAT, MIGRATIONS, NOTE_READER};
 use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
 use crate::witness::{Witness, WitnessFile};
 use crate::{StateDir, StorageError};
@@ -48,6 +49,8 @@ pub struct Store {
     lost: Option<Lsn>,
     /// Whether it is a copy of another store.
     home: Mutex<Home>,
+    /// Which machine uses it.
+    guest: Option<Guest>,
     /// Whose recipes somebody understands.
     pub(crate) drivers: Mutex<BTreeSet<DriverName>>,
 }
@@ -61,6 +64,7 @@ impl Store {
             source,
         })?;
         let directory = StateDir::open(path)?;
+        let guest = Guest::enter(directory.path())?;
         // Before the journal: whatever others append meanwhile makes it only longer.
         let witness = Witness::read(directory.path());
         let connection = connect(&directory)?;
@@ -72,6 +76,7 @@ impl Store {
         })?;
         let mut store = Self {
             identity: (found.dev(), found.ino()),
+            guest: Some(guest),
             ..Self::detached(directory, clock, connection)
         };
         // A journal whose end cannot be read says so to whoever reads it.
@@ -107,6 +112,7 @@ impl Store {
             appended: Mutex::new(None),
             lost: None,
             home: Mutex::new(Home::default()),
+            guest: None,
             drivers: Mutex::default(),
         }
     }
@@ -174,6 +180,9 @@ impl Store {
             return Err(StorageError::Poisoned);
         }
         self.check_end()?;
+        if let Some(guest) = &self.guest {
+            guest.stay()?;
+        }
         let connection = self.connection();
         let synchronous = match durability {
             Durability::Power if !sync_is_skipped("journal.arm") => "FULL",
@@ -329,6 +338,7 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
         return Err(StorageError::NewerFormat {
             found,
             supported: FORMAT,
+            reader: reader_of(&connection),
         });
     }
     for (rule, value) in [
@@ -353,6 +363,12 @@ pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     // A short-lived process must not tidy up on its way out: that would cost three syncs and two unlinks.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(())
+}
+
+/// Finds the version of the program that gave a journal its format. A newer one may keep that elsewhere.
+fn reader_of(connection: &Connection) -> Option<String> {
+    let sql = "SELECT value FROM meta WHERE key = 'reader'";
+    connection.query_row(sql, [], |row| row.get(0)).ok()
 }
 
 fn tables_in(connection: &Connection) -> rusqlite::Result<i64> {
@@ -391,15 +407,10 @@ fn migrate(directory: &StateDir, connection: &Connection) -> Result<(), StorageE
         .ok()
         .and_then(|at| MIGRATIONS.get(at - 1..));
     for (step, from) in steps.unwrap_or_default().iter().zip(first..) {
-        let copy = directory.older_journal(from);
-        if !copy.exists() {
-            let sql = "VACUUM INTO ?1";
-            let name = copy.to_string_lossy();
-            connection.execute(sql, [name.as_ref()]).map_err(named)?;
-        }
+        keep_copy(directory, connection, from)?;
         crash_point("store.copied");
         let batch = format!(
-            "BEGIN IMMEDIATE; {step} PRAGMA user_version = {}; COMMIT;",
+            "BEGIN IMMEDIATE; {step} {NOTE_READER} PRAGMA user_version = {}; COMMIT;",
             from + 1
         );
         connection.execute_batch(&batch).map_err(|error| {
@@ -412,11 +423,44 @@ fn migrate(directory: &StateDir, connection: &Connection) -> Result<(), StorageE
     directory.note_format(&lock)
 }
 
+/// Keeps a copy of a journal as it is before it is brought over: whole and on the disk, or not there.
+fn keep_copy(
+    directory: &StateDir,
+    connection: &Connection,
+    format: i64,
+) -> Result<(), StorageError> {
+    let copy = directory.older_journal(format);
+    if copy.exists() {
+        return Ok(());
+    }
+    let failed = |source| StorageError::StateDir {
+        path: copy.clone(),
+        action: "write",
+        source,
+    };
+    let unfinished = copy.with_added_extension("new");
+    match std::fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let name = unfinished.to_string_lossy();
+    connection
+        .execute("VACUUM INTO ?1", [name.as_ref()])
+        .map_err(|error| crate::error::of_database(directory.path(), error))?;
+    crash_point("store.copying");
+    std::fs::File::open(&unfinished)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| std::fs::rename(&unfinished, &copy))
+        .map_err(failed)?;
+    directory.sync()
+}
+
 /// Makes an empty journal.
 pub(crate) fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    let batch = format!("BEGIN IMMEDIATE; {CREATE} PRAGMA user_version = {FORMAT}; COMMIT;");
+    let batch =
+        format!("BEGIN IMMEDIATE; {CREATE} {NOTE_READER} PRAGMA user_version = {FORMAT}; COMMIT;");
     connection.execute_batch(&batch)
 }

@@ -21,6 +21,8 @@ mod disk;
 #[cfg(target_arch = "x86_64")]
 mod errno;
 mod fidelity;
+mod formats;
+mod hosts;
 mod keys;
 mod locked;
 mod memory;

@@ -44,8 +44,7 @@ fn died(world: &World, id: OperationId, again: OperationId) {
     intent.owner = Owner {
         pid: 1,
         started: 1,
-        boot: intent.owner.boot.clone(),
-        pid_namespace: intent.owner.pid_namespace,
+        ..intent.owner
     };
     let entry = Entry::of(vec![Event::Intent(Box::new(intent))]);
     world

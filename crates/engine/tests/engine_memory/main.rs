@@ -4,6 +4,7 @@
 
 #[path = "../engine/again.rs"]
 mod again;
+mod hosts;
 #[path = "../engine/life.rs"]
 mod life;
 #[path = "../engine/meant.rs"]

@@ -37,6 +37,8 @@ pub enum StorageError {
         found: i64,
         /// The newest format this program reads.
         supported: i64,
+        /// The version of the program that gave it its format, if it says so. That one reads it.
+        reader: Option<String>,
     },
     /// The journal's database cannot be read as one.
     #[error("the journal `{}` is damaged", path.display())]
@@ -62,6 +64,16 @@ pub enum StorageError {
         last: Lsn,
         /// The last record that must be there.
         had: Lsn,
+    },
+    /// Another machine uses the store, which serves one at a time.
+    #[error("the state directory `{}` is used by the host `{host}`", path.display())]
+    AnotherHost {
+        /// The directory.
+        path: PathBuf,
+        /// What the other machine is called.
+        host: String,
+        /// Whether the directory is on a file system that several machines share.
+        is_shared: bool,
     },
     /// A repair would pull the store away from a process that is using it.
     #[error("the store is being used by process {pid}")]

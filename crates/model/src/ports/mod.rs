@@ -20,7 +20,7 @@ use std::io::Read;
 pub use self::error::{Cause, StorageError};
 pub use self::journal::{Filter, Journal};
 pub use self::leases::{Lease, Leases};
-pub use self::owners::Owners;
+pub use self::owners::{BEAT_MS, Owners, SILENT_MS_MAX};
 pub use self::reference::{CANDIDATES_MAX, OperationRef, RefError};
 pub use self::store::Store;
 pub use self::upkeep::{

@@ -27,6 +27,8 @@ pub(super) enum Change {
         operation: OperationId,
         owner: Owner,
     },
+    /// A process said that it is at work.
+    Beat { owner: Owner, at: Timestamp },
     /// What operations referred to is not needed by them any more.
     Forget { operations: Vec<OperationId> },
     /// Contents went.

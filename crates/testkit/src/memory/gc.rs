@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use backout_model::ports::{
-    GcReport, GcRequest, LeftBehind, OfOtherDriver, Owners as _, StoredBytes, Tell, Upkeep as _,
-    Workspace as _,
+    GcReport, GcRequest, LeftBehind, OfOtherDriver, StoredBytes, Tell, Upkeep as _, Workspace as _,
 };
 use backout_model::{
     Candidate, DriverName, Event, Key, OperationId, Retention, Status, Timestamp, Verdict,
@@ -128,7 +127,7 @@ impl MemoryStore {
     /// Lists the operations of living processes.
     fn alive(&self, state: &State) -> BTreeSet<OperationId> {
         let leased = state.leased();
-        let alive = leased.filter(|(_, _, owner)| self.is_alive(owner));
+        let alive = leased.filter(|(_, _, owner)| self.lives(state, owner));
         alive.map(|(id, _, _)| id).collect()
     }
 
@@ -207,7 +206,9 @@ impl MemoryStore {
             Status::Committed | Status::Aborted | Status::Undone | Status::Refused
         );
         let is_leased = || {
-            let mut leased = state.leased().filter(|(_, _, owner)| self.is_alive(owner));
+            let mut leased = state
+                .leased()
+                .filter(|(_, _, owner)| self.lives(state, owner));
             leased.any(|(by, held, _)| {
                 let mut targets = row.targets.iter();
                 by == row.operation.id

@@ -1,6 +1,6 @@
-//! Leases and owners.
+//! Leases.
 
-use backout_model::ports::{Lease, Leases, Owners};
+use backout_model::ports::{Lease, Leases};
 use backout_model::{Operation, OperationId, Owner, Status, Target};
 
 use super::MemoryStore;
@@ -24,7 +24,7 @@ impl Leases for MemoryStore {
                 if by == operation || instead_of.contains(&by) {
                     continue;
                 }
-                if self.is_alive(holder) {
+                if self.lives(state, holder) {
                     let (target, owner) = (target.clone(), holder.clone());
                     return Ok((None, Lease::Held { target, by, owner }));
                 }
@@ -79,24 +79,6 @@ impl Leases for MemoryStore {
     }
 }
 
-impl Owners for MemoryStore {
-    fn this_process(&self) -> Owner {
-        backout_storage::this_process()
-    }
-
-    fn process(&self, pid: u32) -> Option<Owner> {
-        backout_storage::process(pid)
-    }
-
-    fn is_alive(&self, owner: &Owner) -> bool {
-        backout_storage::is_alive(owner)
-    }
-
-    fn is_from_another_boot(&self, owner: &Owner) -> bool {
-        backout_storage::is_from_another_boot(owner)
-    }
-}
-
 impl MemoryStore {
     pub(super) fn give_back(&self, operations: Vec<OperationId>) -> Answer<()> {
         self.change(|_| Ok((Some(Change::Release { operations }), ())))
@@ -109,7 +91,7 @@ impl MemoryStore {
         is_meant: impl Fn(OperationId) -> bool,
     ) -> Vec<OperationId> {
         let leased = state.leased();
-        let dead = leased.filter(|(id, _, owner)| !self.is_alive(owner) && is_meant(*id));
+        let dead = leased.filter(|(id, _, owner)| !self.lives(state, owner) && is_meant(*id));
         dead.map(|(id, _, _)| id).collect()
     }
 }

@@ -3,7 +3,7 @@
 //! It is the second store: what the engine does on it, it does through the ports alone. What is a matter of files by its
 //! nature (depots, staging, the logs of commands, the layers of trials) lies in a directory.
 //!
-//! - [`MemoryStore::again`] gives the same store as another program sees it.
+//! - [`MemoryStore::again`] gives the same store as another program sees it, [`MemoryStore::again_on`] on another machine.
 //! - [`MemoryStore::shared`] also writes each change to a file, and reads there what other processes changed: so a process
 //!   may die, and another one finds what it left.
 //!
@@ -15,6 +15,7 @@ mod gc;
 mod journal;
 mod leases;
 mod log;
+mod owners;
 mod standing;
 mod state;
 mod upkeep;
@@ -38,6 +39,8 @@ use state::{Answer, State};
 pub struct MemoryStore {
     shared: Arc<Shared>,
     drivers: Mutex<BTreeSet<DriverName>>,
+    /// The machine that it is opened on, if that is another one than this.
+    host: Option<String>,
 }
 
 /// What all who opened it share.
@@ -79,6 +82,7 @@ impl MemoryStore {
                 inside: Mutex::new(inside),
             }),
             drivers: Mutex::default(),
+            host: None,
         })
     }
 
@@ -88,6 +92,16 @@ impl MemoryStore {
         Self {
             shared: Arc::clone(&self.shared),
             drivers: Mutex::default(),
+            host: None,
+        }
+    }
+
+    /// Gives the same store, as a process on another machine would open it.
+    #[must_use]
+    pub fn again_on(&self, host: &str) -> Self {
+        Self {
+            host: Some(host.to_owned()),
+            ..self.again()
         }
     }
 

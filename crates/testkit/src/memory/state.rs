@@ -3,7 +3,7 @@
 //! Every change of status goes through the status machine of the model; a record that would break it is refused, and with it
 //! its whole entry. A replay of stored records refuses nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use backout_model::ports::StorageError;
@@ -101,6 +101,8 @@ pub(super) struct State {
     pub(super) references: BTreeSet<(OperationId, Digest)>,
     pub(super) slots: BTreeMap<Slot, OperationId>,
     pub(super) contents: BTreeMap<Digest, Arc<[u8]>>,
+    /// Who said when that they are at work.
+    pub(super) beats: HashMap<Owner, Timestamp>,
 }
 
 impl Default for State {
@@ -115,6 +117,7 @@ impl Default for State {
             references: BTreeSet::new(),
             slots: BTreeMap::new(),
             contents: BTreeMap::new(),
+            beats: HashMap::new(),
         }
     }
 }
@@ -162,6 +165,7 @@ impl State {
                     *holder = owner.clone();
                 }
             }
+            Change::Beat { owner, at } => drop(self.beats.insert(owner.clone(), *at)),
             Change::Forget { operations } => {
                 self.references.retain(|(by, _)| !operations.contains(by));
             }
