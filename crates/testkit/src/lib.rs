@@ -4,7 +4,9 @@
 
 mod clock;
 pub mod conformance;
+mod faulty;
 pub mod memory;
 
 pub use clock::{CountedIds, TestClock};
+pub use faulty::FaultyStore;
 pub use memory::MemoryStore;

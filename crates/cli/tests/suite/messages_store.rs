@@ -92,6 +92,29 @@ fn a_state_directory_of_somebody_else() {
 }
 
 #[test]
+fn a_state_directory_that_another_machine_uses() {
+    let world = one_write();
+    let other = r#"{"host": "beta", "name": "beta.example", "boot": "another"}"#;
+    fs::write(world.place("state/host"), other).unwrap();
+    insta::assert_snapshot!(world.unmoved(["write", "a", "--text", "2"]), @"
+    error: the state directory `$WORLD/state` is used by the host `beta.example`
+      why: that host wrote to it less than a minute ago, and a store serves one machine at a time
+      next: choose a directory on a disk of this machine with `--state-dir`
+      next: if `beta.example` does not use it any more, remove `$WORLD/state/host`
+    [exit code 1]
+    ");
+    let mut shared = world.command(&["log"]);
+    let shared = world.run(shared.env("BACKOUT_TEST_SHARED", "1"));
+    insta::assert_snapshot!(shared, @"
+    error: the state directory `$WORLD/state` is used by the host `beta.example`
+      why: it is on a file system that several machines share, and a store serves one machine at a time
+      next: choose a directory on a disk of this machine with `--state-dir`
+      next: if `beta.example` does not use it any more, remove `$WORLD/state/host`
+    [exit code 1]
+    ");
+}
+
+#[test]
 fn a_disk_of_the_state_that_is_full_or_read_only() {
     let world = World::new().file("a", "0");
     let Some(disk) = Disk::at(world.place("state"), 700) else {

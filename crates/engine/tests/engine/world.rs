@@ -16,7 +16,7 @@ use crate::shelf::Shelf;
 pub(crate) struct World {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) engine: Engine,
-    shelf: Shelf,
+    pub(crate) shelf: Shelf,
 }
 
 impl World {

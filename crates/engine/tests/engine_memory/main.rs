@@ -4,6 +4,8 @@
 
 #[path = "../engine/again.rs"]
 mod again;
+#[path = "../engine/faults.rs"]
+mod faults;
 mod hosts;
 #[path = "../engine/life.rs"]
 mod life;

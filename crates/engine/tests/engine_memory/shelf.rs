@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backout_engine::{Engine, RandomIds, Settings, SystemClock};
+use backout_model::ports::Store;
 use backout_testkit::MemoryStore;
 
 pub(crate) struct Shelf(MemoryStore);
@@ -13,8 +14,12 @@ impl Shelf {
         Self(MemoryStore::new(state, Arc::new(SystemClock)).unwrap())
     }
 
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        Arc::new(self.0.again())
+    }
+
     pub(crate) fn engine(&self, settings: Settings) -> Engine {
-        let store = Arc::new(self.0.again());
+        let store = self.store();
         let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
         Engine::with_store(settings, store, clock, ids).unwrap()
     }
