@@ -190,6 +190,7 @@ impl Engine {
                         return Err(FileError::Stopped.into());
                     }
                     if Instant::now() >= deadline {
+                        let owner = Box::new(owner);
                         return Err(EngineError::Busy { target, by, owner });
                     }
                     std::thread::sleep(LEASE_POLL);

@@ -33,7 +33,7 @@ const NEW: &str = "host.new";
 const BEAT: Duration = Duration::from_secs(10);
 
 /// and a machine whose heart has not beaten for so long is done with the store.
-const SILENT_MAX: Duration = Duration::from_secs(60);
+const SILENT_MAX: Duration = Duration::from_mins(1);
 
 /// File systems that several machines may have mounted, as `statfs` names them (`linux/magic.h`).
 const SHARED: [u64; 12] = [

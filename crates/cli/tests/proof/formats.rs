@@ -150,8 +150,8 @@ fn a_migration_that_dies_anywhere_goes_on_and_ends_as_one_that_did_not() {
     let mut points = Vec::new();
     for number in 1..DEATHS_MAX {
         let home = of_format_1(&world, &number.to_string());
-        let mut dies = command(&world, &home, &["log"]);
-        let died = dies
+        let mut doomed = command(&world, &home, &["log"]);
+        let died = doomed
             .env("BACKOUT_CRASH_AT", number.to_string())
             .output()
             .unwrap();
@@ -169,8 +169,8 @@ fn a_migration_that_dies_anywhere_goes_on_and_ends_as_one_that_did_not() {
     assert!(points.len() >= 4, "{points:?}");
     for named in ["store.copying", "store.copied", "store.migrated"] {
         let home = of_format_1(&world, named);
-        let mut dies = command(&world, &home, &["log"]);
-        let died = dies.env("BACKOUT_CRASH_AT", named).output().unwrap();
+        let mut doomed = command(&world, &home, &["log"]);
+        let died = doomed.env("BACKOUT_CRASH_AT", named).output().unwrap();
         assert!(!died.status.success(), "{}", said(&died));
         assert_eq!(told(&world, &home), expected, "died at {named}");
     }

@@ -80,8 +80,8 @@ fn be_silent(world: &World) {
 fn a_disk_that_moved_to_another_machine_is_taken_over_but_not_from_one_that_is_at_work() {
     let world = World::new();
     world.file("a", "old");
-    let mut dies = on("alpha", world.command(&["write", "a", "--text", "new"]));
-    let died = dies
+    let mut doomed = on("alpha", world.command(&["write", "a", "--text", "new"]));
+    let died = doomed
         .env("BACKOUT_CRASH_AT", "engine.armed")
         .output()
         .unwrap();
