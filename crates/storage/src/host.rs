@@ -1,7 +1,7 @@
 //! Which machine uses the store: one at a time.
 //!
 //! SQLite's log is shared through the memory of one machine, so two machines with one state directory would tear the journal
-//! apart. The file `host` names the machine that uses the store, and its modification time is that machine's heartbeat.
+//! apart. The file `host` names the machine that uses the store, and says when that last said so: its heartbeat.
 //!
 //! - The same machine, or another name of it (a container of the same boot): it goes on.
 //! - Another machine, on a file system that machines share: refused, until somebody who knows that the other one is done with it
@@ -10,14 +10,15 @@
 //!   just now: then the file system is shared in a way that nobody told us of.
 //! - No file, or one that cannot be read: a store of an older program, or what a loss of power left. It is made.
 //!
-//! Where the file cannot be written the store is used without: a full disk is no second machine.
+//! Where the file cannot be written the store is used without: a full disk is no second machine. It has always the same length,
+//! so that one write replaces all of it, and needs no sync.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,8 @@ use crate::owner::{boot_id, host_id, host_name};
 
 /// The name of the file.
 const HOST: &str = "host";
-/// Its name while it is written.
-const NEW: &str = "host.new";
+/// Its length.
+const BYTES: usize = 512;
 
 /// The heart beats no more often than this,
 const BEAT: Duration = Duration::from_secs(10);
@@ -58,6 +59,8 @@ struct Noted {
     host: String,
     name: String,
     boot: String,
+    /// When it last said so: milliseconds since 1970.
+    at: u64,
 }
 
 impl Noted {
@@ -66,7 +69,18 @@ impl Noted {
             host: host_id(),
             name: host_name(),
             boot: boot_id().unwrap_or_default(),
+            at: u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX),
         }
+    }
+
+    /// Tells how long it has said nothing. A clock that went back, or runs ahead, counts as just now.
+    fn silence(&self) -> Duration {
+        since_1970().saturating_sub(Duration::from_millis(self.at))
+    }
+
+    /// Tells whether it says the same of the machine.
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.host, &self.name, &self.boot) == (&other.host, &other.name, &other.boot)
     }
 
     fn read(directory: &Path) -> Option<Self> {
@@ -119,16 +133,14 @@ fn look(directory: &Path) -> Result<(), StorageError> {
             return Ok(());
         };
         if noted.is_same_machine(&here) {
-            if noted == here {
-                beat(directory);
-            } else {
-                // Without it the next one only looks more closely.
-                let _noted = write(directory, &here, false);
+            if !noted.is_like(&here) || noted.silence() >= BEAT {
+                // A heart that cannot beat is only noticed by a second machine.
+                let _beaten = write(directory, &here, false);
             }
             return Ok(());
         }
         let is_shared = is_shared(directory);
-        if is_shared || silence(directory) < SILENT_MAX {
+        if is_shared || noted.silence() < SILENT_MAX {
             return Err(StorageError::AnotherHost {
                 path: directory.to_path_buf(),
                 host: noted.name,
@@ -141,37 +153,26 @@ fn look(directory: &Path) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// Renews the heartbeat, if that is due.
-fn beat(directory: &Path) {
-    if silence(directory) < BEAT {
-        return;
-    }
-    let file = File::options().write(true).open(directory.join(HOST));
-    // A heart that cannot beat is only noticed by a second machine.
-    let _beaten = file.and_then(|file| file.set_modified(SystemTime::now()));
-}
-
-/// Tells how long the noted machine has said nothing. A clock that went back, or runs ahead, counts as just now.
-fn silence(directory: &Path) -> Duration {
-    let modified = fs::metadata(directory.join(HOST)).and_then(|found| found.modified());
-    let silence = modified.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
-    silence.unwrap_or_default()
+fn since_1970() -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default()
 }
 
 /// Writes the file whole; a new one only if there is none.
-fn write(directory: &Path, here: &Noted, is_new: bool) -> io::Result<()> {
-    let mut bytes = serde_json::to_vec(here)?;
+fn write(directory: &Path, noted: &Noted, is_new: bool) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(noted)?;
+    bytes.resize(BYTES.max(bytes.len() + 1) - 1, b' ');
     bytes.push(b'\n');
     let mut options = File::options();
     options.write(true).mode(0o600);
     if is_new {
-        let mut file = options.create_new(true).open(directory.join(HOST))?;
-        return file.write_all(&bytes);
+        options.create_new(true);
+    } else {
+        options.create(true).truncate(false);
     }
-    let waiting = directory.join(NEW);
-    let mut file = options.create(true).truncate(true).open(&waiting)?;
+    let mut file = options.open(directory.join(HOST))?;
     file.write_all(&bytes)?;
-    fs::rename(waiting, directory.join(HOST))
+    file.set_len(bytes.len() as u64)
 }
 
 /// Tells whether several machines may have the file system mounted.
@@ -200,11 +201,18 @@ mod tests {
             host: "another".to_owned(),
             name: "other.example".to_owned(),
             boot: "another".to_owned(),
+            at: silent_since(silent),
         };
         write(directory, &other, false).unwrap();
-        let file = File::options().write(true).open(directory.join(HOST));
-        let then = SystemTime::now() - silent;
-        file.unwrap().set_modified(then).unwrap();
+    }
+
+    fn silent_since(silent: Duration) -> u64 {
+        let then = since_1970().checked_sub(silent).unwrap();
+        u64::try_from(then.as_millis()).unwrap()
+    }
+
+    fn is_here(directory: &Path) -> bool {
+        Noted::read(directory).is_some_and(|noted| noted.is_like(&Noted::here()))
     }
 
     #[test]
@@ -218,11 +226,7 @@ mod tests {
         );
         elsewhere(directory.path(), SILENT_MAX);
         let guest = Guest::enter(directory.path()).unwrap();
-        assert_eq!(
-            Noted::read(directory.path()),
-            Some(Noted::here()),
-            "it is moved"
-        );
+        assert!(is_here(directory.path()), "it is moved");
         // Whoever was at work here, and was silent for long, finds that out.
         elsewhere(directory.path(), Duration::ZERO);
         *guest.beaten.lock().unwrap() = Instant::now().checked_sub(BEAT).unwrap();
@@ -242,23 +246,27 @@ mod tests {
         };
         write(directory.path(), &container, false).unwrap();
         Guest::enter(directory.path()).unwrap();
-        assert_eq!(Noted::read(directory.path()), Some(Noted::here()));
+        assert!(is_here(directory.path()));
         for nothing in ["", "{", "\0\0\0"] {
             fs::write(directory.path().join(HOST), nothing).unwrap();
             Guest::enter(directory.path()).unwrap();
-            assert_eq!(Noted::read(directory.path()), Some(Noted::here()));
+            assert!(is_here(directory.path()));
         }
     }
 
     #[test]
-    fn the_heart_of_this_machine_beats() {
+    fn the_heart_of_this_machine_beats_and_the_file_keeps_its_length() {
         let directory = tempfile::tempdir().unwrap();
         Guest::enter(directory.path()).unwrap();
-        let file = File::options()
-            .write(true)
-            .open(directory.path().join(HOST));
-        file.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let silent = Noted {
+            at: silent_since(BEAT),
+            ..Noted::here()
+        };
+        write(directory.path(), &silent, false).unwrap();
         Guest::enter(directory.path()).unwrap();
-        assert!(silence(directory.path()) < BEAT);
+        let noted = Noted::read(directory.path()).unwrap();
+        assert!(noted.silence() < BEAT);
+        let file = fs::metadata(directory.path().join(HOST)).unwrap();
+        assert_eq!(file.len(), BYTES as u64);
     }
 }

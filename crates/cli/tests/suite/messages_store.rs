@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::os::unix::fs::chown;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
@@ -94,8 +95,14 @@ fn a_state_directory_of_somebody_else() {
 #[test]
 fn a_state_directory_that_another_machine_uses() {
     let world = one_write();
-    let other = r#"{"host": "beta", "name": "beta.example", "boot": "another"}"#;
-    fs::write(world.place("state/host"), other).unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let other = serde_json::json!({
+        "host": "beta",
+        "name": "beta.example",
+        "boot": "another",
+        "at": u64::try_from(now.as_millis()).unwrap(),
+    });
+    fs::write(world.place("state/host"), other.to_string()).unwrap();
     insta::assert_snapshot!(world.unmoved(["write", "a", "--text", "2"]), @"
     error: the state directory `$WORLD/state` is used by the host `beta.example`
       why: that host wrote to it less than a minute ago, and a store serves one machine at a time
