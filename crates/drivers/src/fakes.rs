@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backout_model::ports::{
-    ContentsError, Depots, Durability, Entry, Journal, NewContent, Prepared, ReadContents,
-    WriteContents,
+    Append, ContentsError, Depots, Durability, Entry, NewContent, Prepared, ReadContents,
+    StorageError, WriteContents,
 };
 use backout_model::{
     Armed, Decision, Digest, Event, Intent, Lsn, OperationId, Owner, Strategy, TargetPath, Verb,
@@ -150,6 +150,7 @@ impl MemoryJournal {
                 started: 1,
                 boot: String::new(),
                 pid_namespace: 1,
+                host: String::new(),
             },
             decision,
             targets: prepared.targets,
@@ -165,17 +166,13 @@ impl MemoryJournal {
             approval: None,
             recipe: prepared.recipe,
         };
-        match backout_model::arm(self, intent, prepared.contents, prepared.staged) {
-            Ok(armed) => armed,
-            Err(never) => match never {},
-        }
+        backout_model::arm(self, intent, prepared.contents, prepared.staged)
+            .expect("it only remembers")
     }
 }
 
-impl Journal for MemoryJournal {
-    type Error = std::convert::Infallible;
-
-    fn append(&self, entry: &Entry, _durability: Durability) -> Result<Lsn, Self::Error> {
+impl Append for MemoryJournal {
+    fn append(&self, entry: &Entry, _durability: Durability) -> Result<Lsn, StorageError> {
         self.contents.put(&entry.contents);
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         events.extend(entry.events.iter().cloned());

@@ -4,7 +4,7 @@
 //!   nothing, it counts as not done.
 //! - What it took out of a slot has come back, whatever somebody made of it since: there is no second one.
 
-use backout_model::ports::{Durability, Entry, Examined, Journal as _, State};
+use backout_model::ports::{Durability, Entry, Examined, State};
 use backout_model::{
     Completion, Event, Operation, OperationId, OutcomeKind, Status, Target, TargetOutcome,
     TaskStatus,

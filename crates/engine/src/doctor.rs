@@ -5,7 +5,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use backout_capture::{live, overlay};
-use backout_storage::FORMAT;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use crate::lifecycle::with_causes;
@@ -65,7 +64,11 @@ impl Engine {
     fn check_format(&self) -> Finding {
         good(
             "store",
-            format!("format {FORMAT} in `{}`", self.store.directory().display()),
+            format!(
+                "{} in `{}`",
+                self.store.form(),
+                self.store.directory().display()
+            ),
         )
     }
 
@@ -141,7 +144,7 @@ impl Engine {
         let armed = self.store.armed()?;
         let dead = armed
             .iter()
-            .filter(|op| !backout_storage::is_alive(&op.owner))
+            .filter(|op| !self.store.is_alive(&op.owner))
             .count();
         Ok(if dead == 0 {
             good(

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backout_drivers::command::CommandDriver;
 use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
-use backout_model::ports::{Clock, Driver, Gate};
+use backout_model::ports::{Clock, Driver, Gate, Ids, StorageError, Store};
 use backout_model::{DriverName, Effect, OperationId, Retention, Timestamp};
-use backout_storage::{StorageError, Store};
+use backout_storage::Store as SqliteStore;
 
-use crate::sources::{Ids, sources};
+use crate::heart::Heart;
+use crate::sources::sources;
 use crate::{ActLeft, Command, Context, EngineError, RecoverWhat, Recovered, Reply};
 
 /// How long a write waits for somebody else's write of the same target.
@@ -51,7 +52,7 @@ impl Settings {
 /// An open store with the drivers that understand its recipes.
 #[derive(Debug)]
 pub struct Engine {
-    pub(crate) store: Arc<Store>,
+    pub(crate) store: Arc<dyn Store>,
     /// Every driver, by its name.
     drivers: BTreeMap<DriverName, Arc<dyn Driver>>,
     /// The driver of files, for what is a matter of files by its nature: `run`, `try`, `restore`, comparing files.
@@ -66,26 +67,40 @@ pub struct Engine {
     acts_left: Mutex<Vec<ActLeft>>,
     /// Operations of this process that nobody answers for any more.
     abandoned: Mutex<HashSet<OperationId>>,
+    /// Says that this process is at work, where somebody has to hear that.
+    _heart: Option<Heart>,
 }
 
 impl Engine {
     /// Opens the state directory, making it if it is not there.
     pub fn open(settings: Settings) -> Result<Self, EngineError> {
-        Self::with(settings, Store::open)
+        Self::with(settings, SqliteStore::open)
     }
 
     /// Opens the state directory for somebody who only looks: if it is not there it is not made, and everything is answered as
     /// an empty store would.
     pub fn open_to_look(settings: Settings) -> Result<Self, EngineError> {
-        Self::with(settings, Store::open_to_look)
+        Self::with(settings, SqliteStore::open_to_look)
     }
 
     fn with(
         settings: Settings,
-        open: fn(&Path, Arc<dyn Clock>) -> Result<Store, StorageError>,
+        open: fn(&Path, Arc<dyn Clock>) -> Result<SqliteStore, StorageError>,
     ) -> Result<Self, EngineError> {
         let (clock, ids) = sources();
-        let store = Arc::new(open(&settings.state_dir, Arc::clone(&clock))?);
+        let store = open(&settings.state_dir, Arc::clone(&clock))?;
+        Self::with_store(settings, Arc::new(store), clock, ids)
+    }
+
+    /// Works on a store that somebody else opened, with a clock and ids of theirs. The state directory of the settings is
+    /// not looked at: the store has its own.
+    pub fn with_store(
+        settings: Settings,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, EngineError> {
+        let heart = Heart::begin(&store)?;
         let mut files = FileDriver::new(
             Arc::clone(&store) as _,
             Arc::clone(&store) as _,
@@ -106,6 +121,7 @@ impl Engine {
             recovered: Mutex::default(),
             acts_left: Mutex::default(),
             abandoned: Mutex::default(),
+            _heart: heart,
         };
         engine.register(Arc::new(ConfigDriver::new(Arc::clone(&files))))?;
         engine.register(files)?;
@@ -213,8 +229,8 @@ impl Engine {
     }
 
     /// Gives the store, for those who embed the engine and want to look deeper.
-    pub fn store(&self) -> &Store {
-        &self.store
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
     }
 
     /// Tells how many syncs the file driver has made.

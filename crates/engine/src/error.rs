@@ -114,7 +114,7 @@ pub enum EngineError {
         /// The operation that has it.
         by: OperationId,
         /// The process behind it.
-        owner: Owner,
+        owner: Box<Owner>,
     },
     /// The name of an operation does not lead to one.
     #[error(transparent)]

@@ -4,12 +4,11 @@
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{
-    Driver, Durability, Entry, Journal as _, NewContent, Reason, Request, Ruling, StagedChange,
+    Driver, Durability, Entry, NewContent, Reason, Request, Ruling, StagedChange,
 };
 use backout_model::{
     Asked, Digest, Event, KeptRequest, OperationId, Proposal, Refusal, Status, Timestamp,
 };
-use backout_storage::this_process;
 
 use crate::lifecycle::StagedOperation;
 use crate::{Context, Engine, EngineError, Finished, GateError};
@@ -99,7 +98,7 @@ impl Engine {
                 id,
                 why: operation.decision.reason,
             }),
-            Status::Armed => Err(crate::diff::unfinished(&operation)),
+            Status::Armed => Err(self.unfinished(&operation)),
             status => {
                 let mut notes = operation.notes;
                 notes
@@ -203,7 +202,7 @@ impl StagedOperation<'_> {
             summary: self.summary.clone(),
             agent: self.context.agent.clone(),
             task: self.context.task.clone(),
-            owner: this_process(),
+            owner: self.engine.store.this_process(),
             depends_on: engine.depends_on(id, &self.context, &targets, &self.sources)?,
             targets,
             call: self.call.clone(),
@@ -229,7 +228,7 @@ impl StagedOperation<'_> {
             summary: self.summary.clone(),
             agent: self.context.agent.clone(),
             targets: self.prepared.targets.clone(),
-            owner: this_process(),
+            owner: self.engine.store.this_process(),
             why: why.to_owned(),
             call: self.call.clone(),
             decided: None,

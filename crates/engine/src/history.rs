@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use backout_model::ports::State;
 use backout_model::{Chosen, Operation, Standing, TaskStatus, UndoStep};
-use backout_storage::{Filter, OperationRef, is_alive};
+use backout_storage::{Filter, OperationRef};
 
 use crate::{Engine, EngineError, PlannedTarget, Shown, StatusReport, TargetState};
 
@@ -87,7 +87,9 @@ impl Engine {
         // What was kept since the last write is weighed now.
         self.store.measure_new_slots()?;
         let unfinished = self.store.armed()?;
-        let at_work = unfinished.iter().filter(|op| is_alive(&op.owner));
+        let at_work = unfinished
+            .iter()
+            .filter(|op| self.store.is_alive(&op.owner));
         Ok(StatusReport {
             at_work: at_work.map(|op| op.id).collect(),
             proposals: self.waiting()?,

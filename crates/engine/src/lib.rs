@@ -14,6 +14,7 @@ mod error;
 mod gate;
 mod gate_error;
 mod glob;
+mod heart;
 mod history;
 mod lifecycle;
 mod proposal;
@@ -30,7 +31,7 @@ mod trial;
 mod undo;
 mod upkeep;
 
-pub use backout_storage::{Filter, OperationRef};
+pub use backout_model::ports::{Filter, Ids, OperationRef};
 pub use command::{
     CheckpointCommand, Command, Context, Decide, ExportTarget, RecoverWhat, RedoWhat, TaskCommand,
     UndoOptions, UndoWhat,
@@ -51,7 +52,7 @@ pub use reply::{
 pub use report::{ErrorCode, Report, Severity, advice, force_flag, literal, quoted, redo_undone};
 pub use run::{COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, Watch};
 pub use selection::Selection;
-pub use sources::{Ids, RandomIds, SystemClock};
+pub use sources::{RandomIds, SystemClock};
 pub use trial::{
     TrialChange, TrialEnd, TrialError, TrialStanding, TrialState, TrialTask, TrialView, TrialWhat,
     TryCommand,

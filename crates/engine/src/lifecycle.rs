@@ -13,15 +13,14 @@ use std::time::{Duration, Instant};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::FileError;
 use backout_model::ports::{
-    Applied, Durability, Entry, Examined, Journal as _, Prepared, Request, Ruling, Scope, Staged,
-    State,
+    Applied, Durability, Entry, Examined, Prepared, Request, Ruling, Scope, Staged, State,
 };
 use backout_model::{
     ActPlan, Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect,
     Event, Intent, OperationId, OutcomeKind, Overlap, Status, Target, TargetOutcome, TaskStatus,
     Timestamp, Verb, arm, choose,
 };
-use backout_storage::{Lease, OperationRef, StorageError, this_process};
+use backout_storage::{Lease, OperationRef, StorageError};
 
 use crate::gate::Repeatable;
 use crate::{Context, Engine, EngineError, Finished, UndoOptions, UndoWhat};
@@ -233,7 +232,7 @@ impl Engine {
         instead_of: &[OperationId],
     ) -> Result<(), EngineError> {
         let targets = &whole_files(targets);
-        let owner = this_process();
+        let owner = self.store.this_process();
         let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
         loop {
             match self.store.lease(id, targets, &owner, instead_of)? {
@@ -244,6 +243,7 @@ impl Engine {
                         return Err(FileError::Stopped.into());
                     }
                     if Instant::now() >= deadline {
+                        let owner = Box::new(owner);
                         return Err(EngineError::Busy { target, by, owner });
                     }
                     std::thread::sleep(LEASE_POLL);
@@ -296,7 +296,7 @@ impl Engine {
             } else {
                 context.task.clone()
             },
-            owner: this_process(),
+            owner: self.store.this_process(),
             decision: head.decision,
             targets: prepared.targets,
             depends_on,

@@ -8,13 +8,11 @@
 
 use backout_crashpoint::crash_point;
 use backout_drivers::file::{FileChange, Staged as StagedFiles};
-use backout_model::ports::{
-    Durability, Entry, Journal as _, Prepared, ReadContents as _, Request, Ruling, Scope,
-};
+use backout_model::ports::{Durability, Entry, Prepared, Request, Ruling, Scope};
 use backout_model::{
     Decided, Decision, Effect, Event, OperationId, PlanError, Proposal, Refusal, Status, choose,
 };
-use backout_storage::{OperationRef, is_alive, this_process};
+use backout_storage::OperationRef;
 use serde::Serialize;
 
 use crate::lifecycle::{HeldLease, StagedOperation};
@@ -224,14 +222,14 @@ impl Engine {
 
     /// Says that this process decides about a proposal, unless another one does.
     fn claim_proposal(&self, proposal: &Proposal) -> Result<(), EngineError> {
-        let (id, me) = (proposal.id, this_process());
+        let (id, me) = (proposal.id, self.store.this_process());
         let operation = self.store.operation(id)?;
         let operation = operation.ok_or(PlanError::Unknown { id })?;
         if operation.status != Status::Proposed {
             let status = operation.status;
             return Err(GateError::NotProposed { id, status }.into());
         }
-        let is_free = operation.owner == proposal.owner || !is_alive(&operation.owner);
+        let is_free = operation.owner == proposal.owner || !self.store.is_alive(&operation.owner);
         if operation.owner == me || (is_free && self.store.claim(&operation, &me)?) {
             return Ok(());
         }
@@ -311,7 +309,7 @@ impl Engine {
             summary: proposal.summary.clone(),
             agent: proposal.agent.clone(),
             targets: proposal.targets.clone(),
-            owner: this_process(),
+            owner: self.store.this_process(),
             why,
             call: proposal.call.clone(),
             decided,

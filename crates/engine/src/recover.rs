@@ -16,12 +16,12 @@
 use std::collections::HashSet;
 
 use backout_crashpoint::crash_point;
-use backout_model::ports::{Durability, Entry, Journal as _, OnConflict};
+use backout_model::ports::{Durability, Entry, OnConflict};
 use backout_model::{
     DriverName, Effect, Event, History, Lsn, OnFailure, Operation, OperationId, OutcomeKind,
     PlanError, Status, TargetOutcome, TaskStatus, Verb,
 };
-use backout_storage::{OperationRef, is_alive, is_from_another_boot, this_process};
+use backout_storage::OperationRef;
 
 use crate::lifecycle::with_causes;
 use crate::run::DeadCommand;
@@ -146,7 +146,7 @@ impl Engine {
     fn is_at_work(&self, operation: &Operation) -> bool {
         // Nobody is at work on what is in doubt, not even the process that left it so.
         let is_left = operation.status != Status::Armed || self.is_abandoned(operation.id);
-        !is_left && is_alive(&operation.owner)
+        !is_left && self.store.is_alive(&operation.owner)
     }
 
     /// Takes an operation over whose process is dead, unless somebody else does, or nobody here understands it.
@@ -158,7 +158,7 @@ impl Engine {
         if effect.recipe.driver != DriverName::COMMAND {
             self.driver_of(&effect)?;
         }
-        let is_ours = self.store.claim(operation, &this_process())?;
+        let is_ours = self.store.claim(operation, &self.store.this_process())?;
         Ok(is_ours.then_some(effect))
     }
 
@@ -192,7 +192,9 @@ impl Engine {
 
     /// Tells whether an operation may have been acknowledged although no record says so.
     fn is_acknowledged(&self, operation: &Operation) -> Result<bool, EngineError> {
-        Ok(is_from_another_boot(&self.store.first_owner(operation.id)?)
+        Ok(self
+            .store
+            .is_from_another_boot(&self.store.first_owner(operation.id)?)
             || self.store.has_gap_after(operation.lsn)?)
     }
 
@@ -498,7 +500,10 @@ impl Engine {
     fn recover_tasks(&self, report: &mut RecoverReport) -> Result<(), EngineError> {
         for task in self.store.tasks()? {
             let is_orphan = task.status == TaskStatus::Open
-                && task.owner.as_ref().is_some_and(|owner| !is_alive(owner));
+                && task
+                    .owner
+                    .as_ref()
+                    .is_some_and(|owner| !self.store.is_alive(owner));
             if !is_orphan {
                 continue;
             }

@@ -4,7 +4,7 @@
 //! that need them, and at last what dead processes left is settled. Each step finds its own work, so doing it all
 //! again, or going on after a crash, does nothing twice.
 
-use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::ports::{Durability, Entry};
 use backout_model::{Event, OperationId};
 use backout_storage::{
     ChangedSince, NotUndoable, OutOfReach, PackSalvage, Salvage, StorageError, VerifyFinding,

@@ -3,14 +3,8 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use backout_model::ports::Clock;
+use backout_model::ports::{Clock, Ids};
 use backout_model::{OperationId, Timestamp};
-
-/// Makes ids that nobody else makes.
-pub trait Ids: std::fmt::Debug + Send + Sync {
-    /// Gives a new id.
-    fn next(&self) -> OperationId;
-}
 
 /// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,13 +1,12 @@
 //! Tasks and checkpoints: work that is kept or taken back together, and marks to return to.
 
-use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::ports::{Durability, Entry};
 use backout_model::{
     Checkpoint, CheckpointName, Event, Lsn, OperationId, PlanError, Status, Task, TaskId,
     TaskStatus, Timestamp,
 };
-use backout_storage::{Filter, process};
+use backout_storage::Filter;
 
-use crate::diff::unfinished;
 use crate::{
     CheckpointCommand, Context, Engine, EngineError, PlanView, Reply, TaskCommand, UndoOptions,
     UndoReport, UndoWhat,
@@ -42,7 +41,11 @@ impl Engine {
             None => {}
         }
         let owner = owner_pid
-            .map(|pid| process(pid).ok_or(EngineError::NoProcess { pid }))
+            .map(|pid| {
+                self.store
+                    .process(pid)
+                    .ok_or(EngineError::NoProcess { pid })
+            })
             .transpose()?;
         let agent = self.settings.context.agent.clone();
         let event = Event::TaskBegin {
@@ -79,7 +82,7 @@ impl Engine {
         // A task is kept as one, and not while a part of it is at work or waits for a decision.
         for operation in &applied {
             match operation.status {
-                Status::Armed => return Err(unfinished(operation)),
+                Status::Armed => return Err(self.unfinished(operation)),
                 Status::Proposed | Status::InDoubt | Status::Failed => {
                     let (task, id) = (task.clone(), operation.id);
                     return Err(EngineError::TaskWaits { task, id });

@@ -4,7 +4,7 @@
 //! applies. Hence a crash leaves "not armed" or "armed, perhaps applied", and never a change without an
 //! undo. `Armed` has private fields, no `Clone` and no other constructor (see `tests/compile_fail`).
 
-use crate::ports::{Durability, Entry, Journal, NewContent, Staged};
+use crate::ports::{Append, Durability, Entry, NewContent, Staged, StorageError};
 use crate::{Event, Intent, OperationId, Recipe};
 
 /// An operation whose recipe is durable: the only thing a driver will apply.
@@ -34,12 +34,12 @@ impl<S> Armed<S> {
 }
 
 /// Makes the intent and the images it needs durable, in one step, and gives the permission to apply.
-pub fn arm<J: Journal, S>(
+pub fn arm<J: Append + ?Sized, S>(
     journal: &J,
     intent: Intent,
     contents: Vec<NewContent>,
     staged: S,
-) -> Result<Armed<S>, J::Error> {
+) -> Result<Armed<S>, StorageError> {
     let (id, recipe) = (intent.id, intent.recipe.clone());
     let entry = Entry {
         events: vec![Event::Intent(Box::new(intent))],

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ports::{Depots, NewContent, OnConflict};
-use crate::{Completion, JsonText, Recipe};
+use crate::{Completion, JsonText};
 
 /// The fault of a driver that knows nothing.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +48,29 @@ impl Driver for Plain {
     }
 
     fn scope(&self, _request: &dyn Request) -> Result<Scope, DriverError> {
+        idle()
+    }
+
+    fn repeatable(
+        &self,
+        _by: OperationId,
+        _request: &dyn Request,
+    ) -> Result<Box<dyn Request>, DriverError> {
+        idle()
+    }
+
+    fn encode_request(
+        &self,
+        _request: &dyn Request,
+    ) -> Result<(Vec<u8>, Vec<Digest>), DriverError> {
+        idle()
+    }
+
+    fn decode_request(&self, _bytes: &[u8]) -> Result<Box<dyn Request>, DriverError> {
+        idle()
+    }
+
+    fn fingerprint(&self, _recipe: &Recipe) -> Result<Digest, DriverError> {
         idle()
     }
 

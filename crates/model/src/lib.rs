@@ -1,8 +1,8 @@
 //! What an operation, a recipe, a record and a plan are.
 //!
 //! Everything here is plain data and pure functions: no I/O, no clock, no threads. The traits that the
-//! domain needs from the outside (`Journal`, `ReadContents`, `WriteContents`, `Depots`, `Driver`,
-//! `Clock`) are declared in [`ports`] and implemented in other crates.
+//! domain needs from the outside (`Store`, `Driver`, `Clock`, `Ids`) are declared in [`ports`] and implemented in
+//! other crates.
 //!
 //! - One JSON shape serves the journal, `--json` and every later surface, so these types derive serde.
 //! - A change whose undo nobody recorded does not compile: see [`Armed`].

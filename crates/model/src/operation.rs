@@ -98,7 +98,8 @@ impl fmt::Display for Verb {
 
 /// The process that answers for an operation until it is finished.
 ///
-/// A process id alone is reused; with its start time and the machine's boot it is not.
+/// A process id alone is reused; with its start time and the machine's boot it is not. A boot that is over tells of a dead
+/// process only on its own machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Owner {
     /// The process id.
@@ -109,6 +110,9 @@ pub struct Owner {
     pub boot: String,
     /// The process-id namespace, since the same number means another process elsewhere.
     pub pid_namespace: u64,
+    /// The machine; empty in journals of older programs, which were used on one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
 }
 
 /// A target of an operation, and how it stands: a target is taken back and brought back by itself.

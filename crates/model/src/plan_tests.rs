@@ -61,6 +61,7 @@ fn blank(number: u64) -> Operation {
             started: 1,
             boot: String::new(),
             pid_namespace: 1,
+            host: String::new(),
         },
         decision,
         targets: vec![standing("t")],

@@ -4,19 +4,9 @@ use std::sync::PoisonError;
 
 use backout_model::{DriverName, Event, OperationId};
 use rusqlite::Transaction;
-use serde::Serialize;
 
 use crate::journal::id_to_sql;
-use crate::{StorageError, Store};
-
-/// An operation whose driver this program does not have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OfOtherDriver {
-    /// The operation.
-    pub id: OperationId,
-    /// The driver that its recipe names.
-    pub driver: DriverName,
-}
+use crate::{OfOtherDriver, StorageError, Store};
 
 impl Store {
     /// Says that there is somebody who understands the recipes of a driver. A store that was never told knows all.

@@ -13,8 +13,10 @@ mod drivers;
 mod error;
 mod gc;
 mod home;
+mod host;
 mod journal;
 mod owner;
+mod ports;
 mod repair;
 mod reserve;
 mod schema;
@@ -23,16 +25,14 @@ mod store;
 mod trials;
 mod witness;
 
-pub use contents::{CompactBudget, CompactReport, StoredBytes};
-pub use drivers::OfOtherDriver;
-pub use error::StorageError;
-pub use gc::{GcReport, GcRequest, LeftBehind};
-pub use journal::{
-    ChangedSince, Filter, Lease, NotUndoable, OpenAct, OperationRef, OutOfReach, RefError,
-    RepairSeen, StoreSummary, VerifyFinding, VerifyReport, hurt_images, slot_is_gone,
+pub use backout_model::ports::{
+    ChangedSince, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Lease, LeftBehind,
+    NotUndoable, OfOtherDriver, OperationRef, OutOfReach, PackSalvage, RefError, RepairSeen,
+    StorageError, StoreSummary, StoredBytes, VerifyFinding, VerifyReport, hurt_images,
 };
-pub use owner::{is_alive, is_from_another_boot, is_paused, process, this_process};
-pub use repair::{PackSalvage, Salvage, repair_journal};
+pub use journal::slot_is_gone;
+pub use owner::{is_alive, is_elsewhere, is_from_another_boot, is_paused, process, this_process};
+pub use repair::{Salvage, repair_journal};
 pub use schema::FORMAT;
 pub use state_dir::StateDir;
 pub use store::Store;

@@ -3,11 +3,17 @@
 //! A process is known by its id, its start time and the machine's boot, so a reused id is never mistaken for
 //! the one that died. Where nobody can tell (another process-id namespace of the same boot), the owner
 //! counts as alive: waiting is safe, stealing is not.
+//!
+//! A process of another machine cannot be looked at from here. What its silence means is for the store to say: this one serves
+//! one machine at a time (`host`), so whoever can use it knows that the others are gone.
 
 use std::sync::OnceLock;
 use std::{fs, io};
 
-use backout_model::Owner;
+use backout_model::{Digest, Owner};
+
+/// How much of its digest names a machine.
+const HOST_DIGITS: usize = 16;
 
 /// Finds out who this process is, once. A store is not opened without: work of an owner that nobody knows could be
 /// taken for a dead one's.
@@ -27,6 +33,7 @@ pub fn this_process() -> Owner {
         started: 0,
         boot: String::new(),
         pid_namespace: 0,
+        host: String::new(),
     })
 }
 
@@ -42,7 +49,41 @@ fn describe(pid: u32) -> io::Result<Owner> {
         started: start_time(pid)?.ok_or_else(gone)?,
         boot: boot_id()?,
         pid_namespace: pid_namespace()?,
+        host: host_id(),
     })
+}
+
+/// Tells whether an owner worked on another machine. The same boot is the same machine, whatever a container calls it.
+pub fn is_elsewhere(owner: &Owner) -> bool {
+    let is_here = || boot_id().is_ok_and(|boot| boot == owner.boot);
+    !owner.host.is_empty() && owner.host != host_id() && !is_here()
+}
+
+/// Names this machine: a digest, since the machine's own id is not to be told.
+pub(crate) fn host_id() -> String {
+    static HOST: OnceLock<String> = OnceLock::new();
+    #[cfg(feature = "testing")]
+    if let Ok(host) = std::env::var("BACKOUT_TEST_HOST") {
+        return host;
+    }
+    let known = HOST.get_or_init(|| {
+        let own = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        let own = Some(own.trim().to_owned()).filter(|id| !id.is_empty());
+        let id = own.unwrap_or_else(host_name);
+        let digest = Digest::of(format!("backout host {id}").as_bytes());
+        digest.to_string().chars().take(HOST_DIGITS).collect()
+    });
+    known.clone()
+}
+
+/// What people call this machine.
+pub(crate) fn host_name() -> String {
+    #[cfg(feature = "testing")]
+    if let Ok(host) = std::env::var("BACKOUT_TEST_HOST") {
+        return host;
+    }
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }
 
 /// Tells whether the owner may still be at work. Where the system does not say, it may.

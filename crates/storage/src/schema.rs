@@ -154,6 +154,13 @@ CREATE TABLE depot (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// Says, in `meta`, which program gave the store its format: who finds it too new is told which one reads it.
+pub(crate) const NOTE_READER: &str = concat!(
+    "INSERT OR REPLACE INTO meta (key, value) VALUES ('reader', '",
+    env!("CARGO_PKG_VERSION"),
+    "');"
+);
+
 /// Says, in `meta`, that the tables still have to be brought over from an older format.
 pub(crate) const REBUILD: &str = "rebuild";
 

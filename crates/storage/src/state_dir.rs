@@ -10,6 +10,7 @@
 //! captures/ID                     what a running command touched (`drivers::command`)
 //! trials/ID/                      the layers of a command that was tried (`trials`)
 //! home                            where the store lives, and of which one it is a copy (`home`)
+//! host                            which machine uses the store (`host`)
 //! head                            how far the journal had come (`witness`)
 //! lock                            taken while the store is made, migrated or swapped; says that it was made
 //! journal.repaired                a repaired journal that takes the journal's place at the next opening

@@ -14,7 +14,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::home::{Copied, Home};
-use crate::schema::{CREATE, FORMAT, MIGRATIONS};
+use crate::host::Guest;
+use crate::schema::{CREATE, FORMAT, MIGRATIONS, NOTE_READER};
 use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
 use crate::witness::{Witness, WitnessFile};
 use crate::{StateDir, StorageError, reserve};
@@ -48,6 +49,8 @@ pub struct Store {
     lost: Option<Lsn>,
     /// Whether it is a copy of another store.
     home: Mutex<Home>,
+    /// Which machine uses it.
+    guest: Option<Guest>,
     /// Whose recipes somebody understands.
     pub(crate) drivers: Mutex<BTreeSet<DriverName>>,
 }
@@ -61,6 +64,7 @@ impl Store {
             source,
         })?;
         let directory = StateDir::open(path)?;
+        let guest = Guest::enter(directory.path())?;
         // Before the journal: whatever others append meanwhile makes it only longer.
         let witness = Witness::read(directory.path());
         let connection = connect(&directory)?;
@@ -72,6 +76,7 @@ impl Store {
         })?;
         let mut store = Self {
             identity: (found.dev(), found.ino()),
+            guest: Some(guest),
             ..Self::detached(directory, clock, connection)
         };
         // A journal whose end cannot be read says so to whoever reads it.
@@ -103,7 +108,7 @@ impl Store {
             Ok(connection)
         };
         let connection =
-            empty().map_err(|error| StorageError::of_database(directory.path(), error))?;
+            empty().map_err(|error| crate::error::of_database(directory.path(), error))?;
         Ok(Self::detached(directory, clock, connection))
     }
 
@@ -123,6 +128,7 @@ impl Store {
             appended: Mutex::new(None),
             lost: None,
             home: Mutex::new(Home::default()),
+            guest: None,
             drivers: Mutex::default(),
         }
     }
@@ -150,7 +156,7 @@ impl Store {
         connection
             .pragma_update(None, "wal_checkpoint", "TRUNCATE")
             .and_then(|()| connection.close().map_err(|(_, error)| error))
-            .map_err(|error| StorageError::of_database(&directory, error))
+            .map_err(|error| crate::error::of_database(&directory, error))
     }
 
     /// Says so if the journal has lost its newest records: what it tells is not all that happened.
@@ -190,6 +196,9 @@ impl Store {
             return Err(StorageError::Poisoned);
         }
         self.check_end()?;
+        if let Some(guest) = &self.guest {
+            guest.stay()?;
+        }
         let connection = self.connection();
         let synchronous = match durability {
             Durability::Power if !sync_is_skipped("journal.arm") => "FULL",
@@ -269,7 +278,7 @@ impl Store {
 
     /// Names a database error for this store.
     pub(crate) fn named(&self, error: rusqlite::Error) -> StorageError {
-        StorageError::of_database(self.directory.path(), error)
+        crate::error::of_database(self.directory.path(), error)
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -296,7 +305,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
-    let named = |error| StorageError::of_database(directory.path(), error);
+    let named = |error| crate::error::of_database(directory.path(), error);
     let not_whole = |detail| StorageError::NotWhole {
         path: directory.journal(),
         detail,
@@ -345,6 +354,7 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
         return Err(StorageError::NewerFormat {
             found,
             supported: FORMAT,
+            reader: reader_of(&connection),
         });
     }
     for (rule, value) in [
@@ -371,6 +381,12 @@ pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Finds the version of the program that gave a journal its format. A newer one may keep that elsewhere.
+fn reader_of(connection: &Connection) -> Option<String> {
+    let sql = "SELECT value FROM meta WHERE key = 'reader'";
+    connection.query_row(sql, [], |row| row.get(0)).ok()
+}
+
 fn tables_in(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
 }
@@ -382,7 +398,7 @@ fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
 /// Makes the tables, under the lock; somebody else may have been faster.
 fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageError> {
     use std::os::unix::fs::PermissionsExt as _;
-    let named = |error| StorageError::of_database(directory.path(), error);
+    let named = |error| crate::error::of_database(directory.path(), error);
     if format_of(connection).map_err(named)? != 0 {
         return Ok(());
     }
@@ -401,22 +417,17 @@ fn create(directory: &StateDir, connection: &Connection) -> Result<(), StorageEr
 
 /// Makes an older journal one of our format, a format at a time, under the lock. A copy of the older one is kept.
 fn migrate(directory: &StateDir, connection: &Connection) -> Result<(), StorageError> {
-    let named = |error| StorageError::of_database(directory.path(), error);
+    let named = |error| crate::error::of_database(directory.path(), error);
     let lock = directory.lock()?;
     let first = format_of(connection).map_err(named)?;
     let steps = usize::try_from(first)
         .ok()
         .and_then(|at| MIGRATIONS.get(at - 1..));
     for (step, from) in steps.unwrap_or_default().iter().zip(first..) {
-        let copy = directory.older_journal(from);
-        if !copy.exists() {
-            let sql = "VACUUM INTO ?1";
-            let name = copy.to_string_lossy();
-            connection.execute(sql, [name.as_ref()]).map_err(named)?;
-        }
+        keep_copy(directory, connection, from)?;
         crash_point("store.copied");
         let batch = format!(
-            "BEGIN IMMEDIATE; {step} PRAGMA user_version = {}; COMMIT;",
+            "BEGIN IMMEDIATE; {step} {NOTE_READER} PRAGMA user_version = {}; COMMIT;",
             from + 1
         );
         connection.execute_batch(&batch).map_err(|error| {
@@ -429,11 +440,44 @@ fn migrate(directory: &StateDir, connection: &Connection) -> Result<(), StorageE
     directory.note_format(&lock)
 }
 
+/// Keeps a copy of a journal as it is before it is brought over: whole and on the disk, or not there.
+fn keep_copy(
+    directory: &StateDir,
+    connection: &Connection,
+    format: i64,
+) -> Result<(), StorageError> {
+    let copy = directory.older_journal(format);
+    if copy.exists() {
+        return Ok(());
+    }
+    let failed = |source| StorageError::StateDir {
+        path: copy.clone(),
+        action: "write",
+        source,
+    };
+    let unfinished = copy.with_added_extension("new");
+    match std::fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let name = unfinished.to_string_lossy();
+    connection
+        .execute("VACUUM INTO ?1", [name.as_ref()])
+        .map_err(|error| crate::error::of_database(directory.path(), error))?;
+    crash_point("store.copying");
+    std::fs::File::open(&unfinished)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| std::fs::rename(&unfinished, &copy))
+        .map_err(failed)?;
+    directory.sync()
+}
+
 /// Makes an empty journal.
 pub(crate) fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    let batch = format!("BEGIN IMMEDIATE; {CREATE} PRAGMA user_version = {FORMAT}; COMMIT;");
+    let batch =
+        format!("BEGIN IMMEDIATE; {CREATE} {NOTE_READER} PRAGMA user_version = {FORMAT}; COMMIT;");
     connection.execute_batch(&batch)
 }

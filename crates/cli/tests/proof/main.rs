@@ -21,7 +21,9 @@ mod disk;
 #[cfg(target_arch = "x86_64")]
 mod errno;
 mod fidelity;
+mod formats;
 mod gates;
+mod hosts;
 mod keys;
 mod locked;
 mod memory;

@@ -141,8 +141,22 @@ fn a_store_of_a_newer_version() {
     let world = one_write();
     let journal = rusqlite::Connection::open(world.place("state/journal.sqlite")).unwrap();
     journal.pragma_update(None, "user_version", 99).unwrap();
-    drop(journal);
+    let note = |version: &str| {
+        let sql = format!("INSERT OR REPLACE INTO meta VALUES ('reader', '{version}')");
+        journal.execute(&sql, []).unwrap();
+    };
+    note("4.2.0");
     fs::write(world.place("state/lock"), "format 99\n").unwrap();
+    insta::assert_snapshot!(world.cli(["log"]), @"
+    error: the store was written by a newer version of Backout
+      why: it has format 99, this program reads up to 3
+      next: use Backout 4.2.0 or newer; nothing was changed
+    [exit code 3]
+    ");
+    // A far newer one may keep that elsewhere.
+    journal
+        .execute("DELETE FROM meta WHERE key = 'reader'", [])
+        .unwrap();
     insta::assert_snapshot!(world.cli(["log"]), @"
     error: the store was written by a newer version of Backout
       why: it has format 99, this program reads up to 3

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::os::unix::fs::chown;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
@@ -89,6 +90,35 @@ fn a_state_directory_of_somebody_else() {
     [exit code 1]
     ");
     assert_eq!(fs::read_dir(world.place("theirs")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_state_directory_that_another_machine_uses() {
+    let world = one_write();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let other = serde_json::json!({
+        "host": "beta",
+        "name": "beta.example",
+        "boot": "another",
+        "at": u64::try_from(now.as_millis()).unwrap(),
+    });
+    fs::write(world.place("state/host"), other.to_string()).unwrap();
+    insta::assert_snapshot!(world.unmoved(["write", "a", "--text", "2"]), @"
+    error: the state directory `$WORLD/state` is used by the host `beta.example`
+      why: that host wrote to it less than a minute ago, and a store serves one machine at a time
+      next: choose a directory on a disk of this machine with `--state-dir`
+      next: if `beta.example` does not use it any more, remove `$WORLD/state/host`
+    [exit code 1]
+    ");
+    let mut shared = world.command(&["log"]);
+    let shared = world.run(shared.env("BACKOUT_TEST_SHARED", "1"));
+    insta::assert_snapshot!(shared, @"
+    error: the state directory `$WORLD/state` is used by the host `beta.example`
+      why: it is on a file system that several machines share, and a store serves one machine at a time
+      next: choose a directory on a disk of this machine with `--state-dir`
+      next: if `beta.example` does not use it any more, remove `$WORLD/state/host`
+    [exit code 1]
+    ");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use backout_drivers::file::{FileChange, Shown, Was};
 use backout_model::text::{Merge, merge3};
 use backout_model::{Effect, Operation, PlanError, Status, Target, TargetPath, Verb};
-use backout_storage::{Filter, OperationRef, is_alive};
+use backout_storage::{Filter, OperationRef};
 
 use crate::undo::Work;
 use crate::{
@@ -59,7 +59,7 @@ impl Engine {
             return Err(PlanError::Expired { id, for_sake_of }.into());
         }
         if operation.verb == Verb::Run && operation.status == Status::Armed {
-            return Err(unfinished(&operation));
+            return Err(self.unfinished(&operation));
         }
         Ok(operation)
     }
@@ -176,6 +176,16 @@ impl Engine {
         Ok(diff)
     }
 
+    /// Says that an operation has not ended.
+    pub(crate) fn unfinished(&self, operation: &Operation) -> EngineError {
+        let id = operation.id;
+        if self.store.is_alive(&operation.owner) {
+            let owner = operation.owner.clone();
+            return EngineError::AtWork { id, owner };
+        }
+        PlanError::Unfinished { id }.into()
+    }
+
     /// Gives what a merge would make of a file.
     fn merged(&self, left: &Was, now: &Was, back: Was) -> Result<Was, EngineError> {
         let read = |was: &Was| self.files.read(was, MERGE_BYTES_MAX);
@@ -188,16 +198,6 @@ impl Engine {
             Merge::Conflicting(_) | Merge::NotText => back,
         })
     }
-}
-
-/// Says that an operation has not ended.
-pub(crate) fn unfinished(operation: &Operation) -> EngineError {
-    let id = operation.id;
-    if is_alive(&operation.owner) {
-        let owner = operation.owner.clone();
-        return EngineError::AtWork { id, owner };
-    }
-    PlanError::Unfinished { id }.into()
 }
 
 /// What a plan does to one name.

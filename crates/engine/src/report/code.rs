@@ -86,6 +86,7 @@ codes! {
     NewerFormat = "newer-format": "A newer program made the store.",
     Damaged = "damaged": "The store, or something it holds, is damaged.",
     InUse = "in-use": "Another process holds the store.",
+    AnotherHost = "another-host": "Another machine uses the store.",
     StateDirectoryGone = "state-directory-gone": "The state directory is gone.",
     DiskFull = "disk-full": "The disk of the store is full.",
     ReadOnly = "read-only": "The file system is mounted read-only.",
@@ -239,6 +240,7 @@ const fn storage(error: &StorageError) -> ErrorCode {
         | StorageError::Record(_)
         | StorageError::Inconsistent { .. } => ErrorCode::Damaged,
         StorageError::InUse { .. } => ErrorCode::InUse,
+        StorageError::AnotherHost { .. } => ErrorCode::AnotherHost,
         StorageError::Gone { .. } => ErrorCode::StateDirectoryGone,
         StorageError::DiskFull { .. } => ErrorCode::DiskFull,
         StorageError::ReadOnly { .. } => ErrorCode::ReadOnly,

@@ -6,7 +6,9 @@ use super::Report;
 
 pub(super) fn report(error: &StorageError) -> Report {
     match error {
-        StorageError::StateDir { .. } | StorageError::NotOurs { .. } => directory(error),
+        StorageError::StateDir { .. }
+        | StorageError::NotOurs { .. }
+        | StorageError::AnotherHost { .. } => directory(error),
         StorageError::ContentGone { digest } => {
             Report::refused("nothing was written: a kept content is gone")
                 .because(format!(
@@ -64,13 +66,18 @@ const REPAIR: &str =
 )]
 fn journal(error: &StorageError) -> Report {
     match error {
-        StorageError::NewerFormat { found, supported } => {
-            Report::broken("the store was written by a newer version of Backout")
-                .because(format!(
-                    "it has format {found}, this program reads up to {supported}"
-                ))
-                .next("use the newer program; nothing was changed")
-        }
+        StorageError::NewerFormat {
+            found,
+            supported,
+            reader,
+        } => Report::broken("the store was written by a newer version of Backout")
+            .because(format!(
+                "it has format {found}, this program reads up to {supported}"
+            ))
+            .next(match reader {
+                Some(version) => format!("use Backout {version} or newer; nothing was changed"),
+                None => "use the newer program; nothing was changed".to_owned(),
+            }),
         StorageError::Damaged { path, source } => {
             Report::broken(format!("the journal `{}` is damaged", path.display()))
                 .because(source)
@@ -118,6 +125,17 @@ fn directory(error: &StorageError) -> Report {
             Report::refused(format!("the state directory `{}` is not ours", path.display()))
                 .because(format!("it belongs to user {uid}; images are private to one user"))
                 .next("choose another with `--state-dir`, or run as that user")
+        }
+        StorageError::AnotherHost { path, host, is_shared } => {
+            let file = path.join("host");
+            Report::refused(format!("the state directory `{}` is used by the host `{host}`", path.display()))
+                .because(if *is_shared {
+                    "it is on a file system that several machines share, and a store serves one machine at a time"
+                } else {
+                    "that host wrote to it less than a minute ago, and a store serves one machine at a time"
+                })
+                .next("choose a directory on a disk of this machine with `--state-dir`")
+                .next(format!("if `{host}` does not use it any more, remove `{}`", file.display()))
         }
         other => Report::refused(other.to_string()),
     }

@@ -3,9 +3,8 @@
 use backout_capture::live;
 use backout_crashpoint::crash_point;
 use backout_drivers::command::Reading;
-use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::ports::{Durability, Entry};
 use backout_model::{CommandEnd, Event, OperationId, Recipe};
-use backout_storage::is_from_another_boot;
 
 use super::{RUN_VARIABLE, Unsettled};
 use crate::{Engine, EngineError};
@@ -43,7 +42,9 @@ impl Engine {
         let is_recorded = |part: OperationId| matches!(self.store.operation(part), Ok(Some(_)));
         // Nobody watches what is left of it, and it could go on writing what it has open.
         let orphans = live::end_orphans(RUN_VARIABLE, &body.of.unwrap_or(id).to_string());
-        let is_restarted = is_from_another_boot(&self.store.first_owner(id)?);
+        let is_restarted = self
+            .store
+            .is_from_another_boot(&self.store.first_owner(id)?);
         let reading = Reading {
             may_be_cut: is_restarted,
             anyway,

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use backout_capture::live::{Back, SpawnError, Variables, Watching, spawn};
 use backout_crashpoint::crash_point;
 use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
-use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::ports::{Durability, Entry};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Dependency, DependencyReason,
     DriverName, Event, Intent, JsonText, OnFailure, OperationId, Recipe, Status, Target,

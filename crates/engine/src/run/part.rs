@@ -2,12 +2,11 @@
 
 use backout_capture::live::Observer as _;
 use backout_drivers::command::{Part, Recorder};
-use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::ports::{Durability, Entry};
 use backout_model::{
     Decision, Dependency, DependencyReason, Event, Intent, Operation, OperationId, Recipe, Status,
     Strategy, Target, Verb,
 };
-use backout_storage::{is_alive, is_paused, this_process};
 
 use super::desk;
 use super::watch::WrittenBy;
@@ -20,7 +19,7 @@ impl Engine {
         let targets = &whole_files(targets);
         for operation in self.store.armed()? {
             let is_other = operation.owner.pid != std::process::id();
-            if operation.verb == Verb::Run && is_other && is_alive(&operation.owner) {
+            if operation.verb == Verb::Run && is_other && self.store.is_alive(&operation.owner) {
                 // Nobody there: then its watcher sees the write as somebody else's.
                 let desk = self.store.capture_desk(operation.id);
                 let _told = desk::tell(&desk, targets, &|| self.say_waiting(&operation));
@@ -36,7 +35,7 @@ impl Engine {
         };
         let (pid, short, summary) = (run.owner.pid, run.id.short(), &run.summary);
         let who = format!("waiting for process {pid}, which watches {short} ({summary})");
-        progress.waits(&if is_paused(&run.owner) {
+        progress.waits(&if self.store.is_paused(&run.owner) {
             format!(
                 "{who} and was stopped: let it go on with `kill -CONT {pid}`. In ten seconds this goes on without it"
             )
@@ -127,7 +126,7 @@ impl Engine {
             summary,
             agent: context.agent.clone(),
             task: context.task.clone(),
-            owner: this_process(),
+            owner: self.store.this_process(),
             decision: Decision {
                 strategy: Strategy::Snapshot,
                 fallback: None,

@@ -27,7 +27,6 @@ use backout_capture::overlay::{self, Survivors, Task};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::{Baseline, FileError, FileRequest};
 use backout_model::{OperationId, TargetPath, TaskStatus};
-use backout_storage::{is_alive, is_from_another_boot, this_process};
 
 use crate::{Context, Diff, Engine, EngineError, Finished, LeftPending, Reply, Selection};
 
@@ -105,7 +104,11 @@ impl Engine {
             }
             TryCommand::Show { trial, selection } => {
                 let manifest = self.open_trial(self.find_trial(trial.as_deref())?)?;
-                Ok(Reply::Trial(TrialView::of(&manifest, &selection)))
+                Ok(Reply::Trial(TrialView::of(
+                    self.store(),
+                    &manifest,
+                    &selection,
+                )))
             }
             TryCommand::Diff {
                 trial,
@@ -138,7 +141,7 @@ impl Engine {
         note::outcome(&mut manifest, &finished)?;
         self.keep_manifest(&manifest)?;
         crash_point("trial.noted");
-        let view = TrialView::of(&manifest, &Selection::default());
+        let view = TrialView::of(self.store(), &manifest, &Selection::default());
         if manifest.changes.is_empty() {
             self.remove_trial(id)?;
         }
@@ -157,7 +160,7 @@ impl Engine {
             version: VERSION,
             id,
             made: self.now(),
-            owner: this_process(),
+            owner: self.store.this_process(),
             agent: self.settings.context.agent.clone(),
             task: self.settings.context.task.clone(),
             command: words.map(|word| word.display().to_string()).collect(),
@@ -265,11 +268,11 @@ impl Engine {
     /// Reads a trial that can be looked at: its command has ended and its layers are whole.
     fn open_trial(&self, id: OperationId) -> Result<Manifest, EngineError> {
         let manifest = self.read_manifest(id)?;
-        if is_from_another_boot(&manifest.owner) {
+        if self.store.is_from_another_boot(&manifest.owner) {
             return Err(TrialError::Lost { id }.into());
         }
         if manifest.ended.is_none() {
-            let is_running = is_alive(&manifest.owner);
+            let is_running = self.store.is_alive(&manifest.owner);
             return Err(TrialError::Unfinished { id, is_running }.into());
         }
         Ok(manifest)
@@ -303,7 +306,11 @@ impl Engine {
         let mut trials = Vec::new();
         for id in self.store.trials()? {
             if let Ok(manifest) = self.read_manifest(id) {
-                trials.push(TrialView::of(&manifest, &Selection::default()));
+                trials.push(TrialView::of(
+                    self.store(),
+                    &manifest,
+                    &Selection::default(),
+                ));
             }
         }
         trials.sort_by_key(|trial| std::cmp::Reverse((trial.made.0, trial.id.bits())));
@@ -338,7 +345,7 @@ impl Engine {
     fn sweep_trials(&self) -> Result<(), EngineError> {
         for id in self.store.trials()? {
             let is_dead = match self.read_manifest(id) {
-                Ok(manifest) => manifest.ended.is_none() && !is_alive(&manifest.owner),
+                Ok(manifest) => manifest.ended.is_none() && !self.store.is_alive(&manifest.owner),
                 Err(_) => false,
             };
             if is_dead {
@@ -352,7 +359,7 @@ impl Engine {
     fn discard_trial(&self, id: OperationId) -> Result<(), EngineError> {
         if let Ok(manifest) = self.read_manifest(id)
             && manifest.ended.is_none()
-            && is_alive(&manifest.owner)
+            && self.store.is_alive(&manifest.owner)
         {
             let is_running = true;
             return Err(TrialError::Unfinished { id, is_running }.into());

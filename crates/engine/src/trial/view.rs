@@ -1,7 +1,7 @@
 //! A trial as people and programs see it.
 
+use backout_model::ports::Owners;
 use backout_model::{OperationId, TargetPath, Timestamp, wide};
-use backout_storage::{is_alive, is_from_another_boot};
 use serde::{Serialize, Serializer};
 
 use super::manifest::{Manifest, TrialChange, TrialEnd, TrialWhat, command_line};
@@ -64,14 +64,18 @@ impl TrialView {
         command_line(&self.command)
     }
 
-    pub(super) fn of(manifest: &Manifest, selection: &Selection) -> Self {
-        let standing = if is_from_another_boot(&manifest.owner) {
+    pub(super) fn of(
+        owners: &(impl Owners + ?Sized),
+        manifest: &Manifest,
+        selection: &Selection,
+    ) -> Self {
+        let standing = if owners.is_from_another_boot(&manifest.owner) {
             TrialStanding::Lost
         } else if manifest.ended.is_some() && manifest.changes.is_empty() {
             TrialStanding::Empty
         } else if manifest.ended.is_some() {
             TrialStanding::Pending
-        } else if is_alive(&manifest.owner) {
+        } else if owners.is_alive(&manifest.owner) {
             TrialStanding::Running
         } else {
             TrialStanding::Interrupted

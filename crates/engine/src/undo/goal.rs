@@ -12,7 +12,6 @@ use backout_storage::{Filter, OperationRef};
 use super::carriers::Carriers;
 use super::preview::Planned;
 use super::work::Told;
-use crate::diff::unfinished;
 use crate::{Engine, EngineError, RedoWhat, UndoOptions, UndoWhat};
 
 /// How many later operations that stay a plan names.
@@ -58,7 +57,7 @@ impl Engine {
         if let Err(EngineError::Plan(PlanError::Nothing)) = planned
             && let Some(command) = self.at_work_on(&aim.goal)?
         {
-            return Err(unfinished(&command));
+            return Err(self.unfinished(&command));
         }
         let (history, mut plan) = match planned {
             Err(error @ EngineError::Plan(PlanError::Nothing)) => {

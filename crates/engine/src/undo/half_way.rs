@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
+use backout_model::ports::OpenAct;
 use backout_model::{ActPlan, Operation, OperationId, TaskStatus, Verb};
-use backout_storage::{OpenAct, is_alive};
 
 use super::preview::{Planned, way_of};
 use crate::{ActLeft, Engine, EngineError, TakeBack, UndoOptions, UndoReport};
@@ -93,7 +93,7 @@ impl Engine {
 
     fn left_open(&self) -> Result<Vec<OpenAct>, EngineError> {
         let mut open = self.store.open_acts()?;
-        open.retain(|act| self.is_abandoned(act.id) || !is_alive(&act.owner));
+        open.retain(|act| self.is_abandoned(act.id) || !self.store.is_alive(&act.owner));
         Ok(open)
     }
 

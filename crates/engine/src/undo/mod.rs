@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use backout_crashpoint::crash_point;
-use backout_model::ports::{Entry, Journal as _, OnConflict};
+use backout_model::ports::{Entry, OnConflict};
 use backout_model::{
     ActPlan, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
     UndoPlan, UndoStep, Verb,
@@ -219,8 +219,11 @@ impl Engine {
                 std::thread::sleep(Duration::from_millis(pause));
                 continue;
             }
-            if let EngineError::Storage(error) = error {
-                return Err(error.into());
+            if matches!(
+                error,
+                EngineError::Storage(_) | EngineError::NotRecorded { .. }
+            ) {
+                return Err(error);
             }
             let is_stopped = error.is_stop();
             // That the step was put back is said by its status.
@@ -356,7 +359,12 @@ impl Engine {
         events.extend(self.what_follows(work, id, &outcomes)?);
         crash_point("engine.undo-applied");
         // What was restored stays restored, also when power fails right after the answer.
-        self.store.append(&Entry::of(events), applied.durability)?;
+        let recorded = self.store.append(&Entry::of(events), applied.durability);
+        if let Err(cause) = recorded {
+            // It happened, and nobody in this process answers for it any more: a recovery does.
+            self.abandon(id);
+            return Err(EngineError::NotRecorded { id, cause });
+        }
         crash_point("engine.undone");
         Ok(Reversed::Done {
             by: id,

@@ -4,7 +4,7 @@ use std::fs;
 
 use backout_drivers::file::{Expect, FileRequest, Source, Staged};
 use backout_engine::{EngineError, Report, UndoOptions, UndoWhat};
-use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::ports::{Durability, Entry};
 use backout_model::{Event, OperationId, PlanError, Status};
 
 use crate::world::{NEWEST, World, written};

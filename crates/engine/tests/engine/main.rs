@@ -1,11 +1,13 @@
-//! The engine on real files.
+//! The engine on real files, with the store of SQLite. With the store in memory: `tests/engine_memory`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod again;
+mod faults;
 mod life;
 mod meant;
 mod reports;
+mod shelf;
 mod strange;
 mod toy;
 mod undo;

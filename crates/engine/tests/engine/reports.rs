@@ -4,7 +4,7 @@ use std::fs;
 
 use backout_drivers::file::FileRequest;
 use backout_engine::{EngineError, Report, UndoOptions};
-use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::ports::{Durability, Entry};
 use backout_model::{Completion, Decision, Event, Intent, OperationId, Status, Strategy, Verb};
 use insta::assert_snapshot;
 

@@ -7,7 +7,7 @@ use backout_engine::{
     Command, Decide, Engine, EngineError, RecoveredAs, Reply, Report, Selection, Settings,
     TargetState, UndoOptions,
 };
-use backout_model::ports::{Durability, Entry, Journal as _, OnConflict};
+use backout_model::ports::{Durability, Entry, OnConflict};
 use backout_model::{DriverName, Event, OperationId, Owner, Status};
 use backout_storage::{Filter, OperationRef};
 
@@ -44,8 +44,7 @@ fn died(world: &World, id: OperationId, again: OperationId) {
     intent.owner = Owner {
         pid: 1,
         started: 1,
-        boot: intent.owner.boot.clone(),
-        pid_namespace: intent.owner.pid_namespace,
+        ..intent.owner
     };
     let entry = Entry::of(vec![Event::Intent(Box::new(intent))]);
     world

@@ -11,23 +11,32 @@ use backout_model::ports::OnConflict;
 use backout_model::{Intent, OperationId, Status};
 use backout_storage::this_process;
 
+use crate::shelf::Shelf;
+
 pub(crate) struct World {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) engine: Engine,
+    pub(crate) shelf: Shelf,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let engine = Engine::open(Settings::new(directory.path().join("state"))).unwrap();
-        Self { directory, engine }
+        let state = directory.path().join("state");
+        let shelf = Shelf::new(&state);
+        let engine = shelf.engine(Settings::new(state));
+        Self {
+            directory,
+            engine,
+            shelf,
+        }
     }
 
     /// The same store for another agent, task or connection.
     pub(crate) fn with(&self, change: impl FnOnce(&mut Settings)) -> Engine {
         let mut settings = self.engine.settings().clone();
         change(&mut settings);
-        Engine::open(settings).unwrap()
+        self.shelf.engine(settings)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use backout_engine::{Engine, Filter, Settings, UndoWhat};
+use backout_engine::{Filter, Settings, UndoWhat};
 use backout_model::Status;
 
 use crate::oracle::Way;
 use crate::request::Plan;
 use crate::runner::{Run, named, options};
 use crate::seen::look;
+use crate::shelf;
 use crate::story::{Manner, Step, Story};
 use crate::verdict::{Checked, judge, unlike};
 
@@ -120,7 +121,7 @@ pub(crate) fn be_a_child() {
     let number: usize = words.next().unwrap().parse().unwrap();
     let story = Story::of(seed);
     let (_, step) = &story.steps[number];
-    let engine = Engine::open(Settings::new(base.join("state"))).unwrap();
+    let engine = shelf::engine(Settings::new(base.join("state")));
     match step {
         Step::Do { plans, .. } => drop(engine.write(&plans[0].request(&base.join("work")))),
         Step::Undo {

@@ -1,4 +1,5 @@
-//! Random stories on random trees, told to the real engine and to an oracle in memory.
+//! Random stories on random trees, told to the real engine and to an oracle in memory. The store is one of SQLite;
+//! `tests/model_memory` tells the same stories to an engine with a store in memory.
 //!
 //! After every step the whole tree is compared: an undo is exact to the bit, or a conflict that somebody else caused is
 //! reported and nothing changed, or their work is merged and all there. A failing story is made short and printed
@@ -24,45 +25,15 @@ mod oracle;
 mod request;
 mod runner;
 mod seen;
+mod shelf;
 mod shrink;
 mod story;
+mod telling;
 mod tree;
 mod verdict;
 
-use runner::Tally;
 use shrink::{shrink, tell_safely};
 use story::Story;
-
-/// How many stories are told where nothing else is asked for.
-const STORIES: u64 = 200;
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-#[test]
-fn every_story_ends_exact_or_with_a_conflict_that_somebody_caused() {
-    let one = number("BACKOUT_MODEL_SEED");
-    let first = one.or_else(|| number("BACKOUT_MODEL_FROM")).unwrap_or(0);
-    let count = one.map_or_else(|| number("BACKOUT_MODEL_STORIES").unwrap_or(STORIES), |_| 1);
-    let mut all = Tally::default();
-    for seed in first..first + count {
-        let story = Story::of(seed);
-        match tell_safely(&story, None) {
-            Ok(tally) => all.add(&tally),
-            Err(failure) => {
-                let (short, failure) = shrink(&story, failure, None);
-                panic!(
-                    "seed {seed} (BACKOUT_MODEL_SEED={seed}), at step {}: {}\n{}",
-                    failure.step,
-                    failure.what,
-                    short.told()
-                );
-            }
-        }
-    }
-    eprintln!("{count} stories: {all:?}");
-}
 
 /// Finds a story that shows a fault, and makes it short.
 fn caught(sabotage: runner::Sabotage) -> (Story, runner::Failure) {

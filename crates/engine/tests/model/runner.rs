@@ -13,6 +13,7 @@ use crate::death;
 use crate::oracle::{Oracle, Way, is_near, shown};
 use crate::request::Plan;
 use crate::seen::{Snapshot, alike, look};
+use crate::shelf;
 use crate::story::{Manner, Step, Story, What};
 use crate::tree::plant;
 use crate::verdict::{Checked, judge, unlike};
@@ -81,7 +82,7 @@ impl Run {
         let root = base.join("work");
         std::fs::create_dir(&root).unwrap();
         plant(&root, &story.tree);
-        let engine = Engine::open(Settings::new(base.join("state"))).unwrap();
+        let engine = shelf::engine(Settings::new(base.join("state")));
         Self {
             oracle: Oracle::new(look(&root)),
             home,
@@ -174,7 +175,7 @@ impl Run {
         self.engine.begin(Some(id.clone()), None).unwrap();
         let mut settings = self.engine.settings().clone();
         settings.context.task = Some(id.clone());
-        self.task = Some((id, Engine::open(settings).unwrap()));
+        self.task = Some((id, shelf::engine(settings)));
     }
 
     /// Writes, and tells whether that was not refused.

@@ -24,7 +24,7 @@ pub(crate) fn shrink(
     sabotage: Option<Sabotage>,
 ) -> (Story, Failure) {
     let mut best = (story.clone(), failure);
-    let told = crate::number("BACKOUT_MODEL_TELLINGS");
+    let told = crate::telling::number("BACKOUT_MODEL_TELLINGS");
     let mut left = told.map_or(TELLINGS_MAX, |told| usize::try_from(told).unwrap());
     let mut is_shorter = true;
     while is_shorter && left > 0 {

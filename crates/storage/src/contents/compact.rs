@@ -14,13 +14,12 @@ use backout_crashpoint::crash_point;
 use backout_model::Digest;
 use backout_model::ports::Durability;
 use rusqlite::{OptionalExtension as _, Transaction, params};
-use serde::Serialize;
 
 use super::chain;
 use super::codec::{self, Effort, Encoded, Form};
 use super::pairs::{Pair, Pairing, Told};
 use super::rows::{self, Fault, Found, read_in, replace};
-use crate::{StorageError, Store};
+use crate::{CompactBudget, CompactReport, StorageError, Store};
 
 /// A write transaction has no more rewrites than this,
 const BATCH_ROWS_MAX: usize = 100;
@@ -35,42 +34,6 @@ const TOUCHED_MAX: usize = 10_000;
 const FREE_PAGES_MAX: i64 = 1024;
 
 const MARK: &str = "compacted-lsn";
-
-/// How much one run of compaction may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CompactBudget {
-    /// So many operations are looked at.
-    pub operations_max: u64,
-    /// So many bytes of contents are compressed.
-    pub bytes_max: u64,
-}
-
-impl CompactBudget {
-    /// Everything there is to do.
-    pub const fn unlimited() -> Self {
-        Self {
-            operations_max: u64::MAX,
-            bytes_max: u64::MAX,
-        }
-    }
-}
-
-/// What one run of compaction did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct CompactReport {
-    /// Operations looked at.
-    pub operations: u64,
-    /// Contents that are stored smaller now.
-    pub rewritten: u64,
-    /// What they took before.
-    pub bytes_before: u64,
-    /// What they take now.
-    pub bytes_after: u64,
-    /// Contents that could not be read and were left alone. `verify` names them.
-    pub damaged: u64,
-    /// Whether nothing is left to do.
-    pub is_complete: bool,
-}
 
 impl Store {
     /// Stores older versions as differences from newer ones. `progress` is told how many of how many

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use backout_model::ports::{
-    Clock, Durability, Entry, Journal as _, NewContent, ReadContents, WriteContents as _,
+    Append as _, Clock, Durability, Entry, NewContent, ReadContents, WriteContents as _,
 };
 use backout_model::{
     Completion, Decision, Digest, DriverName, Event, Intent, OperationId, OutcomeKind, Owner,
     Recipe, Retention, Slot, Status, Strategy, Target, TargetOutcome, TargetPath, Timestamp, Verb,
 };
 
-use crate::gc::{GcReport, GcRequest};
-use crate::{CompactBudget, CompactReport, Store, this_process};
+use crate::{CompactBudget, CompactReport, GcReport, GcRequest, Store, this_process};
 
 pub(crate) const HOUR_MS: i64 = 60 * 60 * 1000;
 pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;

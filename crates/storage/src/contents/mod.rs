@@ -23,9 +23,7 @@ mod sizes;
 mod slots;
 mod stash;
 
-pub use compact::{CompactBudget, CompactReport};
 pub(crate) use rows::{Fault, put};
-pub use sizes::StoredBytes;
 pub(crate) use sizes::{Kept, add_stored};
 pub(crate) use slots::{drop_slots, put_slots};
 

@@ -4,9 +4,8 @@
 //! that a mistake would not last.
 
 use rusqlite::{Transaction, params};
-use serde::Serialize;
 
-use crate::{StorageError, Store};
+use crate::{StorageError, Store, StoredBytes};
 
 /// What a number of bytes is kept as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,20 +36,6 @@ impl Kept {
             Self::Slots => "SELECT coalesce(sum(bytes), 0) FROM slot",
         }
     }
-}
-
-/// How many bytes the store holds. Records and the database's own overhead are not counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct StoredBytes {
-    /// Contents in the database.
-    pub inline: u64,
-    /// Packs of chunks.
-    pub packs: u64,
-    /// Whole inodes kept in depots, by the space they take. One that was just parked counts from the next write on,
-    /// a large tree with all of it only once `gc` has looked.
-    pub slots: u64,
-    /// All of these.
-    pub total: u64,
 }
 
 impl Store {

@@ -16,10 +16,9 @@ use backout_model::{
 };
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::GcReport;
 use super::protect::Leases;
 use crate::journal::{id_from_sql, key_from_sql};
-use crate::{OfOtherDriver, StorageError, Store};
+use crate::{GcReport, OfOtherDriver, StorageError, Store};
 
 /// So many operations expire in one transaction, so that others get their turn.
 const EXPIRED_AT_ONCE_MAX: usize = 500;

@@ -26,16 +26,14 @@ pub(crate) use tidy::operation_of;
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use backout_model::ports::Durability;
-use backout_model::{OperationId, Retention, Timestamp, Verdict, any_path};
-use serde::{Serialize, Serializer};
+use backout_model::{Retention, Timestamp};
 
-use crate::contents::{StoredBytes, pack};
+use crate::contents::pack;
 use crate::state_dir::DEPOT;
-use crate::{OfOtherDriver, StorageError, Store, reserve};
+use crate::{GcReport, GcRequest, StorageError, Store, StoredBytes, reserve};
 
 /// A pack is written anew when less than this part of it is needed,
 const LIVE_PERCENT_MIN: u64 = 50;
@@ -56,78 +54,6 @@ const VACUUM_PAGES: u32 = 1000;
 
 /// What progress is told: the steps, and how many there are.
 const STEPS: u64 = 6;
-
-/// What `gc` is asked to do.
-#[derive(Debug, Clone)]
-pub struct GcRequest {
-    /// How long images are kept.
-    pub retention: Retention,
-    /// Whether to say only what would be done.
-    pub is_dry_run: bool,
-    /// The present moment.
-    pub now: Timestamp,
-}
-
-/// Something that should be gone and is not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftBehind {
-    /// Where it is.
-    #[serde(serialize_with = "any_path::serialize")]
-    pub path: PathBuf,
-    /// Why it is still there.
-    pub why: String,
-}
-
-/// What `gc` did, or in a dry run would do as far as can be told without doing it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct GcReport {
-    /// Whether nothing was done.
-    pub is_dry_run: bool,
-    /// Operations whose images were let go, and which rule did it.
-    #[serde(serialize_with = "tell_expired")]
-    pub expired: Vec<(OperationId, Verdict)>,
-    /// Operations whose images are due and stay: the program does not have their driver.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<OfOtherDriver>,
-    /// Contents removed.
-    pub contents: u64,
-    /// Contents stored in another way because the version they were stored against went.
-    pub rewritten: u64,
-    /// Chunks removed.
-    pub chunks: u64,
-    /// Packs removed, leftovers of dead processes among them.
-    pub packs: u64,
-    /// Packs written anew without their dead chunks.
-    pub repacked: u64,
-    /// Kept inodes removed.
-    pub slots: u64,
-    /// Staging directories removed.
-    pub staging: u64,
-    /// What the store held before.
-    pub before: StoredBytes,
-    /// What it holds now; in a dry run an estimate of the total.
-    pub after: StoredBytes,
-    /// Audit records that are past their retention and could be exported and cut off.
-    pub audit_records: u64,
-    /// Whether packs were left as they are because somebody reads or writes them without end.
-    pub is_busy: bool,
-    /// What could not be removed.
-    pub left: Vec<LeftBehind>,
-}
-
-/// Which operation's images were let go, and which rule did it.
-#[derive(Serialize)]
-struct Expired {
-    id: OperationId,
-    why: Verdict,
-}
-
-fn tell_expired<S: Serializer>(
-    expired: &[(OperationId, Verdict)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(expired.iter().map(|&(id, why)| Expired { id, why }))
-}
 
 impl Store {
     /// Lets go of what is past its retention and removes what nobody needs. `progress` is told how many of how

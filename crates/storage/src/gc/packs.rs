@@ -13,7 +13,6 @@ use backout_model::Digest;
 use backout_model::ports::Durability;
 use rusqlite::{Transaction, params};
 
-use super::{GcReport, LeftBehind};
 use crate::contents::codec::Form;
 use crate::contents::pack::{
     self, FRAME_BYTES, HEADER_BYTES, NewPack, Place, decode_list, path_of, read_frame,
@@ -21,7 +20,7 @@ use crate::contents::pack::{
 use crate::contents::rows::to_digest;
 use crate::contents::{Kept, add_stored};
 use crate::state_dir::CONTENTS;
-use crate::{StorageError, Store};
+use crate::{GcReport, LeftBehind, StorageError, Store};
 
 /// So many chunks are removed in one transaction.
 const REMOVED_AT_ONCE_MAX: usize = 1000;

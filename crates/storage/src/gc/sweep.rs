@@ -8,12 +8,11 @@ use backout_model::Digest;
 use backout_model::ports::Durability;
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::GcReport;
 use crate::contents::chain::dependents;
 use crate::contents::codec::{self, Effort, Encoded, Form};
 use crate::contents::rows::{Found, read_in, replace, stored_length, to_digest};
 use crate::contents::{Fault, Kept, add_stored};
-use crate::{StorageError, Store};
+use crate::{GcReport, StorageError, Store};
 
 /// So many contents are removed in one transaction.
 const REMOVED_AT_ONCE_MAX: i64 = 100;

@@ -19,10 +19,9 @@ use backout_model::{OperationId, Slot, TargetPath};
 use rusqlite::Transaction;
 
 use super::remove::{list, open_private, remove};
-use super::{GcReport, LeftBehind};
 use crate::journal::id_to_sql;
 use crate::state_dir::{CAPTURES, DEPOT, STAGING};
-use crate::{StorageError, Store};
+use crate::{GcReport, LeftBehind, StorageError, Store};
 
 /// The length of an operation's id at the beginning of a name.
 const ID_BYTES: usize = 16;

@@ -5,7 +5,7 @@
 //! of its first step; what it has done, in the records of its steps. Like a lease a mark follows from no record: after a repair
 //! it is gone.
 
-use backout_model::ports::Durability;
+use backout_model::ports::{Durability, OpenAct};
 use backout_model::{ActPlan, OperationId, Owner};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -15,17 +15,6 @@ use crate::{StorageError, Store};
 
 /// How the keys of the marks begin, in `meta`, and the first key after them.
 const KEYS: [&str; 2] = ["act-", "act."];
-
-/// An undo or a redo of several operations that has begun, and of which nobody has told the end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenAct {
-    /// Its first step.
-    pub id: OperationId,
-    /// The process that does it.
-    pub owner: Owner,
-    /// Whether somebody was told that it was left.
-    pub is_told: bool,
-}
 
 #[derive(Serialize, Deserialize)]
 struct Mark {

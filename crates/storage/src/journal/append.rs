@@ -1,7 +1,7 @@
 //! Appending: one transaction, in order, chained, with everything that follows from the records.
 
 use backout_crashpoint::crash_point;
-use backout_model::ports::{Durability, Entry, Journal};
+use backout_model::ports::{Append, Durability, Entry};
 use backout_model::{Digest, GENESIS, Lsn, Record, Timestamp};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -9,9 +9,7 @@ use super::project::{Mode, project};
 use super::rows::{contradiction, digest, id_to_sql, lsn_from_sql, lsn_to_sql};
 use crate::{StorageError, Store, contents};
 
-impl Journal for Store {
-    type Error = StorageError;
-
+impl Append for Store {
     fn append(&self, entry: &Entry, durability: Durability) -> Result<Lsn, StorageError> {
         let now = self.clock.now();
         self.write(durability, |transaction| {

@@ -11,28 +11,7 @@ use backout_model::{Operation, OperationId, Owner, Target};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::rows::{from_json, id_from_sql, id_to_sql, to_json};
-use crate::{StorageError, Store, owner};
-
-/// How an attempt to lease targets ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lease {
-    /// They are ours until the operation ends.
-    Taken,
-    /// A living process has one of them.
-    Held {
-        /// What both want.
-        target: Target,
-        /// Its operation.
-        by: OperationId,
-        /// The process.
-        owner: Owner,
-    },
-    /// A dead process left this operation unfinished on one of them.
-    Abandoned {
-        /// The operation to recover.
-        by: OperationId,
-    },
-}
+use crate::{Lease, StorageError, Store, owner};
 
 impl Store {
     /// Tries to take all `targets` for `operation`; takes none if one of them is held. What those of `instead_of` hold is

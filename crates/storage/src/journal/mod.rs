@@ -28,15 +28,7 @@ mod damage_tests;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use acts::OpenAct;
-pub use lease::Lease;
-pub use read::Filter;
-pub use refs::{OperationRef, RefError};
-pub use summary::StoreSummary;
-pub use verify::{
-    ChangedSince, NotUndoable, OutOfReach, RepairSeen, VerifyFinding, VerifyReport, hurt_images,
-    slot_is_gone,
-};
+pub use verify::slot_is_gone;
 
 pub(crate) use project::{Mode, project};
 pub(crate) use rows::{id_from_sql, id_to_sql, key_from_sql, lsn_from_sql};

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use backout_model::{
-    AgentId, Asked, Below, CallKey, Checkpoint, CheckpointName, Completion, Digest, DriverName,
-    Effect, Event, Intent, JsonText, Key, Lsn, OnFailure, Operation, OperationId, Owner, Proposal,
-    Recipe, Record, RecordError, Slot, Target, TargetOutcome, Task, TaskId, Timestamp,
+    Asked, Below, CallKey, Checkpoint, CheckpointName, Completion, Digest, DriverName, Effect,
+    Event, Intent, JsonText, Key, Lsn, OnFailure, Operation, OperationId, Owner, Proposal, Recipe,
+    Record, RecordError, Slot, Target, TargetOutcome, Task, TaskId, Timestamp,
 };
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Params, Transaction, params};
@@ -18,26 +18,7 @@ use super::rows::{
     OPERATION_COLUMNS, OperationRow, completion, contradiction, digest, from_json, id_from_sql,
     id_to_sql, lsn_from_sql, lsn_to_sql, operation, word,
 };
-use crate::{StorageError, Store};
-
-/// Which operations to list, newest first.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// Only this agent's.
-    pub agent: Option<AgentId>,
-    /// Only this task's.
-    pub task: Option<TaskId>,
-    /// Only those that wrote at this place or below it.
-    pub at: Option<Key>,
-    /// Only the undos of one plan.
-    pub group: Option<OperationId>,
-    /// Only those that are in the journal after this place.
-    pub after: Option<Lsn>,
-    /// Only those that were done, or brought back, after this place.
-    pub placed_after: Option<Lsn>,
-    /// At most this many.
-    pub limit: Option<usize>,
-}
+use crate::{Filter, StorageError, Store};
 
 /// The part of an `Event::Intent` or `Event::Captured` that an undo needs. The body stays text: read as an event it would be a tree of values
 /// first, which for many files is very large.

@@ -6,9 +6,8 @@ use rusqlite::types::Value;
 use rusqlite::{Transaction, params_from_iter};
 
 use super::replay::{Replay, temporary};
-use super::verify::VerifyReport;
 use crate::schema::REBUILD;
-use crate::{StorageError, Store};
+use crate::{StorageError, Store, VerifyReport};
 
 /// Each table that is brought over: what to read of the replay, and what to write for each row. What no record gives is
 /// left as it is.

@@ -13,9 +13,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::project::{Mode, project};
 use super::rows::id_from_sql;
-use super::verify::VerifyFinding;
 use crate::schema::CREATE;
-use crate::{StorageError, Store};
+use crate::{StorageError, Store, VerifyFinding};
 
 /// What is compared of an operation; the first is its id.
 const OPERATION_COLUMNS: [&str; 19] = [

@@ -2,32 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use backout_model::{Lsn, Status};
+use backout_model::Status;
 use rusqlite::Transaction;
-use serde::Serialize;
 
 use super::append::{anchor, head};
 use super::rows::word;
-use crate::{StorageError, Store};
+use crate::{StorageError, Store, StoreSummary};
 
 /// What is retained, and what is not.
 const COUNTS: [&str; 2] = [
     "SELECT status, count(*) FROM operation WHERE retained = 1 GROUP BY status",
     "SELECT status, count(*) FROM operation WHERE retained = 0 GROUP BY status",
 ];
-
-/// A store in numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StoreSummary {
-    /// The last record.
-    pub last_lsn: Lsn,
-    /// Operations by status.
-    pub operations: BTreeMap<Status, u64>,
-    /// Records still in the journal.
-    pub records: u64,
-    /// Targets being written right now.
-    pub leases: u64,
-}
 
 impl Store {
     /// Gives the store in numbers.
@@ -81,7 +67,7 @@ fn status_counts(
 mod tests {
     use backout_model::TargetPath;
 
-    use crate::journal::Filter;
+    use crate::Filter;
     use crate::journal::read::condition_of;
     use crate::journal::tests::World;
 

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use backout_model::ports::{Clock, Durability, Entry, Journal as _, NewContent};
+use backout_model::ports::{Append as _, Clock, Durability, Entry, NewContent};
 use backout_model::{
     Decision, Dependency, DependencyReason, DriverName, Event, Intent, Lsn, OperationId,
     OutcomeKind, Owner, Recipe, Retention, Status, Strategy, Target, TargetOutcome, TargetPath,
     Timestamp, Verb,
 };
 
-use super::{Filter, Lease, RefError, VerifyFinding};
-use crate::{StorageError, Store, this_process};
+use crate::{Filter, Lease, RefError, StorageError, Store, VerifyFinding, this_process};
 
 /// A clock that stands still until it is told to move.
 #[derive(Debug)]

@@ -38,8 +38,6 @@ use crate::store::{configure, make_tables};
 use crate::witness::{Witness, WitnessFile};
 use crate::{StateDir, StorageError, Store, owner};
 
-pub use packs::PackSalvage;
-
 /// The new journal while it is being built.
 const NEW: &str = "journal.new";
 
@@ -233,7 +231,7 @@ fn build(
     chain: &Chain,
     evidence: PathBuf,
 ) -> Result<(Salvage, (Lsn, Digest)), StorageError> {
-    let named = |error| StorageError::of_database(directory.path(), error);
+    let named = |error| crate::error::of_database(directory.path(), error);
     let path = directory.path().join(NEW);
     for part in ["", "-wal", "-shm", "-journal"] {
         let _leftover = fs::remove_file(directory.path().join(format!("{NEW}{part}")));

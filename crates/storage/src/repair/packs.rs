@@ -8,20 +8,10 @@ use std::fs;
 use backout_model::Digest;
 use backout_model::ports::Durability;
 use rusqlite::{Transaction, params};
-use serde::Serialize;
 
 use crate::contents::pack::{self, Place};
 use crate::contents::rows::to_digest;
-use crate::{StorageError, Store};
-
-/// What became of chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct PackSalvage {
-    /// Chunks that the database did not know, or knew at a wrong place, and that were found.
-    pub found: u64,
-    /// Chunks that are gone.
-    pub lost: u64,
-}
+use crate::{PackSalvage, StorageError, Store};
 
 impl Store {
     /// Reads every pack and makes the table of chunks say what is there.

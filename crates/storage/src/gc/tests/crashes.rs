@@ -5,8 +5,8 @@ use std::fs;
 use backout_model::{Retention, Status};
 
 use super::{MIB, slot};
+use crate::GcReport;
 use crate::contents::fixture::{DAY_MS, World, dies_at, id, noise, state_of_child};
-use crate::gc::GcReport;
 
 const POINTS: [&str; 14] = [
     "journal.before-commit",

@@ -6,8 +6,8 @@ use backout_model::{Event, Refusal, Retention, Status, Verb, Verdict};
 
 use super::{ids, strict};
 use crate::contents::fixture::{DAY_MS, HOUR_MS, World, id, node, noise};
-use crate::gc::{GcRequest, STEPS};
-use crate::{StorageError, this_process};
+use crate::gc::STEPS;
+use crate::{GcRequest, StorageError, this_process};
 
 #[test]
 fn every_status_age_and_cap() {

@@ -10,7 +10,7 @@ use std::fs;
 
 use backout_model::{Retention, Slot, TargetPath};
 
-use super::GcReport;
+use crate::GcReport;
 use crate::contents::fixture::{HOUR_MS, World, id};
 
 const MIB: usize = 1 << 20;

@@ -6,8 +6,8 @@ use backout_model::ports::{ReadContents as _, WriteContents as _};
 use backout_model::{Digest, Event, Retention, Status, Timestamp};
 
 use super::{MIB, ids, slot, strict};
+use crate::GcRequest;
 use crate::contents::fixture::{DAY_MS, World, id, noise};
-use crate::gc::GcRequest;
 
 #[test]
 fn what_a_living_process_put_aside_stays_and_what_a_dead_one_did_goes() {

@@ -1,11 +1,37 @@
 //! What the domain needs from the outside, as traits.
 //!
-//! `storage` implements the journal, the contents and the depots; `drivers` implement [`Driver`]; tests put
-//! their own in place. Reading and writing contents are two traits, so that what may not write cannot.
+//! `storage` implements a [`Store`], which is all of what the engine needs kept: the journal, leases, contents, depots, the
+//! workspace, its upkeep, and who is alive. `drivers` implement [`Driver`]; tests put their own in place. Reading and
+//! writing contents are two traits, so that what may not write cannot.
+
+mod error;
+mod journal;
+mod leases;
+mod owners;
+mod reference;
+mod store;
+mod upkeep;
+mod verify;
+mod workspace;
 
 use std::collections::BTreeSet;
 use std::io::Read;
 
+pub use self::error::{Cause, StorageError};
+pub use self::journal::{Filter, Journal};
+pub use self::leases::{Lease, Leases, OpenAct};
+pub use self::owners::{BEAT_MS, Owners, SILENT_MS_MAX};
+pub use self::reference::{CANDIDATES_MAX, OperationRef, RefError};
+pub use self::store::Store;
+pub use self::upkeep::{
+    CompactBudget, CompactReport, GcReport, GcRequest, LeftBehind, PackSalvage, StoreSummary,
+    StoredBytes, Tell, Upkeep,
+};
+pub use self::verify::{
+    ChangedSince, CheckSlots, NotUndoable, OfOtherDriver, OutOfReach, RepairSeen, VerifyFinding,
+    VerifyReport, hurt_images,
+};
+pub use self::workspace::Workspace;
 pub use crate::driver::{
     Driver, DriverError, Examined, Fault, LookedAt, Outline, Request, Scope, Staged, State,
     ValueChange,
@@ -20,6 +46,12 @@ use crate::{
 pub trait Clock: std::fmt::Debug + Send + Sync {
     /// Gives the present moment.
     fn now(&self) -> Timestamp;
+}
+
+/// Makes ids that nobody else makes.
+pub trait Ids: std::fmt::Debug + Send + Sync {
+    /// Gives a new id.
+    fn next(&self) -> OperationId;
 }
 
 /// What a record must survive before the writer goes on.
@@ -81,13 +113,10 @@ impl Entry {
     }
 }
 
-/// The append-only record of everything.
-pub trait Journal {
-    /// What can go wrong.
-    type Error: std::error::Error + Send + Sync + 'static;
-
+/// What takes entries, one after the other.
+pub trait Append {
     /// Appends the entry and returns the place of its last record.
-    fn append(&self, entry: &Entry, durability: Durability) -> Result<Lsn, Self::Error>;
+    fn append(&self, entry: &Entry, durability: Durability) -> Result<Lsn, StorageError>;
 }
 
 /// Says that a content cannot be had.

@@ -1,0 +1,24 @@
+//! The same suite as `tests/engine`, with the store in memory.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../engine/again.rs"]
+mod again;
+#[path = "../engine/faults.rs"]
+mod faults;
+mod hosts;
+#[path = "../engine/life.rs"]
+mod life;
+#[path = "../engine/meant.rs"]
+mod meant;
+#[path = "../engine/reports.rs"]
+mod reports;
+mod shelf;
+#[path = "../engine/strange.rs"]
+mod strange;
+#[path = "../engine/toy.rs"]
+mod toy;
+#[path = "../engine/undo.rs"]
+mod undo;
+#[path = "../engine/world.rs"]
+mod world;

@@ -1,0 +1,7 @@
+//! Where the engine of a story keeps things: a store of SQLite.
+
+use backout_engine::{Engine, Settings};
+
+pub(crate) fn engine(settings: Settings) -> Engine {
+    Engine::open(settings).unwrap()
+}

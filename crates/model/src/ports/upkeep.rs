@@ -1,0 +1,216 @@
+//! Keeping a store in order: how much it holds, letting go, checking, exporting.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::{Serialize, Serializer};
+
+use super::{CheckSlots, OfOtherDriver, StorageError, VerifyReport};
+use crate::{DriverName, Lsn, OperationId, Retention, Status, Timestamp, Verdict, any_path};
+
+/// Told how many of how many steps are done.
+pub type Tell<'t> = dyn FnMut(u64, u64) + 't;
+
+/// What keeps a store in order.
+pub trait Upkeep {
+    /// Says what kind of store it is, for people.
+    fn form(&self) -> String;
+
+    /// Says that there is somebody who understands the recipes of a driver. A store that was never told knows all.
+    fn know_driver(&self, name: DriverName);
+
+    /// Says so if the journal has lost its newest records: what it tells is not all that happened.
+    fn check_end(&self) -> Result<(), StorageError>;
+
+    /// Makes sure that the store is under its cap also when the next write has added so many bytes to it. If images that
+    /// may not go fill it, the write must not happen: [`StorageError::OverCap`].
+    fn make_room(
+        &self,
+        retention: &Retention,
+        now: Timestamp,
+        adding: u64,
+    ) -> Result<(), StorageError>;
+
+    /// Learns the size of kept inodes that nobody looked at yet.
+    fn measure_new_slots(&self) -> Result<(), StorageError>;
+
+    /// Lets go of what is past its retention and removes what nobody needs.
+    fn gc(&self, request: &GcRequest, progress: &mut Tell<'_>) -> Result<GcReport, StorageError>;
+
+    /// Checks everything, with an eye of the caller's for kept inodes.
+    fn verify_with(
+        &self,
+        check_slots: &CheckSlots<'_>,
+        progress: &mut Tell<'_>,
+    ) -> Result<VerifyReport, StorageError>;
+
+    /// Stores contents in less space, where it can. May be stopped at any time; what is done stays done.
+    fn compact(
+        &self,
+        budget: CompactBudget,
+        progress: &mut Tell<'_>,
+    ) -> Result<CompactReport, StorageError>;
+
+    /// Writes every record after `from` as one JSON object a line, and returns how many there were.
+    fn export(&self, from: Lsn, out: &mut dyn Write) -> Result<u64, StorageError>;
+
+    /// Moves records that are past their retention out of the journal into a file, and returns that file.
+    fn cut_audit(&self, retention: &Retention) -> Result<Option<PathBuf>, StorageError>;
+
+    /// Gives the store in numbers.
+    fn summary(&self) -> Result<StoreSummary, StorageError>;
+
+    /// Tells how much the store holds, without counting.
+    fn stored_bytes(&self) -> Result<StoredBytes, StorageError>;
+
+    /// Tells how large the journal is.
+    fn journal_bytes(&self) -> u64;
+
+    /// Finds large images again that the journal does not know any more.
+    fn adopt_packs(&self) -> Result<PackSalvage, StorageError>;
+}
+
+/// A store in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoreSummary {
+    /// The last record.
+    pub last_lsn: Lsn,
+    /// Operations by status.
+    pub operations: BTreeMap<Status, u64>,
+    /// Records still in the journal.
+    pub records: u64,
+    /// Targets being written right now.
+    pub leases: u64,
+}
+
+/// How many bytes the store holds. Records and the database's own overhead are not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct StoredBytes {
+    /// Contents in the database.
+    pub inline: u64,
+    /// Packs of chunks.
+    pub packs: u64,
+    /// Whole inodes kept in depots, by the space they take. One that was just parked counts from the next write on,
+    /// a large tree with all of it only once `gc` has looked.
+    pub slots: u64,
+    /// All of these.
+    pub total: u64,
+}
+
+/// What `gc` is asked to do.
+#[derive(Debug, Clone)]
+pub struct GcRequest {
+    /// How long images are kept.
+    pub retention: Retention,
+    /// Whether to say only what would be done.
+    pub is_dry_run: bool,
+    /// The present moment.
+    pub now: Timestamp,
+}
+
+/// Something that should be gone and is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftBehind {
+    /// Where it is.
+    #[serde(serialize_with = "any_path::serialize")]
+    pub path: PathBuf,
+    /// Why it is still there.
+    pub why: String,
+}
+
+/// What `gc` did, or in a dry run would do as far as can be told without doing it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct GcReport {
+    /// Whether nothing was done.
+    pub is_dry_run: bool,
+    /// Operations whose images were let go, and which rule did it.
+    #[serde(serialize_with = "tell_expired")]
+    pub expired: Vec<(OperationId, Verdict)>,
+    /// Operations whose images are due and stay: the program does not have their driver.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OfOtherDriver>,
+    /// Contents removed.
+    pub contents: u64,
+    /// Contents stored in another way because the version they were stored against went.
+    pub rewritten: u64,
+    /// Chunks removed.
+    pub chunks: u64,
+    /// Packs removed, leftovers of dead processes among them.
+    pub packs: u64,
+    /// Packs written anew without their dead chunks.
+    pub repacked: u64,
+    /// Kept inodes removed.
+    pub slots: u64,
+    /// Staging directories removed.
+    pub staging: u64,
+    /// What the store held before.
+    pub before: StoredBytes,
+    /// What it holds now; in a dry run an estimate of the total.
+    pub after: StoredBytes,
+    /// Audit records that are past their retention and could be exported and cut off.
+    pub audit_records: u64,
+    /// Whether packs were left as they are because somebody reads or writes them without end.
+    pub is_busy: bool,
+    /// What could not be removed.
+    pub left: Vec<LeftBehind>,
+}
+
+/// Which operation's images were let go, and which rule did it.
+#[derive(Serialize)]
+struct Expired {
+    id: OperationId,
+    why: Verdict,
+}
+
+fn tell_expired<S: Serializer>(
+    expired: &[(OperationId, Verdict)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(expired.iter().map(|&(id, why)| Expired { id, why }))
+}
+
+/// How much one run of compaction may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactBudget {
+    /// So many operations are looked at.
+    pub operations_max: u64,
+    /// So many bytes of contents are compressed.
+    pub bytes_max: u64,
+}
+
+impl CompactBudget {
+    /// Everything there is to do.
+    pub const fn unlimited() -> Self {
+        Self {
+            operations_max: u64::MAX,
+            bytes_max: u64::MAX,
+        }
+    }
+}
+
+/// What one run of compaction did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct CompactReport {
+    /// Operations looked at.
+    pub operations: u64,
+    /// Contents that are stored smaller now.
+    pub rewritten: u64,
+    /// What they took before.
+    pub bytes_before: u64,
+    /// What they take now.
+    pub bytes_after: u64,
+    /// Contents that could not be read and were left alone. `verify` names them.
+    pub damaged: u64,
+    /// Whether nothing is left to do.
+    pub is_complete: bool,
+}
+
+/// What became of chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct PackSalvage {
+    /// Chunks that the database did not know, or knew at a wrong place, and that were found.
+    pub found: u64,
+    /// Chunks that are gone.
+    pub lost: u64,
+}
