@@ -115,11 +115,9 @@ impl Report {
         reason = "errors and texts are given away here"
     )]
     pub fn because(mut self, why: impl ToString) -> Self {
-        let why = why.to_string();
+        self.why.push(why.to_string());
         // Two targets of one name stand in the way for one reason.
-        if !self.why.contains(&why) {
-            self.why.push(why);
-        }
+        self.why.dedup();
         self
     }
 
