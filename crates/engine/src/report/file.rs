@@ -50,6 +50,11 @@ fn base_changed(paths: &[String]) -> Report {
         .next("or discard the trial and run the command again")
 }
 
+const NOT_FOUND: (&str, &str) = (
+    "",
+    "check the name; missing directories are made with `--parents`",
+);
+
 const REQUEST: (&str, &str) = (
     "what was asked is damaged, or of a newer version of this program",
     "whoever proposed it has to ask again",
@@ -66,10 +71,7 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
     match error {
         FileError::Stopped | FileError::Lost { .. } | FileError::OutOfReach { .. } => ("", ""),
         FileError::Request(_) => REQUEST,
-        FileError::NotFound { .. } => (
-            "",
-            "check the name; missing directories are made with `--parents`",
-        ),
+        FileError::NotFound { .. } => NOT_FOUND,
         FileError::IsADirectory { .. } => {
             ("", "name a file in it, or act on the whole tree with `-r`")
         }

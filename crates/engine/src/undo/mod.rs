@@ -246,9 +246,9 @@ impl Engine {
                 _ => (None, all(step, &OutcomeKind::Failed { why })),
             };
             return Ok(UndoneStep {
+                notes,
                 is_stopped,
                 half_done,
-                notes,
                 ..self.not_done(operation, outcomes)?
             });
         }

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use backout_model::ports::{Durability, Entry, Journal as _};
+use backout_model::ports::{Append as _, Durability, Entry};
 use backout_model::{Event, OperationId};
 
-use super::VerifyFinding;
 use super::tests::{World, id, node};
+use crate::VerifyFinding;
 use crate::{StorageError, Store};
 
 /// Two writes, and a journal that no longer guards its records.
@@ -175,7 +175,7 @@ fn what_only_a_bad_disk_or_a_full_store_says() {
             "the store is being used by process 3",
         ),
         (
-            StorageError::Database(rusqlite::Error::InvalidQuery),
+            StorageError::Database(rusqlite::Error::InvalidQuery.into()),
             "the journal's database failed",
         ),
     ] {
