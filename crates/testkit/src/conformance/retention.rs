@@ -100,6 +100,29 @@ pub fn an_operation_and_what_took_it_back_go_together(world: &World) {
     world.clock.pass(HOUR_MS);
     assert_eq!(ids(&world.gc(&strict(), false).expired), [id(1), undo]);
     assert!(!has(world, b"first"));
+    // Taken back in two parts: the first undo waits for the second.
+    world.commit(3, &[node("/a"), node("/b")]);
+    let take_back = |number, path| {
+        let by = world.finish(world.arm_as(Intent {
+            verb: Verb::Undo,
+            undoes: Some(id(3)),
+            ..intent(number, &[node(path)])
+        }));
+        let outcome = TargetOutcome::new(node(path), OutcomeKind::Restored);
+        world.append(vec![Event::Undone {
+            id: id(3),
+            by,
+            outcomes: vec![outcome],
+            is_partial: true,
+        }]);
+    };
+    take_back(4, "/a");
+    world.clock.pass(50 * HOUR_MS);
+    take_back(5, "/b");
+    assert_eq!(world.gc(&strict(), false).expired, []);
+    world.clock.pass(HOUR_MS);
+    let gone = ids(&world.gc(&strict(), false).expired);
+    assert_eq!(gone, [id(3), id(4), id(5)]);
 }
 
 /// Its history may be needed for that.
