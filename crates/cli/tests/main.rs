@@ -57,6 +57,8 @@ mod messages_upkeep;
 mod messages_watched;
 #[path = "suite/output.rs"]
 mod output;
+#[path = "suite/overtaken.rs"]
+mod overtaken;
 #[path = "suite/recover.rs"]
 mod recover;
 #[path = "suite/replies.rs"]

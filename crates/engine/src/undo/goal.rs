@@ -541,7 +541,8 @@ impl Engine {
         };
         let outcomes = self.store.outcomes_of(about, undo.id)?;
         let mut kinds = outcomes.iter().map(|outcome| &outcome.kind);
-        Ok(outcomes.is_empty() || kinds.any(|kind| *kind != OutcomeKind::AlreadyGone))
+        let is_taken = |kind: &OutcomeKind| kind.is_settled() && *kind != OutcomeKind::AlreadyGone;
+        Ok(outcomes.is_empty() || kinds.any(is_taken))
     }
 
     /// Finds the later writes of the same targets that can stay because the undone change merges out.

@@ -305,7 +305,7 @@ impl Engine {
         let armed = self.arm(id, head, context, prepared, Vec::new())?;
         lease.is_ended_by_a_record();
         let applied = self.apply(armed)?;
-        follow::correct(&mut outcomes, &work.spread(&applied.unlike));
+        self.look_again(work, &applied.unlike, &mut outcomes)?;
         let completion = applied.completion;
         let mut events = vec![Event::Applied { id, completion }, Event::Commit { id }];
         events.extend(self.what_follows(work, id, &outcomes)?);

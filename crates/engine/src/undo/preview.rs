@@ -473,6 +473,7 @@ fn found_out(tried: &Tried, target: &Target, found: &Examined) -> TargetState {
         OutcomeKind::Conflict { why }
         | OutcomeKind::Skipped { why }
         | OutcomeKind::Left { why }
+        | OutcomeKind::Overtaken { why }
         | OutcomeKind::InDoubt { why } => TargetState::Conflict { why },
     }
 }
