@@ -7,6 +7,8 @@
 
 #[path = "suite/batch.rs"]
 mod batch;
+#[path = "suite/brought_back.rs"]
+mod brought_back;
 #[path = "suite/claims.rs"]
 mod claims;
 #[path = "suite/classify.rs"]
@@ -17,6 +19,8 @@ mod edit;
 mod errors;
 #[path = "suite/files.rs"]
 mod files;
+#[path = "suite/foreseen.rs"]
+mod foreseen;
 #[path = "suite/help.rs"]
 mod help;
 #[path = "suite/history.rs"]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::ports::{How, OnConflict};
 use backout_model::{
-    DependencyReason, Goal, History, Key, Operation, OperationId, OutcomeKind, Permission,
+    DependencyReason, Goal, History, Key, Lsn, Operation, OperationId, OutcomeKind, Permission,
     PlanError, Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb, plan_undo,
 };
 use backout_storage::{Filter, OperationRef};
@@ -108,7 +108,7 @@ impl Engine {
             committed: options.committed,
             agent: self.settings.context.agent.clone(),
             others: options.others,
-            apart: aim.redos.keys().copied().collect(),
+            apart: self.begun(&aim.redos)?,
             ..Permission::default()
         };
         if options.on_conflict == OnConflict::Merge {
@@ -141,6 +141,21 @@ impl Engine {
                 return Ok((history, plan));
             }
         }
+    }
+
+    /// Gives the places in the journal where the acts of some redos began.
+    fn begun(
+        &self,
+        redos: &BTreeMap<OperationId, OperationId>,
+    ) -> Result<BTreeMap<OperationId, Lsn>, EngineError> {
+        let mut begun = BTreeMap::new();
+        for (subject, redo) in redos {
+            if let Some(redo) = self.store.operation(*redo)? {
+                let first = self.store.operation(redo.group.unwrap_or(redo.id))?;
+                begun.insert(*subject, first.unwrap_or(redo).lsn);
+            }
+        }
+        Ok(begun)
     }
 
     /// Restricts a plan to the parts that are meant, each with the recipe that knows what was there before it.

@@ -12,6 +12,7 @@ mod follow;
 mod goal;
 mod nothing;
 mod order;
+mod parts;
 mod preview;
 mod since;
 mod work;

@@ -219,6 +219,7 @@ impl Engine {
             }
         });
         let mut planned: Vec<_> = planned.collect();
+        self.foresee_whole(work, newer, options.on_conflict, &mut planned)?;
         if way_of(work.operation) == TakeBack::Redo {
             self.foresee_left(work, &mut planned)?;
         }
@@ -425,7 +426,7 @@ fn is_foreseen(plan: &PlanView, merged: &PlanView) -> bool {
     !planned.any(|it| it.state.hindrance().is_some() && unforeseen.contains(&it.target))
 }
 
-fn touches(step: &UndoStep, target: &Target) -> bool {
+pub(super) fn touches(step: &UndoStep, target: &Target) -> bool {
     let mut theirs = step.targets.iter();
     theirs.any(|other| other.overlap(target).is_some())
 }
