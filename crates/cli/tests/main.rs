@@ -81,6 +81,8 @@ mod toy;
 mod trial;
 #[path = "suite/undo.rs"]
 mod undo;
+#[path = "suite/unrecorded.rs"]
+mod unrecorded;
 #[path = "suite/upkeep.rs"]
 mod upkeep;
 #[path = "suite/world.rs"]

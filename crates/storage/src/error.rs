@@ -145,6 +145,14 @@ impl StorageError {
         }
     }
 
+    /// Tells whether the store takes nothing more, and is whole.
+    pub const fn is_of_room(&self) -> bool {
+        matches!(
+            self,
+            Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::OverCap { .. }
+        )
+    }
+
     /// Tells whether the store itself is hurt, so that nothing more should be done with it.
     pub const fn is_broken(&self) -> bool {
         matches!(

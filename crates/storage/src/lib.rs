@@ -16,6 +16,7 @@ mod home;
 mod journal;
 mod owner;
 mod repair;
+mod room;
 mod schema;
 mod state_dir;
 mod store;

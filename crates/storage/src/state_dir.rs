@@ -154,7 +154,7 @@ impl StateDir {
         if !waiting.exists() {
             return Ok(());
         }
-        for part in [self.wal(), self.path.join(format!("{JOURNAL}-shm"))] {
+        for part in [self.wal(), self.log_index()] {
             match fs::remove_file(&part) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(self.failed(JOURNAL, "replace", error));
@@ -166,6 +166,11 @@ impl StateDir {
         fs::rename(&waiting, self.journal())
             .and_then(|()| sync_directory(&self.path))
             .map_err(|error| self.failed(JOURNAL, "replace", error))
+    }
+
+    /// Gives the path of the index of the write-ahead log.
+    pub(crate) fn log_index(&self) -> PathBuf {
+        self.path.join(format!("{JOURNAL}-shm"))
     }
 
     /// Gives the path of the copy that is kept of a journal of an older format.

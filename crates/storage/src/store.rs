@@ -14,6 +14,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::home::{Copied, Home};
+use crate::room;
 use crate::schema::{CREATE, FORMAT, MIGRATIONS};
 use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
 use crate::witness::{Witness, WitnessFile};
@@ -40,6 +41,8 @@ pub struct Store {
     pub(crate) clock: Arc<dyn Clock>,
     connection: Mutex<Connection>,
     identity: (u64, u64),
+    /// Whether nobody else can open it meanwhile: the disk is full.
+    is_alone: bool,
     is_poisoned: AtomicBool,
     /// The last record and its hash, between appending and committing.
     appended: Mutex<Option<(Lsn, Digest)>>,
@@ -63,7 +66,7 @@ impl Store {
         let directory = StateDir::open(path)?;
         // Before the journal: whatever others append meanwhile makes it only longer.
         let witness = Witness::read(directory.path());
-        let connection = connect(&directory)?;
+        let (connection, is_alone) = connect(&directory)?;
         let journal = directory.journal();
         let found = std::fs::metadata(&journal).map_err(|source| StorageError::StateDir {
             path: journal,
@@ -72,6 +75,7 @@ impl Store {
         })?;
         let mut store = Self {
             identity: (found.dev(), found.ino()),
+            is_alone,
             ..Self::detached(directory, clock, connection)
         };
         // A journal whose end cannot be read says so to whoever reads it.
@@ -99,6 +103,7 @@ impl Store {
     ) -> Self {
         Self {
             identity: (0, 0),
+            is_alone: false,
             witness: Mutex::new(WitnessFile::of(directory.path())),
             directory,
             clock,
@@ -146,6 +151,15 @@ impl Store {
             }
             None => Ok(()),
         }
+    }
+
+    /// Says so if the disk is too full for several processes to use the journal at a time.
+    pub fn check_room(&self) -> Result<(), StorageError> {
+        if self.is_alone {
+            let path = self.directory.path().to_path_buf();
+            return Err(StorageError::DiskFull { path });
+        }
+        Ok(())
     }
 
     /// Gives the state directory.
@@ -279,7 +293,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
+/// Opens the journal. Tells also whether nobody else can until we close it.
+fn connect(directory: &StateDir) -> Result<(Connection, bool), StorageError> {
     let named = |error| StorageError::of_database(directory.path(), error);
     let not_whole = |detail| StorageError::NotWhole {
         path: directory.journal(),
@@ -302,6 +317,8 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
     }
     let connection = Connection::open_with_flags(directory.journal(), flags).map_err(named)?;
     configure(&connection).map_err(named)?;
+    let is_alone =
+        room::is_short(directory) && room::open(&connection, BUSY_WAIT).map_err(named)?;
     if format_of(&connection).map_err(named)? == 0 {
         let lock = match lock {
             Some(lock) => lock,
@@ -341,7 +358,7 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
         // Reading the format has made the log. A record is only as durable as the name of the file it is in.
         directory.sync()?;
     }
-    Ok(connection)
+    Ok((connection, is_alone))
 }
 
 /// Gives a connection its rules.

@@ -180,6 +180,8 @@ impl Engine {
         &self,
         mut request: RunRequest,
     ) -> Result<(RunReport, Option<Watch>, Option<Back>), EngineError> {
+        // Others take part: what watches it, and whatever it starts.
+        self.store.check_room()?;
         self.recover_the_dead()?;
         let context = self.settings.context.clone();
         self.check_task(&context)?;

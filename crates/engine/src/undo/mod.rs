@@ -189,8 +189,11 @@ impl Engine {
                 std::thread::sleep(Duration::from_millis(pause));
                 continue;
             }
-            if let EngineError::Storage(error) = error {
-                return Err(error.into());
+            if matches!(
+                &error,
+                EngineError::Storage(_) | EngineError::NotRecorded { .. }
+            ) {
+                return Err(error);
             }
             let is_stopped = error.is_stop();
             // That the step was put back is said by its status.
@@ -312,7 +315,10 @@ impl Engine {
         events.extend(self.what_follows(work, id, &outcomes)?);
         crash_point("engine.undo-applied");
         // What was restored stays restored, also when power fails right after the answer.
-        self.store.append(&Entry::of(events), applied.durability)?;
+        if let Err(cause) = self.store.append(&Entry::of(events), applied.durability) {
+            self.abandon(id);
+            return Err(EngineError::NotRecorded { id, cause });
+        }
         crash_point("engine.undone");
         Ok(Reversed::Done {
             by: id,
