@@ -101,8 +101,10 @@ fn each_outcome_says_what_it_is_and_whether_it_is_settled() {
     for (kind, said, is_settled) in all {
         assert_eq!(kind.to_string(), said);
         assert_eq!(kind.is_settled(), is_settled, "{said}");
-        use OutcomeKind::{Incomplete, Overtaken};
-        let is_incomplete = matches!(kind, Incomplete { .. } | Overtaken { .. });
+        let is_incomplete = matches!(
+            kind,
+            OutcomeKind::Incomplete { .. } | OutcomeKind::Overtaken { .. }
+        );
         assert_eq!(kind.is_complete(), is_settled && !is_incomplete, "{said}");
     }
 }

@@ -78,6 +78,12 @@ pub enum StorageError {
         /// The directory.
         path: PathBuf,
     },
+    /// It is hidden: the process is part of a trial.
+    #[error("the state directory `{}` is hidden in a trial", path.display())]
+    InTrial {
+        /// The state directory.
+        path: PathBuf,
+    },
     /// The state directory cannot be written.
     #[error("the state directory `{}` is read-only", path.display())]
     ReadOnly {

@@ -24,6 +24,7 @@ use std::os::unix::fs::{
 use std::path::{Component, Path, PathBuf};
 
 use backout_crashpoint::crash_point;
+use rustix::io::Errno;
 
 use crate::StorageError;
 use crate::schema::FORMAT;
@@ -48,6 +49,21 @@ pub struct StateDir {
 impl StateDir {
     /// Opens the directory, making it and its parts if they are not there.
     pub fn open(path: &Path) -> Result<Self, StorageError> {
+        match Self::make(path) {
+            Err(StorageError::StateDir { path, source, .. })
+                if source.raw_os_error() == Some(Errno::ROFS.raw_os_error()) =>
+            {
+                Err(if is_mask(&path) {
+                    StorageError::InTrial { path }
+                } else {
+                    StorageError::ReadOnly { path }
+                })
+            }
+            made => made,
+        }
+    }
+
+    fn make(path: &Path) -> Result<Self, StorageError> {
         let failed = |action| {
             move |source| StorageError::StateDir {
                 path: path.to_path_buf(),
@@ -228,6 +244,13 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a private directory, and public ones above it where they are missing.
+/// Tells whether this is what a trial has in the place of a state directory.
+fn is_mask(path: &Path) -> bool {
+    let is_closed = |found: fs::Metadata| found.mode() & 0o777 == 0o555;
+    fs::metadata(path).is_ok_and(is_closed)
+        && fs::read_dir(path).is_ok_and(|mut found| found.next().is_none())
+}
+
 fn make_private(path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.exists()) {
         fs::create_dir_all(parent)?;

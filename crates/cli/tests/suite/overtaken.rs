@@ -153,3 +153,20 @@ fn a_redo_that_somebody_overtakes_is_in_effect_and_its_undo_a_conflict() {
     world.did(["redo"]);
     assert_eq!(world.text("a"), "theirs");
 }
+
+#[test]
+fn a_conflict_of_the_only_target_that_shows_late_names_no_rest() {
+    let world = World::new().file("a", "0");
+    world.did(["write", "a", "--text", "1"]);
+    world.did(["undo"]);
+    let waiting = world.after_steps(&["journal.before-commit"], &["redo"]);
+    world.put("a", "theirs");
+    insta::assert_snapshot!(world.go_on(waiting), @"
+    error: nothing was redone
+      why: `a`: content changed since (1 -> 6 bytes)
+      next: see what would change back, and what others changed, with `backout redo 3c6ef372 --dry-run --diff`
+      next: do it anyway with `backout redo 3c6ef372 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    assert_eq!(world.text("a"), "theirs");
+}

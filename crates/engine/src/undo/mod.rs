@@ -373,11 +373,20 @@ fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> Engine
         });
         found.collect::<Vec<_>>()
     };
+    let targets: Vec<RefusedTarget> = report.steps.iter().flat_map(refused).collect();
+    let is_refused = |id: OperationId, target: &Target| {
+        let mut refused = targets.iter();
+        refused.any(|it| it.id == id && it.target == *target)
+    };
+    let has_rest = view.steps.iter().any(|step| {
+        let mut planned = step.targets.iter();
+        planned.any(|it| it.state.is_work() && !is_refused(step.id, &it.target))
+    });
     EngineError::Conflicts {
-        has_rest: true,
+        has_rest,
         is_mergeable: false,
         force: (tried != OnConflict::Force).then_some(Forcing::All),
-        targets: report.steps.iter().flat_map(refused).collect(),
+        targets,
         named: view.named.clone(),
         tried,
     }

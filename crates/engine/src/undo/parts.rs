@@ -46,12 +46,16 @@ impl Engine {
             it.state = match on_conflict {
                 OnConflict::Refuse => TargetState::Conflict { why },
                 OnConflict::Force => TargetState::Overwritten { why },
-                OnConflict::Merge => match self.merges((left, &found, side.before.as_ref()))? {
-                    Ok(_) => TargetState::Merges,
-                    Err(more) => TargetState::Conflict {
-                        why: format!("{why}; {more}"),
-                    },
-                },
+                OnConflict::Merge => {
+                    match self.merges((left, &found, side.before.as_ref()))? {
+                        Some(Ok(_)) => TargetState::Merges,
+                        Some(Err(more)) => TargetState::Conflict {
+                            why: format!("{why}; {more}"),
+                        },
+                        // That is seen when its turn comes.
+                        None => continue,
+                    }
+                }
             };
         }
         Ok(())
@@ -107,20 +111,17 @@ impl Engine {
         Ok(driver.values(&work.effect)?.is_some())
     }
 
+    /// Merges what was before into what is found; none if not all of the texts are at hand.
     fn merges(
         &self,
         (left, found, before): (&Was, &[u8], Option<&Was>),
-    ) -> Result<Result<Vec<u8>, String>, EngineError> {
+    ) -> Result<Option<Result<Vec<u8>, String>>, EngineError> {
         let before = match before {
             Some(before) => self.bytes(before)?,
             None => None,
         };
-        let (Some(base), Some(before)) = (self.bytes(left)?, before) else {
-            return Ok(Err(
-                "the texts before and after are not both at hand".to_owned()
-            ));
-        };
-        Ok(merged(&base, found, &before))
+        let texts = self.bytes(left)?.zip(before);
+        Ok(texts.map(|(base, before)| merged(&base, found, &before)))
     }
 
     fn bytes(&self, was: &Was) -> Result<Option<Vec<u8>>, EngineError> {
