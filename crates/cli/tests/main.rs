@@ -7,6 +7,8 @@
 
 #[path = "suite/batch.rs"]
 mod batch;
+#[path = "suite/brought_back.rs"]
+mod brought_back;
 #[path = "suite/claims.rs"]
 mod claims;
 #[path = "suite/classify.rs"]
@@ -17,6 +19,8 @@ mod edit;
 mod errors;
 #[path = "suite/files.rs"]
 mod files;
+#[path = "suite/foreseen.rs"]
+mod foreseen;
 #[path = "suite/half_way.rs"]
 mod half_way;
 #[path = "suite/help.rs"]
@@ -75,6 +79,8 @@ mod messages_upkeep;
 mod messages_watched;
 #[path = "suite/output.rs"]
 mod output;
+#[path = "suite/overtaken.rs"]
+mod overtaken;
 #[path = "suite/recover.rs"]
 mod recover;
 #[path = "suite/replies.rs"]
@@ -95,6 +101,8 @@ mod toy;
 mod trial;
 #[path = "suite/undo.rs"]
 mod undo;
+#[path = "suite/unrecorded.rs"]
+mod unrecorded;
 #[path = "suite/upkeep.rs"]
 mod upkeep;
 #[path = "suite/world.rs"]

@@ -303,6 +303,17 @@ pub trait Driver: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Gives what a file would be that is `now`, if an effect on parts of it were taken back; none if that cannot be
+    /// done. Looks only.
+    fn without(
+        &self,
+        _effect: &Effect,
+        _how: How<'_>,
+        _now: &[u8],
+    ) -> Result<Option<Vec<u8>>, DriverError> {
+        Ok(None)
+    }
+
     /// Says what an effect did to parts, value by value; none if it is not told in parts.
     fn values(&self, _effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
         Ok(None)

@@ -26,6 +26,11 @@ pub enum OutcomeKind {
         /// What is missing.
         why: String,
     },
+    /// It was put in place, and somebody else changed it at once: what is there is theirs.
+    Overtaken {
+        /// What was found.
+        why: String,
+    },
     /// Nothing to do: the target is already as before.
     AlreadyGone,
     /// It is as was wanted, but not by us, and what it was before is not kept any more: it is left as it is from now on.
@@ -64,6 +69,7 @@ impl OutcomeKind {
             | Self::Merged
             | Self::Overwritten { .. }
             | Self::Incomplete { .. }
+            | Self::Overtaken { .. }
             | Self::AlreadyGone
             | Self::Left { .. } => true,
             Self::Skipped { .. }
@@ -75,7 +81,7 @@ impl OutcomeKind {
 
     /// Tells whether the target now is all that an undo wants it to be.
     pub const fn is_complete(&self) -> bool {
-        self.is_settled() && !matches!(self, Self::Incomplete { .. })
+        self.is_settled() && !matches!(self, Self::Incomplete { .. } | Self::Overtaken { .. })
     }
 }
 
@@ -87,6 +93,7 @@ impl fmt::Display for OutcomeKind {
             Self::Merged => f.write_str("merged"),
             Self::Overwritten { why } => write!(f, "restored over a later change: {why}"),
             Self::Incomplete { why } => write!(f, "restored but for one thing: {why}"),
+            Self::Overtaken { why } => write!(f, "overtaken: {why}"),
             Self::AlreadyGone => f.write_str("already as before"),
             Self::Left { why } => write!(f, "left as it is: {why}"),
             Self::Skipped { why } => write!(f, "skipped: {why}"),

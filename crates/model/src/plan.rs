@@ -59,8 +59,9 @@ pub struct Permission {
     pub others: bool,
     /// Edges (dependent, on) that do not count, because the dependent's change merges cleanly.
     pub excused: BTreeSet<(OperationId, OperationId)>,
-    /// Commands that go without what was done while they ran: a redo is taken back that did not bring that.
-    pub apart: BTreeSet<OperationId>,
+    /// Operations that go because a redo of them is taken back, each with the place where that began: without what was
+    /// done while a command ran, and without what was there before the redo. It did not bring either.
+    pub apart: BTreeMap<OperationId, Lsn>,
 }
 
 /// Why an operation is part of a plan.
@@ -426,12 +427,12 @@ impl<'h> Closure<'h> {
         }
         let history = self.history;
         let all = bases.into_iter().flat_map(|on| history.dependents(on));
-        let is_apart = self.permission.apart.contains(&on);
+        let apart = self.permission.apart.get(&on).copied();
         let all = all.filter(|(dependent, reason)| {
-            dependent.id != on && !(is_apart && *reason == DependencyReason::Within)
+            dependent.id != on && !(apart.is_some() && *reason == DependencyReason::Within)
         });
         // What was brought back after them lies above those that were once built on it.
-        let since = self.brought_back(base);
+        let since = apart.or_else(|| self.brought_back(base));
         let is_above = |dependent: &Operation| since.is_none_or(|since| dependent.place >= since);
         let all = all.filter(|(dependent, reason)| !reason.is_of_targets() || is_above(dependent));
         // Where everything goes, the edge is proof enough. Where a part goes, only that part's dependents do.
@@ -500,8 +501,13 @@ impl<'h> Closure<'h> {
         let place = |id: OperationId| {
             std::cmp::Reverse(self.history.get(id).map(|operation| operation.place))
         };
+        let below = self.below_their_dependents();
+        let height = |id: OperationId| match below.get(&id) {
+            Some(lsn) => std::cmp::Reverse(Some(*lsn)),
+            None => place(id),
+        };
         // What a redo brought back lies above the rest of its operation.
-        steps.sort_by_key(|step| (place(step.id), step.with == step.id, place(step.with)));
+        steps.sort_by_key(|step| (height(step.id), step.with == step.id, place(step.with)));
         needs_committed.sort_by_key(|id| place(*id));
         needs_others.sort_by_key(|id| place(*id));
         let mut left_alone: Vec<_> = self.left.into_values().collect();
@@ -512,6 +518,25 @@ impl<'h> Closure<'h> {
             needs_committed,
             needs_others,
         })
+    }
+
+    /// Finds what a redo brought back below something that was built on it and had stayed: a merge had taken it out. Each
+    /// with its first place, below all that was built on it.
+    fn below_their_dependents(&self) -> BTreeMap<OperationId, Lsn> {
+        let mut below = BTreeMap::new();
+        for (id, chosen) in &self.chosen {
+            let Chosen::DependsOn { on, reason } = chosen else {
+                continue;
+            };
+            let (Some(dependent), Some(base)) = (self.history.get(*id), self.history.get(*on))
+            else {
+                continue;
+            };
+            if reason.is_of_targets() && base.place > dependent.place {
+                below.insert(*on, base.lsn);
+            }
+        }
+        below
     }
 
     /// Makes one step for each recipe that the operation is taken back with.

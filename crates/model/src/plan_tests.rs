@@ -312,7 +312,7 @@ fn a_command_may_go_without_what_was_done_while_it_ran() {
         steps(&plan)
     };
     assert_eq!(went(&permission), [3, 2, 1]);
-    permission.apart.insert(id(1));
+    permission.apart.insert(id(1), Lsn(0));
     assert_eq!(went(&permission), [3, 1]);
 }
 

@@ -100,6 +100,7 @@ fn each_outcome_says_what_it_is_and_whether_it_is_settled() {
             "restored but for one thing: so",
             true,
         ),
+        (OutcomeKind::Overtaken { why: why() }, "overtaken: so", true),
         (OutcomeKind::AlreadyGone, "already as before", true),
         (OutcomeKind::Left { why: why() }, "left as it is: so", true),
         (OutcomeKind::Skipped { why: why() }, "skipped: so", false),
@@ -110,7 +111,10 @@ fn each_outcome_says_what_it_is_and_whether_it_is_settled() {
     for (kind, said, is_settled) in all {
         assert_eq!(kind.to_string(), said);
         assert_eq!(kind.is_settled(), is_settled, "{said}");
-        let is_incomplete = matches!(kind, OutcomeKind::Incomplete { .. });
+        let is_incomplete = matches!(
+            kind,
+            OutcomeKind::Incomplete { .. } | OutcomeKind::Overtaken { .. }
+        );
         assert_eq!(kind.is_complete(), is_settled && !is_incomplete, "{said}");
     }
 }

@@ -19,6 +19,7 @@ mod owner;
 mod ports;
 mod repair;
 mod reserve;
+mod room;
 mod schema;
 mod state_dir;
 mod store;

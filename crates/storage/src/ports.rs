@@ -104,6 +104,7 @@ impl Upkeep for Store {
 
     as_they_are! {
         fn check_end(&self) -> Answer<()>;
+        fn check_room(&self) -> Answer<()>;
         fn make_room(&self, retention: &Retention, now: Timestamp, adding: u64) -> Answer<()>;
         fn measure_new_slots(&self) -> Answer<()>;
         fn gc(&self, request: &GcRequest, progress: &mut Tell<'_>) -> Answer<GcReport>;

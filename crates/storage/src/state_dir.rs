@@ -25,6 +25,7 @@ use std::os::unix::fs::{
 use std::path::{Component, Path, PathBuf};
 
 use backout_crashpoint::crash_point;
+use rustix::io::Errno;
 
 use crate::StorageError;
 use crate::schema::FORMAT;
@@ -49,6 +50,21 @@ pub struct StateDir {
 impl StateDir {
     /// Opens the directory, making it and its parts if they are not there.
     pub fn open(path: &Path) -> Result<Self, StorageError> {
+        match Self::make(path) {
+            Err(StorageError::StateDir { path, source, .. })
+                if source.raw_os_error() == Some(Errno::ROFS.raw_os_error()) =>
+            {
+                Err(if is_mask(&path) {
+                    StorageError::InTrial { path }
+                } else {
+                    StorageError::ReadOnly { path }
+                })
+            }
+            made => made,
+        }
+    }
+
+    fn make(path: &Path) -> Result<Self, StorageError> {
         let failed = |action| {
             move |source| StorageError::StateDir {
                 path: path.to_path_buf(),
@@ -175,7 +191,7 @@ impl StateDir {
         if !waiting.exists() {
             return Ok(());
         }
-        for part in [self.wal(), self.path.join(format!("{JOURNAL}-shm"))] {
+        for part in [self.wal(), self.log_index()] {
             match fs::remove_file(&part) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(self.failed(JOURNAL, "replace", error));
@@ -187,6 +203,11 @@ impl StateDir {
         fs::rename(&waiting, self.journal())
             .and_then(|()| sync_directory(&self.path))
             .map_err(|error| self.failed(JOURNAL, "replace", error))
+    }
+
+    /// Gives the path of the index of the write-ahead log.
+    pub(crate) fn log_index(&self) -> PathBuf {
+        self.path.join(format!("{JOURNAL}-shm"))
     }
 
     /// Gives the path of the copy that is kept of a journal of an older format.
@@ -244,6 +265,13 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a private directory, and public ones above it where they are missing.
+/// Tells whether this is what a trial has in the place of a state directory.
+fn is_mask(path: &Path) -> bool {
+    let is_closed = |found: fs::Metadata| found.mode() & 0o777 == 0o555;
+    fs::metadata(path).is_ok_and(is_closed)
+        && fs::read_dir(path).is_ok_and(|mut found| found.next().is_none())
+}
+
 fn make_private(path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.exists()) {
         fs::create_dir_all(parent)?;

@@ -15,6 +15,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::home::{Copied, Home};
 use crate::host::Guest;
+use crate::room;
 use crate::schema::{CREATE, FORMAT, MIGRATIONS, NOTE_READER};
 use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
 use crate::witness::{Witness, WitnessFile};
@@ -41,6 +42,8 @@ pub struct Store {
     pub(crate) clock: Arc<dyn Clock>,
     connection: Mutex<Connection>,
     identity: (u64, u64),
+    /// Whether nobody else can open it meanwhile: the disk is full.
+    is_alone: bool,
     is_poisoned: AtomicBool,
     /// The last record and its hash, between appending and committing.
     appended: Mutex<Option<(Lsn, Digest)>>,
@@ -67,7 +70,7 @@ impl Store {
         let guest = Guest::enter(directory.path())?;
         // Before the journal: whatever others append meanwhile makes it only longer.
         let witness = Witness::read(directory.path());
-        let connection = connect(&directory)?;
+        let (connection, is_alone) = connect(&directory)?;
         let journal = directory.journal();
         let found = std::fs::metadata(&journal).map_err(|source| StorageError::StateDir {
             path: journal,
@@ -77,6 +80,7 @@ impl Store {
         let mut store = Self {
             identity: (found.dev(), found.ino()),
             guest: Some(guest),
+            is_alone,
             ..Self::detached(directory, clock, connection)
         };
         // A journal whose end cannot be read says so to whoever reads it.
@@ -120,6 +124,7 @@ impl Store {
     ) -> Self {
         Self {
             identity: (0, 0),
+            is_alone: false,
             witness: Mutex::new(WitnessFile::of(directory.path())),
             directory,
             clock,
@@ -168,6 +173,15 @@ impl Store {
             }
             None => Ok(()),
         }
+    }
+
+    /// Says so if the disk is too full for several processes to use the journal at a time.
+    pub fn check_room(&self) -> Result<(), StorageError> {
+        if self.is_alone {
+            let path = self.directory.path().to_path_buf();
+            return Err(StorageError::DiskFull { path });
+        }
+        Ok(())
     }
 
     /// Gives the state directory.
@@ -304,7 +318,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
+/// Opens the journal. Tells also whether nobody else can until we close it.
+fn connect(directory: &StateDir) -> Result<(Connection, bool), StorageError> {
     let named = |error| crate::error::of_database(directory.path(), error);
     let not_whole = |detail| StorageError::NotWhole {
         path: directory.journal(),
@@ -327,6 +342,8 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
     }
     let connection = Connection::open_with_flags(directory.journal(), flags).map_err(named)?;
     configure(&connection).map_err(named)?;
+    let is_alone =
+        room::is_short(directory) && room::open(&connection, BUSY_WAIT).map_err(named)?;
     if format_of(&connection).map_err(named)? == 0 {
         let lock = match lock {
             Some(lock) => lock,
@@ -367,7 +384,7 @@ fn connect(directory: &StateDir) -> Result<Connection, StorageError> {
         // Reading the format has made the log. A record is only as durable as the name of the file it is in.
         directory.sync()?;
     }
-    Ok(connection)
+    Ok((connection, is_alone))
 }
 
 /// Gives a connection its rules.

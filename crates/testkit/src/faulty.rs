@@ -147,6 +147,7 @@ impl Upkeep for FaultyStore {
     asked! {
         fn form(&self) -> String;
         fn check_end(&self) -> Answer<()>;
+        fn check_room(&self) -> Answer<()>;
         fn verify_with(&self, check_slots: &CheckSlots<'_>, progress: &mut Tell<'_>) -> Answer<VerifyReport>;
         fn export(&self, from: Lsn, out: &mut dyn Write) -> Answer<u64>;
         fn summary(&self) -> Answer<StoreSummary>;

@@ -40,7 +40,7 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Finished(finished) => write::finished(session, finished, &finished.summary),
         Reply::Trial(view) => trial::shown(session, view),
         Reply::Trials { trials } => trial::list(session, trials, now),
-        Reply::Discarded { id } => trial::discarded(session, *id),
+        Reply::Discarded { id, is_rest } => trial::discarded(session, *id, *is_rest),
         Reply::Pending {
             proposals,
             trials,

@@ -153,11 +153,13 @@ pub(crate) fn applied(session: &mut Session, finished: &Finished) {
 }
 
 /// Says that a trial was let go.
-pub(super) fn discarded(session: &mut Session, trial: OperationId) {
-    session.ui.done(&format!(
-        "discarded the trial {}; nothing was changed\n",
-        trial.short()
-    ));
+pub(super) fn discarded(session: &mut Session, trial: OperationId, is_rest: bool) {
+    let trial = trial.short();
+    session.ui.done(&if is_rest {
+        format!("discarded the rest of the trial {trial}; what was applied before stays as it is\n")
+    } else {
+        format!("discarded the trial {trial}; nothing was changed\n")
+    });
 }
 
 /// Lists trials.

@@ -135,6 +135,7 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
         | OutcomeKind::Merged
         | OutcomeKind::Overwritten { .. }
         | OutcomeKind::Incomplete { .. }
+        | OutcomeKind::Overtaken { .. }
         | OutcomeKind::Failed { .. }
         | OutcomeKind::Conflict { .. }
         | OutcomeKind::Skipped { .. }
@@ -307,6 +308,7 @@ pub(super) const fn outcome_style(kind: &OutcomeKind) -> anstyle::Style {
         OutcomeKind::AlreadyGone => DIM,
         OutcomeKind::Overwritten { .. }
         | OutcomeKind::Incomplete { .. }
+        | OutcomeKind::Overtaken { .. }
         | OutcomeKind::Left { .. }
         | OutcomeKind::Skipped { .. } => WARN,
         OutcomeKind::Conflict { .. } | OutcomeKind::Failed { .. } | OutcomeKind::InDoubt { .. } => {

@@ -192,3 +192,33 @@ fn other_file_systems_get_a_depot_of_their_own() {
         world.check_store();
     }
 }
+
+#[test]
+fn a_full_disk_with_small_blocks_ends_no_command_without_a_word() {
+    for mib in [9, 12] {
+        // So small a file system has blocks of 1 KiB: four to a page of what is mapped.
+        let disk = Disk::of_kind("ext4", mib);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let world = World::at(elsewhere.path(), Some(&disk.root().join("state")));
+        world.file("a.txt", "1");
+        world.ok(&["write", "a.txt", "--text", "2"]);
+        disk.fill();
+        for arguments in [
+            &["write", "a.txt", "--text", "3"][..],
+            &["undo"],
+            &["redo"],
+            &["run", "--", "true"],
+        ] {
+            let code = world.run(arguments).status.code();
+            assert!(matches!(code, Some(0 | 1 | 3)), "{arguments:?}: {code:?}");
+        }
+        for look in ["log", "status"] {
+            world.ok(&[look]);
+        }
+        disk.empty();
+        world.ok(&["recover"]);
+        while world.run(&["undo"]).status.success() {}
+        assert_eq!(world.read("a.txt"), "1");
+        world.check_store();
+    }
+}

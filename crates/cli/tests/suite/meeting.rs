@@ -99,10 +99,10 @@ fn what_somebody_wrote_while_it_was_undone_is_not_called_restored() {
     world.put("a", "theirs");
     insta::assert_snapshot!(world.go_on(waiting), @"
     undid 9e3779b9  write a and 1 more
-      a  in doubt: it was put in place, and somebody else changed it at once
-    error: nothing was taken back
-      why: 9e3779b9 `a`: in doubt: it was put in place, and somebody else changed it at once
-      next: put right what stands in the way, then `backout undo 9e3779b9` again
+      a  overtaken: it was put in place, and somebody else changed it at once
+    error: not all of it is as it was
+      why: 9e3779b9 `a`: overtaken: it was put in place, and somebody else changed it at once
+      next: take it back with `backout redo daa66d2c --force`, which keeps what somebody else wrote
     [exit code 1]
     ");
     assert_eq!(world.text("a"), "theirs");

@@ -257,3 +257,32 @@ fn a_file_that_something_is_mounted_on_is_read_only_in_a_trial() {
     ");
     assert_eq!((world.text("a"), world.text("b")), ("0".into(), "1".into()));
 }
+
+#[test]
+fn what_a_discard_leaves_of_a_trial_that_was_applied_in_part_is_said() {
+    let world = World::new();
+    let tried = world.cli(["try", "--", "sh", "-c", "echo 1 > x; echo 1 > y"]);
+    assert_eq!(tried.code, 0, "{tried}");
+    world.did(["try", "--apply", "--only", "y"]);
+    insta::assert_snapshot!(world.unmoved(["try", "--discard"]), @"discarded the rest of the trial 9e3779b9; what was applied before stays as it is");
+    assert!(world.has("y") && !world.has("x"));
+}
+
+#[test]
+fn backout_inside_of_a_trial_says_that_it_cannot_be_used_there() {
+    let world = World::new().file("f.json", "{\"a\": 1}\n");
+    let program = env!("CARGO_BIN_EXE_backout");
+    for words in [&["set", "f.json", "a", "2"][..], &["log"]] {
+        let mut tried = world.command(&["try", "--discard", "--", program]);
+        let ran = world.run(tried.args(words)).to_string();
+        // Behind it stands what became of the trial.
+        let said: Vec<&str> = ran.lines().take(3).collect();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(said.join("\n"), @"
+            error: `backout` cannot be used inside of a trial
+              why: `$WORLD/state` is hidden there, so that what is tried changes nothing
+              next: try the command itself, without `backout`: `try` shows what it changes, and applies it as an operation
+            ");
+        }
+    }
+}

@@ -449,6 +449,26 @@ impl Driver for ConfigDriver {
         Ok(Some(recipe.file(effect.completion.clone())))
     }
 
+    fn without(
+        &self,
+        effect: &Effect,
+        how: How<'_>,
+        now: &[u8],
+    ) -> Result<Option<Vec<u8>>, DriverError> {
+        let known = self.known(effect)?;
+        let format = known.recipe.format;
+        let (Ok(changes), Ok(now)) = (&known.changes, Document::from_bytes(format, now)) else {
+            return Ok(None);
+        };
+        let is_meant = |index| {
+            let target = known.targets.get(index);
+            target.is_some_and(|target| means(how.only, target))
+        };
+        let way = way_back(format, now.text(), changes, is_meant, how.on_conflict);
+        let is_stuck = |fate: &Fate| matches!(fate, Fate::Stays(_));
+        Ok((!way.fates.iter().any(is_stuck)).then(|| way.text.into_bytes()))
+    }
+
     fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
         Ok(Some(self.told(effect)?))
     }

@@ -249,7 +249,7 @@ pub(crate) fn differs_in_kind(node: &Node, kind: Kind) -> Option<String> {
 }
 
 /// Says that bytes changed.
-pub(crate) fn changed_bytes(was: u64, is: u64) -> String {
+pub fn changed_bytes(was: u64, is: u64) -> String {
     if was == is {
         format!("content changed since ({was} bytes)")
     } else {

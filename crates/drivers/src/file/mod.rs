@@ -42,6 +42,7 @@ mod tests;
 
 pub use backout_model::text::Occurrence;
 pub use baseline::Baseline;
+pub use compare::changed_bytes;
 pub use driver::FileDriver;
 pub use error::FileError;
 pub use mode::{ModeChange, ModeError};
@@ -49,5 +50,5 @@ pub use past::{FileChange, Past, Shown, Was};
 pub use request::{Expect, FileRequest, LayerEntry, LayerState, Source};
 pub use stage::{Staged, StagedFile};
 pub use tools::Progress;
-pub use undo::names_shown;
+pub use undo::{merged, names_shown};
 pub use view::{said_of_barred, said_of_strangers};

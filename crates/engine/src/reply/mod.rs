@@ -39,6 +39,9 @@ pub enum Reply {
     Discarded {
         /// Its name.
         id: OperationId,
+        /// Whether it was only the rest of it: a part had been applied before.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_rest: bool,
     },
     /// What waits for a decision, oldest first.
     Pending {

@@ -243,7 +243,7 @@ const fn storage(error: &StorageError) -> ErrorCode {
         StorageError::AnotherHost { .. } => ErrorCode::AnotherHost,
         StorageError::Gone { .. } => ErrorCode::StateDirectoryGone,
         StorageError::DiskFull { .. } => ErrorCode::DiskFull,
-        StorageError::ReadOnly { .. } => ErrorCode::ReadOnly,
+        StorageError::ReadOnly { .. } | StorageError::InTrial { .. } => ErrorCode::ReadOnly,
         StorageError::Poisoned => ErrorCode::Poisoned,
         StorageError::OverCap { .. } => ErrorCode::StoreFull,
         StorageError::DuplicateId { .. } => ErrorCode::DuplicateId,

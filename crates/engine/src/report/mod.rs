@@ -221,7 +221,10 @@ impl Report {
                     id.short()
                 ))
                 .because(inner.what);
-                report.why.extend(inner.why);
+                // That nothing happens without room is no reason for what has happened.
+                if !cause.is_of_room() {
+                    report.why.extend(inner.why);
+                }
                 report.next = inner.next;
                 report.next("then run `backout recover`: it takes the operation back")
             }

@@ -395,10 +395,13 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         )),
         (None, _) => told,
     };
-    match report.act {
+    let is_overtaken = |it: &TargetOutcome| matches!(it.kind, OutcomeKind::Overtaken { .. });
+    match report.act.map(OperationId::short) {
+        Some(act) if left().any(|(_, outcome)| is_overtaken(outcome)) => told.next(format!(
+            "take it back with `backout {back_again} {act} --force`, which keeps what somebody else wrote"
+        )),
         Some(act) if back > 0 => told.next(format!(
-            "take back what was done with `backout {back_again} {}`",
-            act.short()
+            "take back what was done with `backout {back_again} {act}`"
         )),
         _ => told,
     }

@@ -8,7 +8,8 @@ pub(super) fn report(error: &StorageError) -> Report {
     match error {
         StorageError::StateDir { .. }
         | StorageError::NotOurs { .. }
-        | StorageError::AnotherHost { .. } => directory(error),
+        | StorageError::AnotherHost { .. }
+        | StorageError::InTrial { .. } => directory(error),
         StorageError::ContentGone { digest } => {
             Report::refused("nothing was written: a kept content is gone")
                 .because(format!(
@@ -121,6 +122,12 @@ fn directory(error: &StorageError) -> Report {
                 .because(source)
                 .next("check the path, its permissions and the disk, or choose another with `--state-dir`")
         }
+        StorageError::InTrial { path } => Report::refused("`backout` cannot be used inside of a trial")
+            .because(format!(
+                "`{}` is hidden there, so that what is tried changes nothing",
+                path.display()
+            ))
+            .next("try the command itself, without `backout`: `try` shows what it changes, and applies it as an operation"),
         StorageError::NotOurs { path, uid } => {
             Report::refused(format!("the state directory `{}` is not ours", path.display()))
                 .because(format!("it belongs to user {uid}; images are private to one user"))

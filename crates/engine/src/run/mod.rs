@@ -320,6 +320,8 @@ impl Engine {
         start: &CommandStart,
         limits: Limits,
     ) -> Result<ArmedCommand, EngineError> {
+        // Others take part: what watches it, and whatever it starts.
+        self.store.check_room()?;
         self.store
             .make_room(&self.settings.retention, self.now(), 0)?;
         let id = self.next_id();

@@ -38,6 +38,9 @@ pub(super) struct Manifest {
     /// New directories that were applied and that something which still waits lies in: if they are undone, it needs them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) homes: Vec<TrialChange>,
+    /// Whether a part of it was applied, and this is the rest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_rest: bool,
     pub(super) notes: Vec<String>,
 }
 

@@ -99,8 +99,8 @@ impl Engine {
                 .map(Reply::Finished),
             TryCommand::Discard { trial } => {
                 let id = self.find_trial(trial.as_deref())?;
-                self.discard_trial(id)?;
-                Ok(Reply::Discarded { id })
+                let is_rest = self.discard_trial(id)?;
+                Ok(Reply::Discarded { id, is_rest })
             }
             TryCommand::Show { trial, selection } => {
                 let manifest = self.open_trial(self.find_trial(trial.as_deref())?)?;
@@ -172,6 +172,7 @@ impl Engine {
                 .collect::<Result<_, _>>()?,
             changes: Vec::new(),
             homes: Vec::new(),
+            is_rest: false,
             notes: Vec::new(),
         })
     }
@@ -234,6 +235,7 @@ impl Engine {
             self.remove_trial(manifest.id)?;
         } else {
             // What was left out still waits for a verdict.
+            manifest.is_rest = true;
             self.keep_manifest(&manifest)?;
             finished.left = Some(LeftPending {
                 trial: manifest.id,
@@ -356,15 +358,18 @@ impl Engine {
     }
 
     /// Removes a trial that somebody does not want, unless its command still runs in the layers.
-    fn discard_trial(&self, id: OperationId) -> Result<(), EngineError> {
-        if let Ok(manifest) = self.read_manifest(id)
+    /// Lets a trial go. Tells whether it was only the rest of one.
+    fn discard_trial(&self, id: OperationId) -> Result<bool, EngineError> {
+        let manifest = self.read_manifest(id).ok();
+        if let Some(manifest) = &manifest
             && manifest.ended.is_none()
             && self.store.is_alive(&manifest.owner)
         {
             let is_running = true;
             return Err(TrialError::Unfinished { id, is_running }.into());
         }
-        self.remove_trial(id)
+        self.remove_trial(id)?;
+        Ok(manifest.is_some_and(|manifest| manifest.is_rest))
     }
 
     fn remove_trial(&self, id: OperationId) -> Result<(), EngineError> {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use backout_model::ports::How;
+use backout_model::ports::{How, State};
 use backout_model::{
     Event, Key, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome, Verb,
 };
@@ -89,7 +89,7 @@ impl Engine {
         let gone = self.driver_of(&effect)?.outline(&effect)?.gone;
         let is_clean = |key: &Key| {
             let then = first.get(key);
-            then.is_none_or(|kind| **kind == OutcomeKind::Restored)
+            then.is_none_or(|kind| was_as_left(kind))
         };
         let back = settled.map(|outcome| {
             // What was in a directory that went as one comes back with it, and by the same recipe.
@@ -114,6 +114,41 @@ impl Engine {
 }
 
 impl Engine {
+    /// Replaces what was foreseen of the targets that somebody else changed at once by what a second look finds. What is
+    /// as it was to be stays so: of a key, somebody may have changed another one of the same file.
+    pub(super) fn look_again(
+        &self,
+        work: &Work<'_>,
+        unlike: &[TargetOutcome],
+        outcomes: &mut [TargetOutcome],
+    ) -> Result<(), EngineError> {
+        if unlike.is_empty() {
+            return Ok(());
+        }
+        // It has happened, also where nobody can look at it any more.
+        let examined = self.driver_of(&work.effect)?.examine(&work.effect, false);
+        let examined = examined.unwrap_or_default();
+        let found: HashMap<Target, &State> = work
+            .examined(&examined)
+            .into_iter()
+            .filter_map(|(target, found)| Some((target, &found?.state)))
+            .collect();
+        for told in work.spread(unlike) {
+            let OutcomeKind::Overtaken { mut why } = told.kind else {
+                continue;
+            };
+            match found.get(&told.target) {
+                Some(State::Before) => continue,
+                Some(State::After) => why.push_str(": it is again what it was"),
+                Some(State::Other { .. }) | None => {}
+            }
+            if let Some(outcome) = outcomes.iter_mut().find(|it| it.target == told.target) {
+                outcome.kind = OutcomeKind::Overtaken { why };
+            }
+        }
+        Ok(())
+    }
+
     /// Finds the targets of a redo that are already as it would make them, and that must not be taken back again: what they
     /// were left the store with the undo and somebody replaced it since, or was the work of an operation that is undone; or
     /// it is another operation that made them so; or somebody made them so and more, like a directory with files in it.
@@ -135,7 +170,7 @@ impl Engine {
         mark_never_taken(&first, outcomes);
         let is_clean = |key: &Key| {
             let then = first.iter().find(|it| it.target.key() == key);
-            then.is_none_or(|then| then.kind == OutcomeKind::Restored)
+            then.is_none_or(|then| was_as_left(&then.kind))
         };
         let holder = self.store.undone_with(work.operation.id)?.unwrap_or(about);
         let effect = self.store.effect(holder)?;
@@ -207,14 +242,9 @@ fn mark_never_taken(first: &[TargetOutcome], outcomes: &mut [TargetOutcome]) {
     }
 }
 
-/// Replaces what was foreseen of some targets by what was found.
-pub(super) fn correct(outcomes: &mut [TargetOutcome], found: &[TargetOutcome]) {
-    for outcome in outcomes {
-        let other = found.iter().find(|it| it.target == outcome.target);
-        if let Some(other) = other.filter(|other| !other.kind.is_settled()) {
-            outcome.kind = other.kind.clone();
-        }
-    }
+/// Tells whether an undo found a target as the operation had left it. What became of it afterwards is another matter.
+const fn was_as_left(kind: &OutcomeKind) -> bool {
+    matches!(kind, OutcomeKind::Restored | OutcomeKind::Overtaken { .. })
 }
 
 fn mapped_to<'t>(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::ports::{How, OnConflict};
 use backout_model::{
-    DependencyReason, Goal, History, Key, Operation, OperationId, OutcomeKind, Permission,
+    DependencyReason, Goal, History, Key, Lsn, Operation, OperationId, OutcomeKind, Permission,
     PlanError, Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb, plan_undo,
 };
 use backout_storage::{Filter, OperationRef};
@@ -114,7 +114,7 @@ impl Engine {
             committed: options.committed,
             agent: self.settings.context.agent.clone(),
             others: options.others,
-            apart: aim.redos.keys().copied().collect(),
+            apart: self.begun(&aim.redos)?,
             ..Permission::default()
         };
         if options.on_conflict == OnConflict::Merge {
@@ -147,6 +147,21 @@ impl Engine {
                 return Ok((history, plan));
             }
         }
+    }
+
+    /// Gives the places in the journal where the acts of some redos began.
+    fn begun(
+        &self,
+        redos: &BTreeMap<OperationId, OperationId>,
+    ) -> Result<BTreeMap<OperationId, Lsn>, EngineError> {
+        let mut begun = BTreeMap::new();
+        for (subject, redo) in redos {
+            if let Some(redo) = self.store.operation(*redo)? {
+                let first = self.store.operation(redo.group.unwrap_or(redo.id))?;
+                begun.insert(*subject, first.unwrap_or(redo).lsn);
+            }
+        }
+        Ok(begun)
     }
 
     /// Restricts a plan to the parts that are meant, each with the recipe that knows what was there before it.
@@ -588,7 +603,8 @@ impl Engine {
         };
         let outcomes = self.store.outcomes_of(about, undo.id)?;
         let mut kinds = outcomes.iter().map(|outcome| &outcome.kind);
-        Ok(outcomes.is_empty() || kinds.any(|kind| *kind != OutcomeKind::AlreadyGone))
+        let is_taken = |kind: &OutcomeKind| kind.is_settled() && *kind != OutcomeKind::AlreadyGone;
+        Ok(outcomes.is_empty() || kinds.any(is_taken))
     }
 
     /// Finds the later writes of the same targets that can stay because the undone change merges out.

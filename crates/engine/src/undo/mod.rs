@@ -13,6 +13,7 @@ mod goal;
 mod half_way;
 mod nothing;
 mod order;
+mod parts;
 mod preview;
 mod since;
 mod work;
@@ -220,7 +221,7 @@ impl Engine {
                 continue;
             }
             if matches!(
-                error,
+                &error,
                 EngineError::Storage(_) | EngineError::NotRecorded { .. }
             ) {
                 return Err(error);
@@ -353,7 +354,7 @@ impl Engine {
         let armed = self.arm(id, head, context, prepared, Vec::new())?;
         lease.is_ended_by_a_record();
         let applied = self.apply(armed)?;
-        follow::correct(&mut outcomes, &work.spread(&applied.unlike));
+        self.look_again(work, &applied.unlike, &mut outcomes)?;
         let completion = applied.completion;
         let mut events = vec![Event::Applied { id, completion }, Event::Commit { id }];
         events.extend(self.what_follows(work, id, &outcomes)?);
@@ -420,11 +421,20 @@ fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> Engine
         });
         found.collect::<Vec<_>>()
     };
+    let targets: Vec<RefusedTarget> = report.steps.iter().flat_map(refused).collect();
+    let is_refused = |id: OperationId, target: &Target| {
+        let mut refused = targets.iter();
+        refused.any(|it| it.id == id && it.target == *target)
+    };
+    let has_rest = view.steps.iter().any(|step| {
+        let mut planned = step.targets.iter();
+        planned.any(|it| it.state.is_work() && !is_refused(step.id, &it.target))
+    });
     EngineError::Conflicts {
-        has_rest: true,
+        has_rest,
         is_mergeable: false,
         force: (tried != OnConflict::Force).then_some(Forcing::All),
-        targets: report.steps.iter().flat_map(refused).collect(),
+        targets,
         named: view.named.clone(),
         tried,
     }

@@ -255,6 +255,7 @@ impl Engine {
             }
         });
         let mut planned: Vec<_> = planned.collect();
+        self.foresee_whole(work, newer, options.on_conflict, &mut planned)?;
         if way_of(work.operation) == TakeBack::Redo {
             self.foresee_left(work, &mut planned)?;
         }
@@ -461,7 +462,7 @@ fn is_foreseen(plan: &PlanView, merged: &PlanView) -> bool {
     !planned.any(|it| it.state.hindrance().is_some() && unforeseen.contains(&it.target))
 }
 
-fn touches(step: &UndoStep, target: &Target) -> bool {
+pub(super) fn touches(step: &UndoStep, target: &Target) -> bool {
     let mut theirs = step.targets.iter();
     theirs.any(|other| other.overlap(target).is_some())
 }
@@ -509,6 +510,7 @@ fn found_out(tried: &Tried, target: &Target, found: &Examined) -> TargetState {
         OutcomeKind::Conflict { why }
         | OutcomeKind::Skipped { why }
         | OutcomeKind::Left { why }
+        | OutcomeKind::Overtaken { why }
         | OutcomeKind::InDoubt { why } => TargetState::Conflict { why },
     }
 }

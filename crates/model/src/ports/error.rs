@@ -93,6 +93,12 @@ pub enum StorageError {
         /// The directory.
         path: PathBuf,
     },
+    /// It is hidden: the process is part of a trial.
+    #[error("the state directory `{}` is hidden in a trial", path.display())]
+    InTrial {
+        /// The state directory.
+        path: PathBuf,
+    },
     /// The state directory cannot be written.
     #[error("the state directory `{}` is read-only", path.display())]
     ReadOnly {
@@ -141,6 +147,14 @@ pub enum StorageError {
 }
 
 impl StorageError {
+    /// Tells whether the store takes nothing more, and is whole.
+    pub const fn is_of_room(&self) -> bool {
+        matches!(
+            self,
+            Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::OverCap { .. }
+        )
+    }
+
     /// Tells whether the store itself is hurt, so that nothing more should be done with it.
     pub const fn is_broken(&self) -> bool {
         matches!(

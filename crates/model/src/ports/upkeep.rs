@@ -20,6 +20,11 @@ pub trait Upkeep {
     /// Says that there is somebody who understands the recipes of a driver. A store that was never told knows all.
     fn know_driver(&self, name: DriverName);
 
+    /// Says so if there is no room to work with the store together with others, as a command under way does.
+    fn check_room(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     /// Says so if the journal has lost its newest records: what it tells is not all that happened.
     fn check_end(&self) -> Result<(), StorageError>;
 

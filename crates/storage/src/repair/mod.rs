@@ -33,6 +33,7 @@ use self::build::{Build, unlinked};
 use self::chain::{Chain, choose};
 use self::found::Found;
 use self::pages::Pages;
+use crate::room::is_busy;
 use crate::state_dir::{JOURNAL, REPAIRED, sync_directory};
 use crate::store::{configure, make_tables};
 use crate::witness::{Witness, WitnessFile};
@@ -196,13 +197,6 @@ fn stop_others(directory: &StateDir) -> Result<Option<Connection>, StorageError>
         // What we cannot open nobody can write to.
         Err(_) => Ok(None),
     }
-}
-
-fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
-    )
 }
 
 fn has_lost_its_end(directory: &StateDir, connection: &Connection) -> bool {

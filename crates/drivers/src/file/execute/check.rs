@@ -138,10 +138,10 @@ impl Run<'_> {
             (None, _) => false,
         });
         let why = "it was put in place, and somebody else changed it at once".to_owned();
-        let doubt = OutcomeKind::InDoubt { why };
+        let overtaken = OutcomeKind::Overtaken { why };
         changed
             .flat_map(|(_, (step, _))| targets_of(&step.change))
-            .map(|target| TargetOutcome::new(target, doubt.clone()))
+            .map(|target| TargetOutcome::new(target, overtaken.clone()))
             .collect()
     }
 }

@@ -38,7 +38,12 @@ pub(super) fn merge(
         .read()?
         .read_to_end(&mut ours)
         .naming(&current.path, "read")?;
-    Ok(match merge3(&base, &ours, &theirs) {
+    Ok(merged(&base, &ours, &theirs))
+}
+
+/// Merges, or says why it cannot be done.
+pub fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, String> {
+    match merge3(base, ours, theirs) {
         Merge::Clean(merged) => Ok(merged),
         Merge::Conflicting(places) => {
             let line = places.first().map_or(1, |place| place.base_lines.start + 1);
@@ -48,7 +53,7 @@ pub(super) fn merge(
             })
         }
         Merge::NotText => Err("it is not text".to_owned()),
-    })
+    }
 }
 
 fn text(tools: &Tools, image: &Image) -> Result<Option<Vec<u8>>, FileError> {

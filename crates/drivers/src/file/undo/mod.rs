@@ -27,6 +27,7 @@ use super::recipe::{Change, Meta};
 
 pub(crate) use check::check_kept;
 pub(crate) use homes::without_directory;
+pub use merge::merged;
 pub(crate) use obtain::{doubted, first_of_both, not_the_first};
 pub(crate) use prepare::prepare_undo;
 pub use restore::names_shown;

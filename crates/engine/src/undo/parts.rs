@@ -1,0 +1,133 @@
+//! What a whole file will be when the newer steps of a plan have taken their parts out of it. They leave what others changed
+//! in the rest of the file, and an older write of the whole file then meets that.
+
+use backout_drivers::file::{Shown, Was, changed_bytes, merged};
+use backout_model::ports::OnConflict;
+use backout_model::{Digest, Target, TargetPath};
+
+use super::preview::touches;
+use super::work::Work;
+use crate::{Engine, EngineError, PlannedTarget, TargetState};
+
+/// The largest file that is looked at. Config files are smaller.
+const BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+impl Engine {
+    /// Says of the files that newer steps write in parts how they will stand when the turn of `work` comes.
+    pub(super) fn foresee_whole(
+        &self,
+        work: &Work<'_>,
+        newer: &[Work<'_>],
+        on_conflict: OnConflict,
+        planned: &mut [PlannedTarget],
+    ) -> Result<(), EngineError> {
+        let is_open = |it: &PlannedTarget| it.state == TargetState::AfterNewerStep;
+        if !planned.iter().any(is_open) || self.is_in_parts(work)? {
+            return Ok(());
+        }
+        let sides = self.sides_of(&work.effect)?;
+        for it in planned.iter_mut().filter(|it| is_open(it)) {
+            let path = it.target.file();
+            let side = sides.iter().find(|side| Some(&side.path) == path);
+            let Some(side) = side.filter(|side| side.from.is_none() && !side.is_as_now) else {
+                continue;
+            };
+            let Some(left) = &side.after else {
+                continue;
+            };
+            let Some(found) = self.after_parts(&side.path, newer, on_conflict)? else {
+                continue;
+            };
+            if self.files.digest(left)? == Some(Digest::of(&found)) {
+                continue;
+            }
+            let was = left.size().unwrap_or_default();
+            let why = changed_bytes(was, found.len() as u64);
+            it.state = match on_conflict {
+                OnConflict::Refuse => TargetState::Conflict { why },
+                OnConflict::Force => TargetState::Overwritten { why },
+                OnConflict::Merge => {
+                    match self.merges((left, &found, side.before.as_ref()))? {
+                        Some(Ok(_)) => TargetState::Merges,
+                        Some(Err(more)) => TargetState::Conflict {
+                            why: format!("{why}; {more}"),
+                        },
+                        // That is seen when its turn comes.
+                        None => continue,
+                    }
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Gives what a file will be after some steps, if one of them takes parts out of it and all of them will work.
+    fn after_parts(
+        &self,
+        path: &TargetPath,
+        newer: &[Work<'_>],
+        on_conflict: OnConflict,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let target = Target::node(path.clone());
+        let mut on_it = Vec::new();
+        for newer in newer.iter().filter(|newer| touches(&newer.step, &target)) {
+            on_it.push((newer, self.is_in_parts(newer)?));
+        }
+        let Some(now) = self
+            .files
+            .now(path)?
+            .filter(|_| on_it.iter().any(|it| it.1))
+        else {
+            return Ok(None);
+        };
+        let mut now = self.bytes(&now)?;
+        for (newer, is_in_parts) in on_it {
+            let Some(found) = now else {
+                return Ok(None);
+            };
+            let sides = self.sides_of(&newer.effect)?;
+            let side = sides.into_iter().find(|side| side.path == *path);
+            let how = newer.how(on_conflict, false);
+            let after = side.as_ref().and_then(|side| side.after.as_ref());
+            let is_as_left = match after {
+                Some(after) => self.files.digest(after)? == Some(Digest::of(&found)),
+                None => false,
+            };
+            now = if is_in_parts && !(is_as_left && how.only.is_none()) {
+                self.driver_of(&newer.effect)?
+                    .without(&newer.effect, how, &found)?
+            } else {
+                match side.and_then(|side| side.before) {
+                    Some(before) => self.bytes(&before)?,
+                    None => None,
+                }
+            };
+        }
+        Ok(now)
+    }
+
+    fn is_in_parts(&self, work: &Work<'_>) -> Result<bool, EngineError> {
+        let driver = self.driver_of(&work.effect)?;
+        Ok(driver.values(&work.effect)?.is_some())
+    }
+
+    /// Merges what was before into what is found; none if not all of the texts are at hand.
+    fn merges(
+        &self,
+        (left, found, before): (&Was, &[u8], Option<&Was>),
+    ) -> Result<Option<Result<Vec<u8>, String>>, EngineError> {
+        let before = match before {
+            Some(before) => self.bytes(before)?,
+            None => None,
+        };
+        let texts = self.bytes(left)?.zip(before);
+        Ok(texts.map(|(base, before)| merged(&base, found, &before)))
+    }
+
+    fn bytes(&self, was: &Was) -> Result<Option<Vec<u8>>, EngineError> {
+        Ok(match self.files.read(was, BYTES_MAX)? {
+            Shown::Bytes(bytes) => Some(bytes),
+            Shown::TooMany | Shown::Lost(_) => None,
+        })
+    }
+}
