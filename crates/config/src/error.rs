@@ -80,12 +80,12 @@ pub enum ConfigError {
         wanted: &'static str,
     },
     /// The list has no such item.
-    #[error("`{key}` is out of range: the list has {length} items")]
+    #[error("`{key}` is out of range: {}", length.map_or_else(|| "there is no list".to_owned(), |length| format!("the list has {length} items")))]
     NoIndex {
         /// The key, up to the index.
         key: KeyPath,
-        /// How many items there are.
-        length: usize,
+        /// How many items there are; none if there is no list.
+        length: Option<usize>,
     },
     /// The key is not there.
     #[error("`{key}` is not there")]
@@ -120,6 +120,12 @@ pub enum ConfigError {
     BadValue {
         /// What is wrong with it.
         what: String,
+    },
+    /// The patch is no table.
+    #[error("a patch is a table, not {found}")]
+    BadPatch {
+        /// What it is.
+        found: &'static str,
     },
     /// The format cannot hold the value.
     #[error("{} cannot hold this value: {why}", format.name())]
@@ -165,6 +171,12 @@ pub enum ConfigError {
         /// What is there.
         found: Option<String>,
     },
+    /// Somebody wrote a comment on what would go.
+    #[error("`{key}` has a comment that somebody else wrote since")]
+    Remarked {
+        /// The key.
+        key: KeyPath,
+    },
     /// The list on the way to the key is not the one it was.
     #[error("the list `{list}` was changed since, and `{key}` may mean another item")]
     Moved {
@@ -192,7 +204,10 @@ impl ConfigError {
             Self::KeySyntax { .. } => {
                 "write names with other characters in double quotes: a.\"b.c\".d".into()
             }
-            Self::NoSuchKeys { .. } => "write a name that holds dots in double quotes".into(),
+            Self::NoSuchKeys { .. } => {
+                "name a key that this format can have; write a name that holds dots in double quotes"
+                    .into()
+            }
             Self::Duplicate { .. } => "remove one of the two".into(),
             Self::Ambiguous { like, .. } => format!("say `{like}` if you mean that one"),
             Self::WrongKind { .. } => "set the parent as a whole with `--value-json`".into(),
@@ -208,12 +223,13 @@ impl ConfigError {
                     "say `--string` to make `{text}` a text, or `--value-json` to change the type"
                 )
             }
+            Self::BadPatch { .. } => "give a JSON object, like `{\"a\": 1}`".into(),
             Self::BadValue { .. } => "`--string` takes any text as it is".into(),
             Self::Unwritable { .. } => "`--raw` takes the format's own syntax".into(),
             Self::Shared { .. } => "change it where it is defined, by hand".into(),
             Self::Unsupported { .. } => "change it by hand, or its keys one by one".into(),
             Self::OverLimit { .. } | Self::Disturbs { .. } => "edit the file as a whole".into(),
-            Self::Conflict { .. } | Self::Moved { .. } => {
+            Self::Conflict { .. } | Self::Remarked { .. } | Self::Moved { .. } => {
                 "look at the key and decide by hand".into()
             }
         }

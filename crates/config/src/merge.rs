@@ -10,8 +10,8 @@ pub const MERGE_READ_MAX: usize = 4 << 30;
 
 pub(crate) fn merge(document: &Document<'_>, patch: &Value) -> Result<Edited, ConfigError> {
     let Value::Map(members) = patch else {
-        return Err(ConfigError::BadValue {
-            what: format!("a patch is a table, not {}", patch.kind()),
+        return Err(ConfigError::BadPatch {
+            found: patch.kind(),
         });
     };
     let mut leaves = Vec::new();

@@ -146,7 +146,7 @@ fn what_is_not_understood_is_refused() {
     ));
     assert!(matches!(
         refused(E, "A=1\n", "\"9 x\"", &plain("1")),
-        ConfigError::Unwritable { .. }
+        ConfigError::NoSuchKeys { .. }
     ));
 }
 

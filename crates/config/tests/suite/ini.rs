@@ -248,7 +248,7 @@ fn what_is_ambiguous_is_refused() {
         CONF,
         "name.x",
         &plain("1"),
-        "`name.x` cannot be: a single value stands there (line 2, column 6), not a table",
+        "`name.x` cannot be a key here: what stands there is a key, not a section",
     );
 }
 
@@ -274,7 +274,7 @@ fn what_no_reader_would_find_is_not_written() {
     ));
     assert!(matches!(
         refused(I, CONF, "http.\"a=b\"", &plain("1")),
-        ConfigError::Unwritable { .. }
+        ConfigError::NoSuchKeys { .. }
     ));
     broken(
         I,

@@ -12,6 +12,7 @@ mod ini;
 mod json;
 mod keys;
 mod laws;
+mod meanwhile;
 mod steps;
 mod toml;
 mod yaml;

@@ -172,7 +172,10 @@ impl ConfigDriver {
         } else {
             self.rewrite(id, file.0, &looked.looked, way.text)?
         };
-        let prepared = ConfigRecipe::wrap(file, &way.changes, write)?;
+        let mut prepared = ConfigRecipe::wrap(file, &way.changes, write)?;
+        if !way.changes.is_empty() {
+            prepared.notes.extend(known.not_as_before(&way.fates));
+        }
         Ok(PreparedUndo { prepared, outcomes })
     }
 
@@ -236,8 +239,8 @@ impl ConfigDriver {
         let each = each.map(|(change, (target, fate))| {
             let state = match (fate, &locked) {
                 (Fate::Already | Fate::NotMeant, _) => State::Before,
-                (Fate::Back, None) => State::After,
-                (Fate::Back, Some(why)) => State::Other { why: why.clone() },
+                (Fate::Back | Fate::Nearly(_), None) => State::After,
+                (Fate::Back | Fate::Nearly(_), Some(why)) => State::Other { why: why.clone() },
                 (Fate::Stays(why) | Fate::Forced(why), _) => State::Other { why },
             };
             let changes = known.changes.as_ref().ok();
@@ -321,6 +324,16 @@ impl Known {
             .collect()
     }
 
+    /// Says of the keys that come back what around them may not be as it was.
+    fn not_as_before(&self, fates: &[Fate]) -> Vec<String> {
+        let each = std::iter::zip(&self.targets, fates);
+        let each = each.filter_map(|(target, fate)| match fate {
+            Fate::Nearly(why) => Some(format!("`{target}` is back, but {why}")),
+            Fate::Back | Fate::Already | Fate::Forced(_) | Fate::Stays(_) | Fate::NotMeant => None,
+        });
+        each.collect()
+    }
+
     /// Decides whether a way back is taken: not if something stays and all or nothing was asked for.
     fn decided(&self, way: WayBack, text: &str, goes_on: bool) -> (WayBack, Vec<TargetOutcome>) {
         let mut outcomes = self.outcomes(|index| way.fates.get(index).and_then(Fate::outcome));
@@ -328,7 +341,7 @@ impl Known {
             return (way, outcomes);
         }
         for outcome in &mut outcomes {
-            if outcome.kind == OutcomeKind::Restored {
+            if matches!(outcome.kind, OutcomeKind::Restored | OutcomeKind::Merged) {
                 let why = NOTHING_WAS.to_owned();
                 outcome.kind = OutcomeKind::Skipped { why };
             }
@@ -400,7 +413,8 @@ impl Driver for ConfigDriver {
         };
         let format = known.recipe.format;
         let way = way_back(format, &looked.text, changes, |_| true, OnConflict::Refuse);
-        Ok(way.fates.iter().all(|fate| *fate == Fate::Back))
+        let is_there = |fate: &Fate| matches!(fate, Fate::Back | Fate::Nearly(_));
+        Ok(way.fates.iter().all(is_there))
     }
 
     fn check_kept(

@@ -12,6 +12,8 @@ use backout_model::ports::OnConflict;
 pub(super) enum Fate {
     /// It goes back.
     Back,
+    /// It goes back, but something around it may not be as it was.
+    Nearly(&'static str),
     /// It is as before already.
     Already,
     /// It is not what the change left, and goes back all the same.
@@ -27,6 +29,7 @@ impl Fate {
     pub(super) fn outcome(&self) -> Option<OutcomeKind> {
         Some(match self {
             Self::Back => OutcomeKind::Restored,
+            Self::Nearly(_) => OutcomeKind::Merged,
             Self::Already => OutcomeKind::AlreadyGone,
             Self::Forced(why) => OutcomeKind::Overwritten { why: why.clone() },
             Self::Stays(why) => OutcomeKind::Conflict { why: why.clone() },
@@ -79,11 +82,21 @@ impl WayBack {
                 self.changes.push(change.inverse());
                 return Fate::Back;
             }
+            Ok(Applied::Nearly { text, why }) => {
+                self.text = text;
+                self.changes.push(change.inverse());
+                return Fate::Nearly(why);
+            }
             Ok(Applied::Already) => return Fate::Already,
             Err(error) => error,
         };
         let why = said(&error);
-        if let (ConfigError::Conflict { .. }, OnConflict::Force) = (&error, on_conflict)
+        let is_theirs = matches!(
+            error,
+            ConfigError::Conflict { .. } | ConfigError::Remarked { .. }
+        );
+        if is_theirs
+            && on_conflict == OnConflict::Force
             && let Some(forced) = forced(format, &self.text, change)
         {
             self.text = forced.text;
@@ -123,6 +136,7 @@ fn said(error: &ConfigError) -> String {
             (None, Some(_)) => "somebody else set it again".to_owned(),
             (Some(_), Some(_)) | (None, None) => "somebody else gave it another value".to_owned(),
         },
+        ConfigError::Remarked { .. } => "somebody else wrote a comment on it".to_owned(),
         error => error.to_string(),
     }
 }

@@ -239,6 +239,7 @@ fn config(error: &ConfigFault) -> ErrorCode {
             | ConfigError::OverLimit { .. } => ErrorCode::ConfigSyntax,
             ConfigError::Unclear { .. }
             | ConfigError::TypeChange { .. }
+            | ConfigError::BadPatch { .. }
             | ConfigError::BadValue { .. }
             | ConfigError::Unwritable { .. } => ErrorCode::ConfigValue,
             ConfigError::KeySyntax { .. }
@@ -252,6 +253,7 @@ fn config(error: &ConfigFault) -> ErrorCode {
             | ConfigError::Unsupported { .. }
             | ConfigError::Disturbs { .. }
             | ConfigError::Conflict { .. }
+            | ConfigError::Remarked { .. }
             | ConfigError::Moved { .. } => ErrorCode::ConfigKey,
         },
         ConfigFault::Recipe { .. } => ErrorCode::NewerRecipe,
