@@ -21,6 +21,7 @@ mod disk;
 #[cfg(target_arch = "x86_64")]
 mod errno;
 mod fidelity;
+mod key_stories;
 mod keys;
 mod locked;
 mod memory;

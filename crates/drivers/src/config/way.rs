@@ -75,6 +75,16 @@ pub(super) fn way_back(
 }
 
 impl WayBack {
+    /// Leads to another text, in which everything is as it was.
+    pub(super) fn is_now(&mut self, text: String) {
+        self.text = text;
+        for fate in &mut self.fates {
+            if let Fate::Nearly(_) = fate {
+                *fate = Fate::Back;
+            }
+        }
+    }
+
     fn take_back(&mut self, format: Format, change: &KeyChange, on_conflict: OnConflict) -> Fate {
         let error = match revert(format, &self.text, change) {
             Ok(Applied::Done(text)) => {
