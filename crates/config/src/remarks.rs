@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use crate::change::KeyChange;
 use crate::document::Document;
 use crate::format::Format;
+use crate::key::Segment;
 use crate::lines;
 use crate::tree::{Kind, Node, Span};
 
@@ -67,16 +69,53 @@ fn in_gap(format: Format, text: &str, gap: Range<usize>, found: &mut Vec<Range<u
             return;
         };
         let from = lines::rest(rest, start);
-        let length = match from.starts_with("/*") {
-            true => from.find("*/").map_or(from.len(), |end| end + 2),
+        let length = if from.starts_with("/*") {
+            from.find("*/").map_or(from.len(), |end| end + 2)
+        } else {
             // Two that came to stand in one line are two still.
-            false => {
-                let line = lines::cut(from, 0..lines::line_end(from, 0));
-                let next = |sign: &&str| line.find(&format!(" {sign}"));
-                signs.iter().filter_map(next).min().unwrap_or(line.len())
-            }
+            let line = lines::cut(from, 0..lines::line_end(from, 0));
+            let next = |sign: &&str| line.find(&format!(" {sign}"));
+            signs.iter().filter_map(next).min().unwrap_or(line.len())
         };
         found.push(at + start..at + start + length);
         at += start + length;
     }
+}
+
+/// Whether every comment is what it was and stands in a line with the same name, but for those that came or went with the key.
+pub(crate) fn keeps_remarks(
+    one: &Document<'_>,
+    two: &Document<'_>,
+    change: &KeyChange,
+    is_moved: bool,
+) -> bool {
+    let is_known = |remark: &str| {
+        let pieces = [&change.before, &change.after].into_iter().flatten();
+        let mut texts = pieces.flat_map(|piece| [&piece.raw, &piece.tail]);
+        let patch = change.patch.as_ref();
+        texts.any(|text| text.contains(remark))
+            || patch.is_some_and(|it| it.before.contains(remark) || it.after.contains(remark))
+            || change
+                .slip
+                .as_ref()
+                .is_some_and(|slip| slip.behind.contains(remark) || slip.body.contains(remark))
+    };
+    let of = |document| {
+        let mut remarks = remarks(document);
+        remarks.retain(|remark| !is_known(remark.text));
+        remarks.sort_by_key(|remark| remark.text);
+        remarks
+    };
+    let is_own = |name: &str| {
+        let mut own = change.key.segments().iter();
+        own.any(|segment| matches!(segment, Segment::Name(own) if own == name))
+    };
+    let (one, two) = (of(one), of(two));
+    one.len() == two.len()
+        && one.iter().zip(&two).all(|(one, two)| {
+            let mut names = one.names.iter().filter(|name| !is_own(name)).peekable();
+            let stays =
+                !is_moved || names.peek().is_none() || names.any(|name| two.names.contains(name));
+            one.text == two.text && stays
+        })
 }

@@ -189,3 +189,17 @@ fn a_key_of_thousands_of_steps_and_a_key_that_hides_another_are_refused() {
     assert!(refused.contains("a deeper line follows it"), "{refused}");
     assert_eq!(world.read("m.ini"), "[user]\nname = X\n  email = y@z\n");
 }
+
+#[test]
+fn an_appended_item_is_merged_out_of_a_list_to_which_somebody_appended_too() {
+    let world = World::in_memory();
+    world.file("f.yaml", "l:\n  - p # cp\n");
+    world.ok(&["set", "f.yaml", "l[+]", "ours"]);
+    let theirs = "l:\n  - p # cp\n  - ours\n  - theirs # ct\n";
+    world.file("f.yaml", theirs);
+    world.fails(1, &["undo"]);
+    world.ok(&["undo", "--merge"]);
+    assert_eq!(world.read("f.yaml"), "l:\n  - p # cp\n  - theirs # ct\n");
+    world.ok(&["redo"]);
+    assert_eq!(world.read("f.yaml"), theirs);
+}

@@ -17,7 +17,7 @@ fn unset(format: Format, text: &str, at: &str) -> Edited {
 }
 
 fn back(format: Format, text: &str, edited: &Edited) -> Applied {
-    revert(format, text, &edited.changes[0]).unwrap()
+    revert(format, text, edited.changes.first().unwrap()).unwrap()
 }
 
 /// The text after an undo that is exact or says what differs.

@@ -300,8 +300,10 @@ impl ConfigDriver {
         let each = each.map(|(change, (target, fate))| {
             let state = match (fate, &locked) {
                 (Fate::Already | Fate::NotMeant, _) => State::Before,
-                (Fate::Back | Fate::Nearly(_), None) => State::After,
-                (Fate::Back | Fate::Nearly(_), Some(why)) => State::Other { why: why.clone() },
+                (Fate::Back | Fate::Merged | Fate::Nearly(_), None) => State::After,
+                (Fate::Back | Fate::Merged | Fate::Nearly(_), Some(why)) => {
+                    State::Other { why: why.clone() }
+                }
                 (Fate::Stays(why) | Fate::Forced(why), _) => State::Other { why },
             };
             let changes = known.changes.as_ref().ok();
@@ -390,7 +392,12 @@ impl Known {
         let each = std::iter::zip(&self.targets, fates);
         let each = each.filter_map(|(target, fate)| match fate {
             Fate::Nearly(why) => Some(format!("`{target}` is back, but {why}")),
-            Fate::Back | Fate::Already | Fate::Forced(_) | Fate::Stays(_) | Fate::NotMeant => None,
+            Fate::Back
+            | Fate::Merged
+            | Fate::Already
+            | Fate::Forced(_)
+            | Fate::Stays(_)
+            | Fate::NotMeant => None,
         });
         each.collect()
     }

@@ -3,7 +3,9 @@
 //!
 //! Pure: text in, text out. The changes are taken back last first, each on what the ones after it left.
 
-use backout_config::{Applied, ConfigError, Document, Edited, Format, KeyChange, NewValue, revert};
+use backout_config::{
+    Applied, ConfigError, Document, Edited, Format, KeyChange, NewValue, Segment, Value, revert,
+};
 use backout_model::OutcomeKind;
 use backout_model::ports::OnConflict;
 
@@ -14,6 +16,8 @@ pub(super) enum Fate {
     Back,
     /// It goes back, but something around it may not be as it was.
     Nearly(&'static str),
+    /// It is taken out of what others made of the same key.
+    Merged,
     /// It is as before already.
     Already,
     /// It is not what the change left, and goes back all the same.
@@ -29,7 +33,7 @@ impl Fate {
     pub(super) fn outcome(&self) -> Option<OutcomeKind> {
         Some(match self {
             Self::Back => OutcomeKind::Restored,
-            Self::Nearly(_) => OutcomeKind::Merged,
+            Self::Nearly(_) | Self::Merged => OutcomeKind::Merged,
             Self::Already => OutcomeKind::AlreadyGone,
             Self::Forced(why) => OutcomeKind::Overwritten { why: why.clone() },
             Self::Stays(why) => OutcomeKind::Conflict { why: why.clone() },
@@ -101,6 +105,13 @@ impl WayBack {
             Err(error) => error,
         };
         let why = said(&error);
+        if let (ConfigError::Conflict { .. }, OnConflict::Merge) = (&error, on_conflict)
+            && let Some(merged) = merged_out(format, &self.text, change)
+        {
+            self.text = merged.text;
+            self.changes.extend(merged.changes);
+            return Fate::Merged;
+        }
         let is_theirs = matches!(
             error,
             ConfigError::Conflict { .. } | ConfigError::Remarked { .. }
@@ -115,6 +126,35 @@ impl WayBack {
         }
         Fate::Stays(why)
     }
+}
+
+/// Takes an item that came out of a list to which others added behind it; none if the item cannot be told.
+fn merged_out(format: Format, text: &str, change: &KeyChange) -> Option<Edited> {
+    let items = |value: &Value| match value {
+        Value::List(items) => Some(items.clone()),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Text(_)
+        | Value::Raw(_)
+        | Value::Map(_) => None,
+    };
+    let slip = change.slip.as_ref()?;
+    let index = slip.item?;
+    let before = items(&change.before.as_ref()?.value)?;
+    let after = items(&change.after.as_ref()?.value)?;
+    let document = Document::parse(format, text).ok()?;
+    let now = items(&document.get(&change.key).ok()??.value)?;
+    let known = after.get(..=index)?;
+    let is_there = now.len() > index && known.iter().zip(&now).all(|(one, two)| one.means(two));
+    if before.len() >= after.len() || !is_there {
+        return None;
+    }
+    let edited = document.unset(&change.key.child(Segment::Index(index)));
+    let edited = edited.ok()?;
+    // A comment that somebody wrote on it stays.
+    let gone = edited.changes.first()?.slip.as_ref()?;
+    (gone.behind.trim() == slip.behind.trim()).then_some(edited)
 }
 
 /// Gives a key what it was, whatever it is now; none if the text does not take it.
