@@ -1,11 +1,12 @@
 //! The comments of a text: what stands between its names and values and is no sign of the format.
 
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::ops::Range;
 
 use crate::change::KeyChange;
 use crate::document::Document;
 use crate::format::Format;
-use crate::key::Segment;
+use crate::key::{KeyPath, Segment};
 use crate::lines;
 use crate::tree::{Kind, Node, Span};
 
@@ -13,19 +14,19 @@ use crate::tree::{Kind, Node, Span};
 #[derive(Debug)]
 pub(crate) struct Remark<'d> {
     pub(crate) text: &'d str,
-    /// The names that stand before it in its line.
-    pub(crate) names: Vec<&'d str>,
+    /// The keys whose names stand before it in its line, by their hashes, but for the changed one and what it holds.
+    pub(crate) names: Vec<u64>,
 }
 
 /// Gives all comments in their order.
-pub(crate) fn remarks<'d>(document: &'d Document<'_>) -> Vec<Remark<'d>> {
+pub(crate) fn remarks<'d>(document: &'d Document<'_>, changed: u64) -> Vec<Remark<'d>> {
     let text = document.text();
     let mut spans = Vec::new();
-    gather(document.root(), &mut spans);
+    gather(document.root(), Some(0), changed, &mut spans);
     spans.sort_unstable_by_key(|(span, _)| (span.start(), span.end()));
     let mut found = Vec::new();
     let mut at = 0;
-    let end = (Span::new(text.len(), text.len()), "");
+    let end = (Span::new(text.len(), text.len()), None);
     for (span, _) in spans.iter().chain([&end]) {
         in_gap(document.format(), text, at..span.start(), &mut found);
         at = at.max(span.end());
@@ -35,24 +36,48 @@ pub(crate) fn remarks<'d>(document: &'d Document<'_>) -> Vec<Remark<'d>> {
         let from = spans.partition_point(|(span, _)| span.start() < line);
         let names = spans.iter().skip(from);
         let names = names.take_while(|(span, _)| span.start() < range.start);
-        let names = names.map(|(_, name)| *name).filter(|name| !name.is_empty());
         Remark {
-            names: names.collect(),
+            names: names.filter_map(|(_, name)| *name).collect(),
             text: lines::cut(text, range).trim_end(),
         }
     };
     found.into_iter().map(remark).collect()
 }
 
-/// The places of all names, and of single values without one.
-fn gather<'d>(node: &'d Node, spans: &mut Vec<(Span, &'d str)>) {
+/// The places of all names, with their keys, and of single values. Nothing is told of the changed key and what is below it.
+fn gather(node: &Node, key: Option<u64>, changed: u64, spans: &mut Vec<(Span, Option<u64>)>) {
     if let Kind::Scalar(_) | Kind::Alias = node.kind {
-        spans.push((node.span, ""));
+        spans.push((node.span, None));
     }
-    for member in node.members() {
-        spans.push((member.name_at, &*member.name));
-        gather(&member.node, spans);
+    let is_list = matches!(node.kind, Kind::List(_));
+    for (index, member) in node.members().iter().enumerate() {
+        let below = key.map(|key| {
+            if is_list {
+                step(key, &index)
+            } else {
+                step(key, &*member.name)
+            }
+        });
+        let below = below.filter(|below| *below != changed);
+        spans.push((member.name_at, below.filter(|_| !is_list)));
+        gather(&member.node, below, changed, spans);
     }
+}
+
+fn step(key: u64, segment: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    segment.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn hash_of(key: &KeyPath) -> u64 {
+    let segments = key.segments().iter();
+    segments.fold(0, |key, segment| match segment {
+        Segment::Name(name) => step(key, name.as_str()),
+        Segment::Index(index) => step(key, index),
+        Segment::Append => step(key, &usize::MAX),
+    })
 }
 
 fn in_gap(format: Format, text: &str, gap: Range<usize>, found: &mut Vec<Range<usize>>) {
@@ -100,22 +125,19 @@ pub(crate) fn keeps_remarks(
                 .as_ref()
                 .is_some_and(|slip| slip.behind.contains(remark) || slip.body.contains(remark))
     };
+    let changed = hash_of(&change.key);
     let of = |document| {
-        let mut remarks = remarks(document);
+        let mut remarks = remarks(document, changed);
         remarks.retain(|remark| !is_known(remark.text));
         remarks.sort_by_key(|remark| remark.text);
         remarks
     };
-    let is_own = |name: &str| {
-        let mut own = change.key.segments().iter();
-        own.any(|segment| matches!(segment, Segment::Name(own) if own == name))
-    };
     let (one, two) = (of(one), of(two));
     one.len() == two.len()
         && one.iter().zip(&two).all(|(one, two)| {
-            let mut names = one.names.iter().filter(|name| !is_own(name)).peekable();
+            let mut names = one.names.iter();
             let stays =
-                !is_moved || names.peek().is_none() || names.any(|name| two.names.contains(name));
+                !is_moved || one.names.is_empty() || names.any(|name| two.names.contains(name));
             one.text == two.text && stays
         })
 }

@@ -2,7 +2,7 @@
 
 use super::Applied;
 use super::fit::{LAYOUT, PLACE, REMARK, as_large, by_patch, first_good};
-use crate::change::{KeyChange, Piece};
+use crate::change::{Anchor, KeyChange, Piece};
 use crate::check::Want;
 use crate::dialect::Fresh;
 use crate::document::Document;
@@ -24,7 +24,14 @@ pub(super) fn put_in(
     let missing = change.key.segments().get(depth..).unwrap_or_default();
     let slip = change.slip.as_ref().filter(|_| missing.len() == 1);
     let spot = slip.map(|slip| slip.spot(upper.node()));
-    let is_sure = spot.is_none_or(|spot| spot.is_sure);
+    let is_sure = spot.map_or_else(
+        // What held it is gone, too: only the text on both sides tells.
+        || {
+            let patch = change.patch.as_ref();
+            patch.is_some_and(|patch| patch.places(document, &patch.before, false).1)
+        },
+        |spot| spot.is_sure,
+    );
     let placed = |text| {
         if is_sure {
             Applied::Done(text)
@@ -101,7 +108,10 @@ pub(super) fn lies_close(
 ) -> bool {
     let is_close = |gap: &str| gap.matches('\n').count() <= 1;
     let then = change.patch.as_ref();
-    let then = then.is_some_and(|it| is_close(&it.left.gap) && is_close(&it.right.gap));
+    // A line end at the very beginning is a blank line.
+    let is_first = |left: &Anchor| !left.edge || !left.gap.starts_with(['\n', '\r']);
+    let then = then
+        .is_some_and(|it| is_close(&it.left.gap) && is_close(&it.right.gap) && is_first(&it.left));
     let span = |index: usize| upper.node().members().get(index)?.whole;
     let parent = upper.node().span;
     let from = left.map_or(Some(parent.start()), |left| Some(span(left)?.end()));

@@ -194,3 +194,11 @@ fn what_is_wrong_is_named_and_so_is_the_way_out() {
     let error = document.merge(&list).unwrap_err();
     assert_eq!(error.next(), "give a JSON object, like `{\"a\": 1}`");
 }
+
+#[test]
+fn a_comment_on_a_table_stays_there_when_its_only_key_comes_back() {
+    let edited = unset(Format::Yaml, "a:\n  a: 1\n", "a.a");
+    assert_eq!(edited.text, "a: {}\n");
+    let now = back(Format::Yaml, "a: {} # PERSON\n", &edited);
+    assert_eq!(text_of(now), "a: # PERSON\n  a: 1\n");
+}

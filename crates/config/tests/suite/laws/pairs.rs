@@ -181,7 +181,8 @@ fn person(format: Format, bytes: &[u8]) -> Result<(), TestCaseError> {
     let Ok((undone, _)) = back(format, &since, &edited.changes) else {
         return Ok(());
     };
-    let now = undone.lines().find(|line| line.ends_with("zz"));
+    let own = format!("{sign} zz");
+    let now = undone.lines().find(|line| line.contains(&own));
     prop_assert!(now.is_some(), "{told}\ngives {undone:?}");
     // The key that the line begins with, if it does.
     let name = |line: &str| {
