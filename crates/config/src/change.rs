@@ -9,7 +9,8 @@ use crate::dialect::Edit;
 use crate::document::Document;
 use crate::key::{KeyPath, Segment};
 use crate::lines;
-use crate::tree::{Form, Kind, Node};
+use crate::slip::Slip;
+use crate::tree::{Form, Kind, Node, Span};
 use crate::value::Value;
 
 /// One key, before and after.
@@ -24,6 +25,9 @@ pub struct KeyChange {
     /// Where a member came or went, and with which bytes around it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<Patch>,
+    /// The member that came or went, as it stood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slip: Option<Slip>,
     /// How many parents were made for the key.
     #[serde(default)]
     pub made: usize,
@@ -112,8 +116,15 @@ pub struct Witness {
 }
 
 impl Patch {
-    pub(crate) fn of(document: &Document<'_>, key: &KeyPath, edit: &Edit) -> Self {
+    /// What an edit of one text did, which gave the other one.
+    pub(crate) fn of(
+        document: &Document<'_>,
+        now: &Document<'_>,
+        key: &KeyPath,
+        edit: &Edit,
+    ) -> Self {
         let (text, range) = (document.text(), &edit.range);
+        let shifted = |at: usize| (at + edit.new.len()).saturating_sub(range.len());
         let (mut node, mut at) = (document.root(), KeyPath::default());
         // The innermost value on the key's way that holds the whole edit.
         for segment in key.segments() {
@@ -124,12 +135,18 @@ impl Patch {
             let inside = start <= range.start && range.end <= end;
             // What the edit replaces as a whole is not there afterwards, and a block begins where its first member does.
             let stays = range.start > start || (range.end < end && next.form != Form::Block);
-            let holds = next.form == Form::Implied || (inside && stays);
+            let below = at.child(segment.clone());
+            let still = now.follow(&below).ok().is_some_and(|way| {
+                let is_there = way.members.len() == below.segments().len();
+                let span = way.node().span;
+                is_there && span.start() == start && span.end() == shifted(end)
+            });
+            let holds = next.form == Form::Implied || (inside && stays && still);
             if !holds {
                 break;
             }
             node = next;
-            at = at.child(segment.clone());
+            at = below;
         }
         while node.form == Form::Implied && !at.segments().is_empty() {
             at = at.prefix(at.segments().len() - 1);
@@ -139,18 +156,19 @@ impl Patch {
                 .try_fold(document.root(), step)
                 .unwrap_or(document.root());
         }
-        let mut near = Vec::new();
-        neighbours(node, &at, &mut near);
-        let left = near
-            .iter()
-            .filter(|(_, span)| span.end() <= range.start)
-            .max_by_key(|(_, span)| span.end());
-        let right = near
-            .iter()
-            .filter(|(_, span)| span.start() >= range.end)
-            .min_by_key(|(_, span)| span.start());
+        let left = nearest(
+            (node, &at),
+            |span| range.start.checked_sub(span.end()),
+            |key, span| whole_of(now, key).is_some_and(|now| now.end() == span.end()),
+        );
+        let right = nearest(
+            (node, &at),
+            |span| span.start().checked_sub(range.end),
+            |key, span| whole_of(now, key).is_some_and(|now| now.start() == shifted(span.start())),
+        );
+        let (left, right) = (left.as_ref(), right.as_ref());
         let (start, end) = edges(document, node, &at);
-        let anchor = |found: Option<&(KeyPath, crate::tree::Span)>, gap: &str| Anchor {
+        let anchor = |found: Option<&(KeyPath, Span)>, gap: &str| Anchor {
             key: found.map_or_else(|| at.clone(), |(key, _)| key.clone()),
             edge: found.is_none(),
             gap: gap.to_owned(),
@@ -165,8 +183,14 @@ impl Patch {
         }
     }
 
-    /// Where the bytes `here` stand in a text, by the neighbour before them and by the one behind them.
-    pub(crate) fn places(&self, document: &Document<'_>, here: &str) -> Vec<usize> {
+    /// Where the bytes `here` stand in a text, by the neighbour before them and by the one behind them, and whether both say the same. With
+    /// `from_right` the one behind is asked first.
+    pub(crate) fn places(
+        &self,
+        document: &Document<'_>,
+        here: &str,
+        from_right: bool,
+    ) -> (Vec<usize>, bool) {
         let text = document.text();
         let mut places = Vec::new();
         if let Some(from) = self.left.resolve(document, true)
@@ -180,9 +204,13 @@ impl Patch {
         {
             places.push(at);
         }
+        if from_right {
+            places.reverse();
+        }
         places.retain(|at| lines::rest(text, *at).starts_with(here));
+        let is_both = matches!(places.as_slice(), [one, two] if one == two);
         places.dedup();
-        places
+        (places, is_both)
     }
 }
 
@@ -213,6 +241,33 @@ fn step<'t>(node: &'t Node, segment: &Segment) -> Option<&'t Node> {
     }
 }
 
+/// The nearest member below a value that stands as the other text has it, too; what the edit made longer is looked into.
+fn nearest(
+    (node, key): (&Node, &KeyPath),
+    distance: impl Fn(Span) -> Option<usize>,
+    is_still: impl Fn(&KeyPath, Span) -> bool,
+) -> Option<(KeyPath, Span)> {
+    let (mut node, mut key) = (node, key.clone());
+    loop {
+        let mut near = Vec::new();
+        neighbours(node, &key, &mut near);
+        let near = near
+            .into_iter()
+            .filter_map(|(key, span, node)| Some((distance(span)?, key, span, node)));
+        let (_, found, span, below) = near.min_by_key(|(distance, ..)| *distance)?;
+        if is_still(&found, span) {
+            return Some((found, span));
+        }
+        (node, key) = (below, found);
+    }
+}
+
+fn whole_of(document: &Document<'_>, key: &KeyPath) -> Option<Span> {
+    let way = document.follow(key).ok()?;
+    let is_there = way.members.len() == key.segments().len();
+    way.members.last().filter(|_| is_there)?.whole
+}
+
 /// The edges of what holds the edit; the whole text for the root.
 fn edges(document: &Document<'_>, node: &Node, key: &KeyPath) -> (usize, usize) {
     if key.segments().is_empty() {
@@ -224,7 +279,7 @@ fn edges(document: &Document<'_>, node: &Node, key: &KeyPath) -> (usize, usize) 
 
 /// The members of a value that stand in one place each, with their keys. Tables that are only implied give their members. A name that
 /// stands twice says not which, and is no neighbour.
-fn neighbours(node: &Node, key: &KeyPath, near: &mut Vec<(KeyPath, crate::tree::Span)>) {
+fn neighbours<'t>(node: &'t Node, key: &KeyPath, near: &mut Vec<(KeyPath, Span, &'t Node)>) {
     let mut times: HashMap<&str, usize> = HashMap::new();
     for member in node.members() {
         *times.entry(&member.name).or_default() += 1;
@@ -237,7 +292,7 @@ fn neighbours(node: &Node, key: &KeyPath, near: &mut Vec<(KeyPath, crate::tree::
         };
         let key = key.child(segment);
         match member.whole {
-            Some(whole) => near.push((key, whole)),
+            Some(whole) => near.push((key, whole, &member.node)),
             None => neighbours(&member.node, &key, near),
         }
     }

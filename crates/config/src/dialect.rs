@@ -10,7 +10,8 @@ use crate::error::ConfigError;
 use crate::format::Format;
 use crate::key::{KeyPath, Segment};
 use crate::lines;
-use crate::tree::{Kind, Node, Way};
+use crate::slip::Slip;
+use crate::tree::{Kind, Node, Span, Way};
 use crate::value::Value;
 
 /// One replaced range of bytes.
@@ -62,6 +63,11 @@ pub(crate) trait Dialect {
         value: &Fresh,
     ) -> Result<String, ConfigError>;
 
+    /// Puts another tail in the place of one.
+    fn exchange(&self, _document: &Document<'_>, span: Span, tail: String) -> Edit {
+        Edit::new(span.range(), tail)
+    }
+
     /// Adds what is missing of a key, below the end of the way.
     fn insert(
         &self,
@@ -76,6 +82,20 @@ pub(crate) trait Dialect {
         None
     }
 
+    /// The comment behind the last member of a way, with the blanks before it.
+    fn behind(&self, document: &Document<'_>, way: &Way<'_>) -> String {
+        behind_line(document.text(), way).to_owned()
+    }
+
+    /// Puts a member back as it stood, into what the way leads to, behind the member of this index or before all.
+    fn weave(
+        &self,
+        document: &Document<'_>,
+        way: &Way<'_>,
+        left: Option<usize>,
+        slip: &Slip,
+    ) -> Option<Edit>;
+
     /// Takes the last member of the way out.
     fn remove(&self, document: &Document<'_>, way: &Way<'_>) -> Result<Edit, ConfigError>;
 
@@ -86,6 +106,15 @@ pub(crate) trait Dialect {
         key: &KeyPath,
         way: &Way<'_>,
     ) -> Result<(), ConfigError>;
+}
+
+/// What stands behind a member up to the end of its line, if it is a comment.
+pub(crate) fn behind_line<'t>(text: &'t str, way: &Way<'_>) -> &'t str {
+    let whole = way.members.last().and_then(|member| member.whole);
+    let end = whole.map_or(text.len(), Span::end);
+    let rest = lines::cut(text, end..lines::line_end(text, end));
+    let is_remark = rest.trim_start().starts_with(['#', ';']);
+    if is_remark { rest } else { "" }
 }
 
 /// The dialect of a format.

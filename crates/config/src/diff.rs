@@ -101,6 +101,7 @@ impl<'d> Differ<'d, '_> {
                 before,
                 after,
                 patch: None,
+                slip: None,
                 made: 0,
                 hollow: false,
             });

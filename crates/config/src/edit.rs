@@ -10,6 +10,7 @@ use crate::document::{Document, Edited};
 use crate::error::ConfigError;
 use crate::format::Format;
 use crate::key::{KeyPath, Segment};
+use crate::slip::Slip;
 use crate::tree::{Form, Kind, Way};
 use crate::value::{self, NewValue, Value};
 
@@ -18,13 +19,24 @@ pub(crate) fn set(
     key: &KeyPath,
     new: &NewValue,
 ) -> Result<Edited, ConfigError> {
-    let way = document.follow(key)?;
+    let way = followed(document, key)?;
     document.dialect().guard(document, key, &way)?;
     if way.members.len() == key.segments().len() {
         replace(document, key, &way, new)
     } else {
         add(document, key, &way, new)
     }
+}
+
+/// Follows a key. Where the format has no deeper keys, that is what is wrong with one.
+fn followed<'d>(document: &'d Document<'_>, key: &KeyPath) -> Result<Way<'d>, ConfigError> {
+    document
+        .follow(key)
+        .map_err(|error| match (&error, document.format()) {
+            (ConfigError::WrongKind { .. }, Format::Env) => crate::env::single_names(key),
+            (ConfigError::WrongKind { .. }, Format::Ini) => crate::ini::no_deeper(key),
+            _ => error,
+        })
 }
 
 fn replace(
@@ -68,17 +80,19 @@ fn replace(
         tail.range(),
         document.dialect().tail(document, way, &fresh)?,
     );
-    let (text, after) = checked(document, key, &edit, want(&fresh), |now| {
-        Ok(now.piece(&now.follow(key)?))
+    let (text, (after, patch)) = checked(document, key, &edit, want(&fresh), |now| {
+        let after = now.piece(&now.follow(key)?);
+        // A comment that the old value held may stand beside the new one: then the tails do not tell all.
+        let patch = (after.tail != edit.new).then(|| Patch::of(document, now, key, &edit));
+        Ok((after, patch))
     })
     .map_err(|error| blame_value(error, &fresh))?;
-    // A comment that the old value held may stand beside the new one: then the tails do not tell all.
-    let patch = (after.tail != edit.new).then(|| Patch::of(document, key, &edit));
     let change = KeyChange {
         key: key.clone(),
         before: Some(before),
         after: Some(after),
         patch,
+        slip: Slip::of(document, way).map(Slip::remark_only),
         made: 0,
         hollow: false,
         witnesses: witnesses(document, key),
@@ -101,7 +115,7 @@ fn add(
     if let Some(index) = missing.iter().position(|s| matches!(s, Segment::Index(_))) {
         return Err(ConfigError::NoIndex {
             key: key.prefix(depth + index + 1),
-            length: if index == 0 { items } else { 0 },
+            length: (index == 0 && !way.node().is_absent()).then_some(items),
         });
     }
     let fresh = fresh(document, new)?;
@@ -123,14 +137,22 @@ fn add(
     } else {
         up_to_list(key)
     };
-    let (text, after) = checked(document, &resolved, &edit, want(&fresh), |now| {
-        Ok(now.piece(&now.follow(&told)?))
+    let (text, (after, patch, slip)) = checked(document, &resolved, &edit, want(&fresh), |now| {
+        let way = now.follow(&told)?;
+        let came = if in_list {
+            now.follow(&resolved.prefix(depth + 1))?
+        } else {
+            way.clone()
+        };
+        let patch = Patch::of(document, now, &told, &edit);
+        Ok((now.piece(&way), patch, Slip::of(now, &came)))
     })
     .map_err(|error| blame_value(error, &fresh))?;
     let change = KeyChange {
         before: in_list.then(|| document.piece(way)),
         after: Some(after),
-        patch: Some(Patch::of(document, &told, &edit)),
+        patch: Some(patch),
+        slip,
         made: told.segments().len().saturating_sub(depth + 1),
         hollow: way.node().is_absent(),
         witnesses: witnesses(document, &told),
@@ -149,7 +171,7 @@ fn up_to_list(key: &KeyPath) -> KeyPath {
 }
 
 pub(crate) fn unset(document: &Document<'_>, key: &KeyPath) -> Result<Edited, ConfigError> {
-    let way = document.follow(key)?;
+    let way = followed(document, key)?;
     document.dialect().guard(document, key, &way)?;
     if way.members.len() < key.segments().len() || way.members.is_empty() {
         return Err(ConfigError::Missing { key: key.clone() });
@@ -158,17 +180,19 @@ pub(crate) fn unset(document: &Document<'_>, key: &KeyPath) -> Result<Edited, Co
     let in_list = matches!(way.parent().kind, Kind::List(_));
     let length = key.segments().len();
     let told = key.prefix(if in_list { length - 1 } else { length });
-    let (text, after) = checked(document, key, &edit, Want::Absent, |now| {
-        Ok(if in_list {
+    let (text, (after, patch)) = checked(document, key, &edit, Want::Absent, |now| {
+        let after = if in_list {
             Some(now.piece(&now.follow(&told)?))
         } else {
             None
-        })
+        };
+        Ok((after, Patch::of(document, now, key, &edit)))
     })?;
     let change = KeyChange {
         before: Some(document.piece(&document.follow(&told)?)),
         after,
-        patch: Some(Patch::of(document, key, &edit)),
+        patch: Some(patch),
+        slip: Slip::of(document, &way),
         made: 0,
         hollow: false,
         witnesses: witnesses(document, &told),

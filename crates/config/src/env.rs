@@ -9,6 +9,7 @@ use crate::error::ConfigError;
 use crate::format::Format;
 use crate::key::{KeyPath, Segment};
 use crate::lines;
+use crate::slip::Slip;
 use crate::tree::{Form, Kind, Member, Node, Span, Way};
 use crate::value::Value;
 
@@ -83,6 +84,20 @@ impl Dialect for Env {
         ))
     }
 
+    fn weave(
+        &self,
+        document: &Document<'_>,
+        way: &Way<'_>,
+        left: Option<usize>,
+        slip: &Slip,
+    ) -> Option<Edit> {
+        let text = document.text();
+        match way.node().members() {
+            [] => crate::weave::at(text, slip, text.len()),
+            _ => crate::weave::in_lines(text, way.node(), left, slip),
+        }
+    }
+
     fn remove(&self, document: &Document<'_>, way: &Way<'_>) -> Result<Edit, ConfigError> {
         Ok(crate::sections::remove_lines(document.text(), way))
     }
@@ -95,11 +110,16 @@ impl Dialect for Env {
     ) -> Result<(), ConfigError> {
         match key.segments() {
             [Segment::Name(_)] => Ok(()),
-            _ => Err(ConfigError::NoSuchKeys {
-                key: key.clone(),
-                why: "a .env file has single names",
-            }),
+            _ => Err(single_names(key)),
         }
+    }
+}
+
+/// The refusal of a key that is more than a name.
+pub(crate) fn single_names(key: &KeyPath) -> ConfigError {
+    ConfigError::NoSuchKeys {
+        key: key.clone(),
+        why: "a .env file has single names",
     }
 }
 

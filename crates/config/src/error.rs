@@ -80,12 +80,12 @@ pub enum ConfigError {
         wanted: &'static str,
     },
     /// The list has no such item.
-    #[error("`{key}` is out of range: the list has {length} {}", if *length == 1 { "item" } else { "items" })]
+    #[error("`{key}` is out of range: {}", length.map_or_else(|| "there is no list".to_owned(), said_of_length))]
     NoIndex {
         /// The key, up to the index.
         key: KeyPath,
-        /// How many items there are.
-        length: usize,
+        /// How many items there are; none if there is no list.
+        length: Option<usize>,
     },
     /// The key is not there.
     #[error("`{key}` is not there")]
@@ -171,6 +171,12 @@ pub enum ConfigError {
         /// What is there.
         found: Option<String>,
     },
+    /// Somebody wrote a comment on what would go.
+    #[error("`{key}` has a comment that somebody else wrote since")]
+    Remarked {
+        /// The key.
+        key: KeyPath,
+    },
     /// The list on the way to the key is not the one it was.
     #[error("the list `{list}` was changed since, and `{key}` may mean another item")]
     Moved {
@@ -232,9 +238,14 @@ impl ConfigError {
             Self::Shared { .. } => "change it where it is defined, by hand".into(),
             Self::Unsupported { .. } => "change it by hand, or its keys one by one".into(),
             Self::OverLimit { .. } | Self::Disturbs { .. } => "edit the file as a whole".into(),
-            Self::Conflict { .. } | Self::Moved { .. } => {
+            Self::Conflict { .. } | Self::Remarked { .. } | Self::Moved { .. } => {
                 "look at the key and decide by hand".into()
             }
         }
     }
+}
+
+fn said_of_length(length: usize) -> String {
+    let items = if length == 1 { "item" } else { "items" };
+    format!("the list has {length} {items}")
 }

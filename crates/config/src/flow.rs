@@ -6,6 +6,7 @@ use crate::dialect::Edit;
 use crate::error::ConfigError;
 use crate::key::KeyPath;
 use crate::lines;
+use crate::slip::Slip;
 use crate::tree::{Member, Node, Way};
 
 /// What begins a comment.
@@ -198,8 +199,55 @@ impl Flow<'_> {
         }
     }
 
+    /// The comment behind a member, without its comma, if nothing else follows in the line.
+    pub(crate) fn remark(&self, way: &Way<'_>) -> String {
+        let Some(member) = way.members.last() else {
+            return String::new();
+        };
+        let own = member.whole.unwrap_or(member.node.span);
+        let close = way.parent().span.end().saturating_sub(1);
+        let comma = self.comma(own.end(), close);
+        let end = self.skip(comma.map_or(own.end(), |comma| comma + 1), true);
+        if end != lines::line_end(self.text, end) {
+            return String::new();
+        }
+        match comma {
+            Some(comma) => {
+                let before = lines::cut(self.text, own.end()..comma);
+                format!("{before}{}", lines::cut(self.text, comma + 1..end))
+            }
+            None => lines::cut(self.text, own.end()..end).to_owned(),
+        }
+    }
+
+    /// Puts the first member into empty brackets, as it stood, behind a comment that is in them.
+    pub(crate) fn first_again(&self, node: &Node, slip: &Slip, pad: &str) -> Option<Edit> {
+        let inside = node.span.start() + 1..node.span.end().saturating_sub(1);
+        let (body, behind) = (&slip.body, &slip.behind);
+        let line = lines::line_break(self.text);
+        let close = lines::indent(self.text, node.span.start());
+        let held = lines::cut(self.text, inside.clone()).trim_end();
+        if !held.trim().is_empty() {
+            let (at, indent) = (inside.start + held.len(), slip.indent.as_ref()?);
+            let rest = lines::cut(self.text, at..inside.end);
+            let end = if rest.contains('\n') {
+                String::new()
+            } else {
+                format!("{line}{close}")
+            };
+            return Some(Edit::new(
+                at..at,
+                format!("{line}{indent}{body}{behind}{end}"),
+            ));
+        }
+        Some(match &slip.indent {
+            Some(indent) => Edit::new(inside, format!("{line}{indent}{body}{behind}{line}{close}")),
+            None => Edit::new(inside, format!("{pad}{body}{pad}")),
+        })
+    }
+
     /// The comma between two positions, comments left aside.
-    fn comma(&self, from: usize, to: usize) -> Option<usize> {
+    pub(crate) fn comma(&self, from: usize, to: usize) -> Option<usize> {
         let at = self.skip(from, false);
         (at < to && lines::byte(self.text, at) == Some(b',')).then_some(at)
     }

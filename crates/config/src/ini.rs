@@ -10,6 +10,7 @@ use crate::error::ConfigError;
 use crate::format::Format;
 use crate::key::{KeyPath, Segment};
 use crate::lines;
+use crate::slip::Slip;
 use crate::tree::{Form, Kind, Member, Node, Span, Way};
 use crate::value::Value;
 
@@ -120,6 +121,16 @@ impl Dialect for Ini {
         Some(crate::sections::add_section(text, lines))
     }
 
+    fn weave(
+        &self,
+        document: &Document<'_>,
+        way: &Way<'_>,
+        left: Option<usize>,
+        slip: &Slip,
+    ) -> Option<Edit> {
+        crate::sections::weave(document, way, left, slip)
+    }
+
     fn remove(&self, document: &Document<'_>, way: &Way<'_>) -> Result<Edit, ConfigError> {
         Ok(crate::sections::remove_lines(document.text(), way))
     }
@@ -139,9 +150,15 @@ impl Dialect for Ini {
             });
         }
         if names.len() != key.segments().len() || names.len() > 2 {
-            return Err(ConfigError::NoSuchKeys {
+            return Err(no_deeper(key));
+        }
+        let is_there = way.members.len() == key.segments().len();
+        let is_single = matches!(way.node().kind, Kind::Scalar(_));
+        if is_there && is_single && hides_a_key(way.node().span.of(document.text())) {
+            return Err(ConfigError::Unsupported {
                 key: key.clone(),
-                why: TOO_DEEP,
+                at: document.place(way.node().span.start()),
+                why: "a deeper line follows it, which is a part of its value to some readers and a key to others",
             });
         }
         Ok(())
@@ -160,6 +177,27 @@ fn no_such(missing: &[Segment], why: &'static str) -> ConfigError {
         key: KeyPath::new(missing.to_vec()),
         why,
     }
+}
+
+/// The refusal of a key that goes deeper than INI does.
+pub(crate) fn no_deeper(key: &KeyPath) -> ConfigError {
+    ConfigError::NoSuchKeys {
+        key: key.clone(),
+        why: match key.segments().len() {
+            2 => "what stands there is a key, not a section",
+            _ => TOO_DEEP,
+        },
+    }
+}
+
+/// Whether a line that continues a value may be a key of its own: git reads it so.
+fn hides_a_key(value: &str) -> bool {
+    let mut is_continued = false;
+    value.lines().enumerate().any(|(index, line)| {
+        let is_open = index > 0 && !is_continued;
+        is_continued = line.ends_with('\\');
+        is_open && line.contains(['=', ':'])
+    })
 }
 
 fn cannot(why: &'static str) -> ConfigError {

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
+use crate::tree::DEPTH_MAX;
 
 /// One step of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,6 +102,17 @@ impl FromStr for KeyPath {
         let mut segments = Vec::new();
         let mut at = 0;
         while at < text.len() || segments.is_empty() {
+            if segments.len() == DEPTH_MAX {
+                return Err(ConfigError::KeySyntax {
+                    text: crate::lines::cut(text, 0..at)
+                        .chars()
+                        .take(40)
+                        .chain(['…'])
+                        .collect(),
+                    column: at + 1,
+                    what: "a key has no more than 128 steps",
+                });
+            }
             let (segment, length) = one(text, at, segments.is_empty())?;
             segments.push(segment);
             at += length;

@@ -34,10 +34,13 @@ mod json;
 mod key;
 mod lines;
 mod merge;
+mod remarks;
 mod sections;
+mod slip;
 mod toml;
 mod tree;
 mod value;
+mod weave;
 mod yaml;
 
 pub use apply::{Applied, apply, revert, revert_all};
@@ -49,6 +52,7 @@ pub use format::Format;
 pub use key::{KeyPath, Segment};
 pub use lines::Place;
 pub use merge::MERGE_READ_MAX;
+pub use slip::Slip;
 pub use tree::{DEPTH_MAX, SIZE_MAX, TOML_SIZE_MAX, VALUES_MAX};
 pub use value::{NewValue, Value};
 

@@ -6,7 +6,9 @@ use crate::dialect::Edit;
 use crate::document::Document;
 use crate::key::{KeyPath, Segment};
 use crate::lines;
+use crate::slip::Slip;
 use crate::tree::{Form, Member, Node, Way};
+use crate::weave;
 
 /// Adds a line behind the last one of a section, or of what stands before the first section.
 pub(crate) fn add_line(document: &Document<'_>, node: &Node, entry: &str, is_root: bool) -> Edit {
@@ -106,6 +108,44 @@ pub(crate) fn at_end(text: &str, entry: &str, apart: bool) -> Edit {
         Edit::new(end..end, format!("{gap}{entry}{line_break}"))
     } else {
         Edit::new(end..end, format!("{line_break}{gap}{entry}"))
+    }
+}
+
+/// Puts a line back as it stood, into a section or before the first one.
+pub(crate) fn weave(
+    document: &Document<'_>,
+    way: &Way<'_>,
+    left: Option<usize>,
+    slip: &Slip,
+) -> Option<Edit> {
+    let (text, node) = (document.text(), way.node());
+    let is_section = |member: &Member| matches!(member.node.form, Form::Section | Form::Implied);
+    if slip.body.starts_with('[') {
+        return None;
+    }
+    // A line stands before all sections.
+    let is_line = |index: &usize| node.members().get(*index).is_some_and(|m| !is_section(m));
+    let left = left.and_then(|left| (0..=left).rev().find(is_line));
+    let (start, rest) = match (way.members.is_empty(), first_section(node)) {
+        (true, None) => (text.len(), node.members().first()),
+        (true, Some(first)) => {
+            let at = above_comments(text, lines::line_start(text, first));
+            (
+                at,
+                node.members().first().filter(|first| !is_section(first)),
+            )
+        }
+        (false, _) => {
+            let at = lines::next_line(text, lines::line_end(text, node.span.start()));
+            (
+                at,
+                node.members().first().filter(|first| !is_section(first)),
+            )
+        }
+    };
+    match (left, rest) {
+        (None, None) => weave::at(text, slip, start),
+        (left, _) => weave::in_lines(text, node, left, slip),
     }
 }
 

@@ -53,8 +53,10 @@ impl Value {
     pub fn means(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Number(one), Self::Number(two)) => {
+                let is_same_kind = is_fraction(one) == is_fraction(two);
                 one == two
-                    || matches!((float(one), float(two)), (Some(a), Some(b)) if a.total_cmp(&b).is_eq())
+                    || is_same_kind
+                        && matches!((float(one), float(two)), (Some(a), Some(b)) if a.total_cmp(&b).is_eq())
             }
             (Self::List(one), Self::List(two)) => {
                 one.len() == two.len() && one.iter().zip(two).all(|(a, b)| a.means(b))
@@ -73,6 +75,11 @@ impl Value {
             (one, two) => one == two,
         }
     }
+}
+
+/// Whether a number is one with a point or an exponent: readers take 77 and 77.0 for values of two types.
+fn is_fraction(number: &str) -> bool {
+    !number.contains(['x', 'X']) && number.contains(['.', 'e', 'E'])
 }
 
 /// A number that a float holds exactly enough to compare: short ones only, for long integers would be rounded.

@@ -15,7 +15,7 @@ use crate::session::Session;
 /// Change several keys of a config file at once.
 ///
 /// The patch is JSON in the manner of RFC 7396, for a file of any format: tables are merged, `null` takes a key out, anything
-/// else replaces. Each key can be taken back by itself.
+/// else replaces. Each key can be taken back by itself: `backout undo ID --only 'FILE:KEY'`.
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
     /// The file.

@@ -15,7 +15,9 @@ use crate::session::Session;
 /// Give one key of a config file a value.
 ///
 /// JSON, JSON with comments, YAML, TOML, INI and .env files are edited in place: comments, order and layout stay. The undo puts
-/// back exactly this key, whatever else has changed in the file since.
+/// back exactly this key and leaves what other people and other keys changed in the file since. If the text around the key is not
+/// what it was, it says what may differ. A later `write` or `edit` of the whole file is built on the key: it is taken back first,
+/// and `undo -n` shows it.
 ///
 /// A key is written `server.port`, `list[0].name`, `list[+]` (one more item) or `a."b.c".d`. A value is taken for what it looks
 /// like; if that is not clear, or the type would change, say how you mean it.

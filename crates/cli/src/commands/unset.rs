@@ -12,7 +12,8 @@ use crate::session::Session;
 
 /// Take one key out of a config file.
 ///
-/// Everything else in the file stays as it is. The undo brings exactly this key back, to its place.
+/// Everything else in the file stays as it is; a comment behind the key goes with it. The undo brings exactly this key back, with
+/// that comment, to its place; if the place is not known any more, it says so.
 #[derive(Debug, Args)]
 pub(crate) struct UnsetArgs {
     /// The file.

@@ -24,6 +24,7 @@ mod fidelity;
 mod formats;
 mod gates;
 mod hosts;
+mod key_stories;
 mod keys;
 mod locked;
 mod memory;

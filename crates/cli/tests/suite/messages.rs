@@ -110,6 +110,7 @@ const EXCUSED: [(&str, &[&str]); 14] = [
         &[
             "the state directory has mode",
             "what was asked is damaged, or of a newer version of this program",
+            "a request that was kept cannot be read",
             "chmod 700 it: images hold secrets",
             "check that the state directory is there",
             "openat2 does not work (",

@@ -16,9 +16,9 @@ const NOT_FOR_PEOPLE: [&str; 5] = [
 ];
 
 /// Words that only a statement for the database has.
-const OF_STATEMENTS: [&str; 13] = [
+const OF_STATEMENTS: [&str; 14] = [
     "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "PRAGMA", "VACUUM", "BEGIN", "WHERE",
-    "ORDER", "FROM", "?", "?1",
+    "INDEXED", "ORDER", "FROM", "?", "?1",
 ];
 
 /// How the tests of a module begin that are in the same file.

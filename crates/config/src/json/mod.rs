@@ -11,8 +11,10 @@ use crate::flow::{Comments, Flow, Look};
 use crate::format::Format;
 use crate::key::{KeyPath, Segment};
 use crate::lines;
+use crate::slip::Slip;
 use crate::tree::{Kind, Node, Way};
 use crate::value::Value;
+use crate::weave;
 
 pub(crate) use scan::string_length;
 
@@ -83,6 +85,24 @@ impl Dialect for Json {
             many_lines: style.many_lines,
         };
         Ok(flow.insert(node, &entry, look))
+    }
+
+    fn behind(&self, document: &Document<'_>, way: &Way<'_>) -> String {
+        self.flow(document.text()).remark(way)
+    }
+
+    fn weave(
+        &self,
+        document: &Document<'_>,
+        way: &Way<'_>,
+        left: Option<usize>,
+        slip: &Slip,
+    ) -> Option<Edit> {
+        let (flow, node) = (self.flow(document.text()), way.node());
+        if node.members().is_empty() {
+            return flow.first_again(node, slip, "");
+        }
+        weave::in_brackets(&flow, node, left, slip, Style::of(document).comma)
     }
 
     fn remove(&self, document: &Document<'_>, way: &Way<'_>) -> Result<Edit, ConfigError> {

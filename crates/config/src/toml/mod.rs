@@ -6,7 +6,7 @@
 mod build;
 mod settle;
 
-use crate::dialect::{Dialect, Edit, Fresh};
+use crate::dialect::{Dialect, Edit, Fresh, behind_line};
 use crate::document::Document;
 use crate::error::ConfigError;
 use crate::flow::{Comments, Flow, Look};
@@ -14,8 +14,10 @@ use crate::format::Format;
 use crate::key::{KeyPath, Segment};
 use crate::lines;
 use crate::sections;
+use crate::slip::Slip;
 use crate::tree::{Form, Kind, Node, Way};
 use crate::value::Value;
+use crate::weave;
 
 #[derive(Debug)]
 pub(crate) struct Toml;
@@ -115,14 +117,33 @@ impl Dialect for Toml {
         Some(sections::add_section(text, lines))
     }
 
+    fn behind(&self, document: &Document<'_>, way: &Way<'_>) -> String {
+        if is_in_brackets(way) {
+            flow(document).remark(way)
+        } else {
+            behind_line(document.text(), way).to_owned()
+        }
+    }
+
+    fn weave(
+        &self,
+        document: &Document<'_>,
+        way: &Way<'_>,
+        left: Option<usize>,
+        slip: &Slip,
+    ) -> Option<Edit> {
+        let (flow, node) = (flow(document), way.node());
+        match node.form {
+            Form::Section => sections::weave(document, way, left, slip),
+            Form::Plain if node.members().is_empty() => flow.first_again(node, slip, ""),
+            Form::Plain => weave::in_brackets(&flow, node, left, slip, ", "),
+            Form::Implied => weave::in_lines(document.text(), node, left, slip),
+            Form::Block | Form::Absent => None,
+        }
+    }
+
     fn remove(&self, document: &Document<'_>, way: &Way<'_>) -> Result<Edit, ConfigError> {
-        let above = way
-            .members
-            .iter()
-            .rev()
-            .skip(1)
-            .map(|member| member.node.form);
-        if above.into_iter().any(|form| form == Form::Plain) {
+        if is_in_brackets(way) {
             return flow(document).remove(way);
         }
         Ok(sections::remove_lines(document.text(), way))
@@ -136,6 +157,12 @@ impl Dialect for Toml {
     ) -> Result<(), ConfigError> {
         Ok(())
     }
+}
+
+/// Whether the last member of a way stands in an inline table or an array.
+fn is_in_brackets(way: &Way<'_>) -> bool {
+    let mut above = way.members.iter().rev().skip(1);
+    above.any(|member| member.node.form == Form::Plain)
 }
 
 fn flow<'t>(document: &Document<'t>) -> Flow<'t> {

@@ -6,14 +6,16 @@
 mod build;
 mod write;
 
-use crate::dialect::{Dialect, Edit, Fresh};
+use crate::dialect::{Dialect, Edit, Fresh, behind_line};
 use crate::document::Document;
 use crate::error::ConfigError;
 use crate::flow::{Comments, Flow, Look};
 use crate::key::{KeyPath, Segment};
 use crate::lines;
+use crate::slip::Slip;
 use crate::tree::{Form, Kind, Member, Node, Span, Way};
 use crate::value::Value;
+use crate::weave;
 
 #[derive(Debug)]
 pub(crate) struct Yaml;
@@ -138,6 +140,63 @@ impl Dialect for Yaml {
         }
     }
 
+    // A comment behind a value of one line stays in the line of the name.
+    fn exchange(&self, document: &Document<'_>, span: Span, tail: String) -> Edit {
+        let text = document.text();
+        let end = lines::line_end(text, span.end());
+        let behind = lines::cut(text, span.end()..end);
+        match tail.split_once('\n') {
+            Some((first, rest)) if behind.trim_start().starts_with('#') => {
+                let (first, line) = match first.strip_suffix('\r') {
+                    Some(first) => (first, "\r\n"),
+                    None => (first, "\n"),
+                };
+                Edit::new(span.start()..end, format!("{first}{behind}{line}{rest}"))
+            }
+            Some(_) | None => Edit::new(span.range(), tail),
+        }
+    }
+
+    fn behind(&self, document: &Document<'_>, way: &Way<'_>) -> String {
+        if way.parent().form == Form::Block {
+            behind_line(document.text(), way).to_owned()
+        } else {
+            flow(document).remark(way)
+        }
+    }
+
+    fn weave(
+        &self,
+        document: &Document<'_>,
+        way: &Way<'_>,
+        left: Option<usize>,
+        slip: &Slip,
+    ) -> Option<Edit> {
+        let (text, node) = (document.text(), way.node());
+        let is_empty = node.members().is_empty() && !matches!(node.form, Form::Block);
+        let lies_open = way
+            .nodes()
+            .take(way.members.len())
+            .all(|node| node.form == Form::Block);
+        match node.form {
+            Form::Block => weave::in_lines(text, node, left, slip),
+            Form::Plain | Form::Absent if is_empty && slip.in_lines && lies_open => {
+                let entry = format!("{}{}{}", slip.indent.as_ref()?, slip.body, slip.behind);
+                let Some(member) = way.members.last() else {
+                    return Some(Edit::new(node.span.range(), entry));
+                };
+                let tail = member.tail?;
+                let end = lines::line_end(text, tail.end());
+                let kept = lines::cut(text, tail.end()..end);
+                let line = lines::line_break(text);
+                Some(Edit::new(tail.start()..end, format!("{kept}{line}{entry}")))
+            }
+            Form::Plain if is_empty => flow(document).first_again(node, slip, ""),
+            Form::Plain => weave::in_brackets(&flow(document), node, left, slip, ", "),
+            Form::Absent | Form::Section | Form::Implied => None,
+        }
+    }
+
     fn remove(&self, document: &Document<'_>, way: &Way<'_>) -> Result<Edit, ConfigError> {
         let (text, parent) = (document.text(), way.parent());
         if parent.form != Form::Block {
@@ -150,6 +209,8 @@ impl Dialect for Yaml {
             .last()
             .map_or(Span::default(), |member| whole(member));
         if members.len() == 1 {
+            // The comment behind it goes with it.
+            let end = parent.span.end() + behind_line(text, way).len();
             let empty = if matches!(parent.kind, Kind::List(_)) {
                 "[]"
             } else {
@@ -165,9 +226,9 @@ impl Dialect for Yaml {
                     // Remarks between the name and its first member stay.
                     let lead = lines::cut(text, tail.start()..own.start()).trim_end();
                     let kept = if lead.contains('#') { lead } else { "" };
-                    Edit::new(tail.range(), format!(" {empty}{kept}"))
+                    Edit::new(tail.start()..end, format!(" {empty}{kept}"))
                 }
-                None => Edit::new(parent.span.range(), empty),
+                None => Edit::new(parent.span.start()..end, empty),
             });
         }
         if lines::begins_line(text, own.start()) {

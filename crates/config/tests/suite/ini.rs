@@ -248,7 +248,7 @@ fn what_is_ambiguous_is_refused() {
         CONF,
         "name.x",
         &plain("1"),
-        "`name.x` cannot be: a single value stands there (line 2, column 6), not a table",
+        "`name.x` cannot be a key here: what stands there is a key, not a section",
     );
 }
 

@@ -280,13 +280,13 @@ fn what_others_did_meanwhile_stays() {
         &since,
         &PACKAGE.replace("  \"name\": \"app\",\n", ""),
     );
-    // Both are gone: it comes back at the end.
+    // Both are gone: it comes back before the first of those that stood behind it.
     let since = "{\n  \"files\": []\n}\n";
     reverts_in(
         J,
         &edited,
         since,
-        "{\n  \"files\": [],\n  \"version\": \"1.0.0\"\n}\n",
+        "{\n  \"version\": \"1.0.0\",\n  \"files\": []\n}\n",
     );
 }
 

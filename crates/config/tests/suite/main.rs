@@ -12,6 +12,7 @@ mod ini;
 mod json;
 mod keys;
 mod laws;
+mod meanwhile;
 mod refusals;
 mod steps;
 mod toml;

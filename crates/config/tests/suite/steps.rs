@@ -74,6 +74,7 @@ pub(crate) fn goes_back(format: Format, before: &str, edited: &Edited) {
         assert_eq!(revert(format, &text, change).unwrap(), Applied::Already);
         match apply(format, &text, change).unwrap() {
             Applied::Done(done) => text = done,
+            Applied::Nearly { why, .. } => panic!("{}: {why}", change.key),
             Applied::Already => panic!("{} is not done already", change.key),
         }
         assert_eq!(apply(format, &text, change).unwrap(), Applied::Already);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backout_config::{ConfigError, Document, Format, KeyChange, SIZE_MAX};
 use backout_model::ports::{
     Applied, ContentsError, Driver, DriverError, Examined, How, LookedAt, OnConflict, Outline,
-    Prepared, PreparedUndo, Request, Scope, State, ValueChange,
+    Past, Prepared, PreparedUndo, Request, Scope, State, ValueChange,
 };
 use backout_model::{
     Armed, Digest, DriverName, Effect, Key, OperationId, OperationKind, OutcomeKind, Recipe,
@@ -17,12 +17,13 @@ use super::error::ConfigFault;
 use super::look::{Looked, NoText, look};
 use super::recipe::{CONFIG, ConfigRecipe};
 use super::request::ConfigRequest;
+use super::story::Story;
 use super::way::{Fate, WayBack, way_back};
 use crate::file::locks::Locks;
 use crate::file::recipe::FileRecipe;
 use crate::file::repeat::absolute;
 use crate::file::resolve::{Last, resolve};
-use crate::file::{Expect, FileDriver, FileError, FileRequest, Source, Staged};
+use crate::file::{Expect, FileDriver, FileError, FileRequest, Shown, Source, Staged};
 
 /// What is said of keys when one of them cannot be taken back and all or nothing was asked for.
 const NOTHING_WAS: &str = "another target cannot be taken back, so nothing was";
@@ -75,12 +76,16 @@ impl ConfigDriver {
             }
         };
         let edited = request.edited(format, &looked.bytes).map_err(wrong)?;
+        let texts = (
+            Digest::of(&looked.bytes),
+            Digest::of(edited.text.as_bytes()),
+        );
         let write = if edited.changes.is_empty() {
             self.nothing(id)?
         } else {
             self.rewrite(id, &path, &looked, edited.text)?
         };
-        ConfigRecipe::wrap((&path, format), &edited.changes, write)
+        ConfigRecipe::wrap((&path, format), &edited.changes, Some(texts), write)
     }
 
     /// Plans a file's new bytes. The file must be there.
@@ -155,7 +160,8 @@ impl ConfigDriver {
         if let Some(write) = whole.filter(|_| is_meant.iter().all(|it| *it)) {
             let inverse: Vec<KeyChange> = changes.iter().rev().map(KeyChange::inverse).collect();
             let outcomes = known.outcomes(|_| Some(OutcomeKind::Restored));
-            let prepared = ConfigRecipe::wrap(file, &inverse, write)?;
+            let texts = known.recipe.texts.map(|(before, after)| (after, before));
+            let prepared = ConfigRecipe::wrap(file, &inverse, texts, write)?;
             return Ok(PreparedUndo { prepared, outcomes });
         }
         let looked = match read(&known)? {
@@ -167,13 +173,29 @@ impl ConfigDriver {
         let meant = |index: usize| is_meant.get(index) == Some(&true);
         let way = way_back(file.1, &looked.text, changes, meant, how.on_conflict);
         let goes_on = how.is_partial || how.on_conflict == OnConflict::Force;
+        let mut way = way;
+        if let Some(text) = self.as_if_never(&known, &way, how.past, &looked.text)? {
+            way.is_now(text);
+        }
         let (way, outcomes) = known.decided(way, &looked.text, goes_on);
+        let texts = (
+            Digest::of(looked.text.as_bytes()),
+            Digest::of(way.text.as_bytes()),
+        );
+        let mut notes = Vec::new();
         let write = if way.changes.is_empty() {
             self.nothing(id)?
         } else {
+            notes.extend(known.not_as_before(&way.fates));
+            notes.extend(
+                looked
+                    .looked
+                    .not_given_back(&known.recipe.path, &known.file)?,
+            );
             self.rewrite(id, file.0, &looked.looked, way.text)?
         };
-        let prepared = ConfigRecipe::wrap(file, &way.changes, write)?;
+        let mut prepared = ConfigRecipe::wrap(file, &way.changes, Some(texts), write)?;
+        prepared.notes.extend(notes);
         Ok(PreparedUndo { prepared, outcomes })
     }
 
@@ -205,9 +227,51 @@ impl ConfigDriver {
     ) -> Result<PreparedUndo<Staged>, ConfigFault> {
         let said = |index: usize| (is_meant.get(index) == Some(&true)).then(|| kind.clone());
         Ok(PreparedUndo {
-            prepared: ConfigRecipe::wrap(file, &[], self.nothing(id)?)?,
+            prepared: ConfigRecipe::wrap(file, &[], None, self.nothing(id)?)?,
             outcomes: known.outcomes(said),
         })
+    }
+
+    /// Gives the text as it would be if the operation had never been, where nobody else wrote in the file since: what came after it is done
+    /// again on what was before it. None if that is not known, or says no more than the way back does.
+    fn as_if_never(
+        &self,
+        known: &Known,
+        way: &WayBack,
+        past: &[Past],
+        now: &str,
+    ) -> Result<Option<String>, ConfigFault> {
+        let is_back = |fate: &Fate| matches!(fate, Fate::Back | Fate::Nearly(_));
+        if past.is_empty() || !way.fates.iter().all(is_back) {
+            return Ok(None);
+        }
+        let Some(story) = Story::of(&known.recipe.path, past, now)? else {
+            return Ok(None);
+        };
+        let effect = story.first.file(None);
+        let mut sides = self.files.sides(&effect)?.into_iter();
+        let Some(was) = sides.find_map(|side| side.before) else {
+            return Ok(None);
+        };
+        let Shown::Bytes(bytes) = self.files.read(&was, SIZE_MAX as u64)? else {
+            return Ok(None);
+        };
+        let Some(mut text) = story.text(bytes) else {
+            return Ok(None);
+        };
+        for effect in story.since {
+            let Ok(changes) = self.known(effect)?.changes else {
+                return Ok(None);
+            };
+            for change in &changes {
+                match backout_config::apply(known.recipe.format, &text, change) {
+                    Ok(backout_config::Applied::Done(done)) => text = done,
+                    Ok(backout_config::Applied::Already) => {}
+                    Ok(backout_config::Applied::Nearly { .. }) | Err(_) => return Ok(None),
+                }
+            }
+        }
+        Ok(Some(text))
     }
 
     fn looked_at(&self, effect: &Effect) -> Result<Vec<Examined>, ConfigFault> {
@@ -237,8 +301,10 @@ impl ConfigDriver {
         let each = each.map(|(change, (target, fate))| {
             let state = match (fate, &locked) {
                 (Fate::Already | Fate::NotMeant, _) => State::Before,
-                (Fate::Back, None) => State::After,
-                (Fate::Back, Some(why)) => State::Other { why: why.clone() },
+                (Fate::Back | Fate::Merged | Fate::Nearly(_), None) => State::After,
+                (Fate::Back | Fate::Merged | Fate::Nearly(_), Some(why)) => {
+                    State::Other { why: why.clone() }
+                }
                 (Fate::Stays(why) | Fate::Forced(why), _) => State::Other { why },
             };
             let changes = known.changes.as_ref().ok();
@@ -322,6 +388,21 @@ impl Known {
             .collect()
     }
 
+    /// Says of the keys that come back what around them may not be as it was.
+    fn not_as_before(&self, fates: &[Fate]) -> Vec<String> {
+        let each = std::iter::zip(&self.targets, fates);
+        let each = each.filter_map(|(target, fate)| match fate {
+            Fate::Nearly(why) => Some(format!("`{target}` is back, but {why}")),
+            Fate::Back
+            | Fate::Merged
+            | Fate::Already
+            | Fate::Forced(_)
+            | Fate::Stays(_)
+            | Fate::NotMeant => None,
+        });
+        each.collect()
+    }
+
     /// Decides whether a way back is taken: not if something stays and all or nothing was asked for.
     fn decided(&self, way: WayBack, text: &str, goes_on: bool) -> (WayBack, Vec<TargetOutcome>) {
         let mut outcomes = self.outcomes(|index| way.fates.get(index).and_then(Fate::outcome));
@@ -329,7 +410,7 @@ impl Known {
             return (way, outcomes);
         }
         for outcome in &mut outcomes {
-            if outcome.kind == OutcomeKind::Restored {
+            if matches!(outcome.kind, OutcomeKind::Restored | OutcomeKind::Merged) {
                 let why = NOTHING_WAS.to_owned();
                 outcome.kind = OutcomeKind::Skipped { why };
             }
@@ -429,7 +510,8 @@ impl Driver for ConfigDriver {
         };
         let format = known.recipe.format;
         let way = way_back(format, &looked.text, changes, |_| true, OnConflict::Refuse);
-        Ok(way.fates.iter().all(|fate| *fate == Fate::Back))
+        let is_there = |fate: &Fate| matches!(fate, Fate::Back | Fate::Nearly(_));
+        Ok(way.fates.iter().all(is_there))
     }
 
     fn check_kept(

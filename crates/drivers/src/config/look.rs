@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use backout_config::{ConfigError, SIZE_MAX};
-use backout_model::{Digest, TargetPath};
+use backout_model::{Digest, Effect, TargetPath};
 
 use crate::file::compare::Current;
 use crate::file::error::{FileError, Naming as _};
@@ -49,6 +49,36 @@ pub(super) fn look(path: &TargetPath) -> Result<Result<Looked, NoText>, FileErro
 }
 
 impl Looked {
+    /// Says what a write of keys does not give back to the file itself, of what the first write took from it.
+    pub(super) fn not_given_back(
+        &self,
+        path: &TargetPath,
+        first: &Effect,
+    ) -> Result<Vec<String>, FileError> {
+        let recipe = FileRecipe::decode(&first.recipe)?;
+        let mut notes = Vec::new();
+        for change in &recipe.changes {
+            let Change::Set {
+                before: Image::Kept { copy, meta, .. },
+                ..
+            } = change
+            else {
+                continue;
+            };
+            if copy.is_some() {
+                notes.push(format!(
+                    "`{path}` has the key back, but does not share its bytes with its other names again"
+                ));
+            }
+            if (meta.uid, meta.gid) != (self.node.uid, self.node.gid) {
+                notes.push(format!(
+                    "`{path}` has the key back, but not the owner and group that it had"
+                ));
+            }
+        }
+        Ok(notes)
+    }
+
     /// Makes sure that the write of a file replaces exactly what was read, and not what somebody wrote since.
     pub(super) fn is_what_goes(
         &self,

@@ -16,6 +16,7 @@ mod error;
 mod look;
 mod recipe;
 mod request;
+mod story;
 mod way;
 
 #[cfg(test)]

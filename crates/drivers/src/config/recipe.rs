@@ -30,6 +30,9 @@ pub(super) struct ConfigRecipe {
     pub(super) keys: Vec<KeyPath>,
     /// A content: what each of them was and becomes, as JSON.
     pub(super) values: Digest,
+    /// The whole text before and after, if it was written key by key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) texts: Option<(Digest, Digest)>,
     /// The write of the file, as a recipe of the file driver.
     file: Recipe,
 }
@@ -39,6 +42,7 @@ impl ConfigRecipe {
     pub(super) fn wrap(
         (path, format): (&TargetPath, Format),
         changes: &[KeyChange],
+        texts: Option<(Digest, Digest)>,
         write: Prepared<Staged>,
     ) -> Result<Prepared<Staged>, ConfigFault> {
         let values = serde_json::to_vec(changes).map_err(ConfigFault::Unreadable)?;
@@ -48,6 +52,7 @@ impl ConfigRecipe {
             format,
             keys: changes.iter().map(|change| change.key.clone()).collect(),
             values: values.digest,
+            texts,
             file: write.recipe,
         };
         let mut contents = body.file.contents.clone();

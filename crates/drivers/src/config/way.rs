@@ -3,7 +3,9 @@
 //!
 //! Pure: text in, text out. The changes are taken back last first, each on what the ones after it left.
 
-use backout_config::{Applied, ConfigError, Document, Edited, Format, KeyChange, NewValue, revert};
+use backout_config::{
+    Applied, ConfigError, Document, Edited, Format, KeyChange, NewValue, Segment, Value, revert,
+};
 use backout_model::OutcomeKind;
 use backout_model::ports::OnConflict;
 
@@ -12,6 +14,10 @@ use backout_model::ports::OnConflict;
 pub(super) enum Fate {
     /// It goes back.
     Back,
+    /// It goes back, but something around it may not be as it was.
+    Nearly(&'static str),
+    /// It is taken out of what others made of the same key.
+    Merged,
     /// It is as before already.
     Already,
     /// It is not what the change left, and goes back all the same.
@@ -27,6 +33,7 @@ impl Fate {
     pub(super) fn outcome(&self) -> Option<OutcomeKind> {
         Some(match self {
             Self::Back => OutcomeKind::Restored,
+            Self::Nearly(_) | Self::Merged => OutcomeKind::Merged,
             Self::Already => OutcomeKind::AlreadyGone,
             Self::Forced(why) => OutcomeKind::Overwritten { why: why.clone() },
             Self::Stays(why) => OutcomeKind::Conflict { why: why.clone() },
@@ -72,6 +79,16 @@ pub(super) fn way_back(
 }
 
 impl WayBack {
+    /// Leads to another text, in which everything is as it was.
+    pub(super) fn is_now(&mut self, text: String) {
+        self.text = text;
+        for fate in &mut self.fates {
+            if let Fate::Nearly(_) = fate {
+                *fate = Fate::Back;
+            }
+        }
+    }
+
     fn take_back(&mut self, format: Format, change: &KeyChange, on_conflict: OnConflict) -> Fate {
         let error = match revert(format, &self.text, change) {
             Ok(Applied::Done(text)) => {
@@ -79,11 +96,28 @@ impl WayBack {
                 self.changes.push(change.inverse());
                 return Fate::Back;
             }
+            Ok(Applied::Nearly { text, why }) => {
+                self.text = text;
+                self.changes.push(change.inverse());
+                return Fate::Nearly(why);
+            }
             Ok(Applied::Already) => return Fate::Already,
             Err(error) => error,
         };
         let why = said(&error);
-        if let (ConfigError::Conflict { .. }, OnConflict::Force) = (&error, on_conflict)
+        if let (ConfigError::Conflict { .. }, OnConflict::Merge) = (&error, on_conflict)
+            && let Some(merged) = merged_out(format, &self.text, change)
+        {
+            self.text = merged.text;
+            self.changes.extend(merged.changes);
+            return Fate::Merged;
+        }
+        let is_theirs = matches!(
+            error,
+            ConfigError::Conflict { .. } | ConfigError::Remarked { .. }
+        );
+        if is_theirs
+            && on_conflict == OnConflict::Force
             && let Some(forced) = forced(format, &self.text, change)
         {
             self.text = forced.text;
@@ -92,6 +126,35 @@ impl WayBack {
         }
         Fate::Stays(why)
     }
+}
+
+/// Takes an item that came out of a list to which others added behind it; none if the item cannot be told.
+fn merged_out(format: Format, text: &str, change: &KeyChange) -> Option<Edited> {
+    let items = |value: &Value| match value {
+        Value::List(items) => Some(items.clone()),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Text(_)
+        | Value::Raw(_)
+        | Value::Map(_) => None,
+    };
+    let slip = change.slip.as_ref()?;
+    let index = slip.item?;
+    let before = items(&change.before.as_ref()?.value)?;
+    let after = items(&change.after.as_ref()?.value)?;
+    let document = Document::parse(format, text).ok()?;
+    let now = items(&document.get(&change.key).ok()??.value)?;
+    let known = after.get(..=index)?;
+    let is_there = now.len() > index && known.iter().zip(&now).all(|(one, two)| one.means(two));
+    if before.len() >= after.len() || !is_there {
+        return None;
+    }
+    let edited = document.unset(&change.key.child(Segment::Index(index)));
+    let edited = edited.ok()?;
+    // A comment that somebody wrote on it stays.
+    let gone = edited.changes.first()?.slip.as_ref()?;
+    (gone.behind.trim() == slip.behind.trim()).then_some(edited)
 }
 
 /// Gives a key what it was, whatever it is now; none if the text does not take it.
@@ -123,6 +186,7 @@ fn said(error: &ConfigError) -> String {
             (None, Some(_)) => "somebody else set it again".to_owned(),
             (Some(_), Some(_)) | (None, None) => "somebody else gave it another value".to_owned(),
         },
+        ConfigError::Remarked { .. } => "somebody else wrote a comment on it".to_owned(),
         error => error.to_string(),
     }
 }

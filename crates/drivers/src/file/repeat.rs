@@ -131,8 +131,8 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, FileError> {
 fn kept(tools: &Tools, by: OperationId, source: &Source) -> Result<Source, FileError> {
     match source {
         Source::Stored(digest) => Ok(Source::Stored(*digest)),
-        Source::Bytes(bytes) => taken(tools, by, &mut bytes.as_slice(), "a new content"),
-        Source::Opened(file) => reading(file, |from| taken(tools, by, from, "a new content")),
+        Source::Bytes(bytes) => taken(tools, by, &mut bytes.as_slice(), "input"),
+        Source::Opened(file) => reading(file, |from| taken(tools, by, from, "input")),
         Source::Path(path) => {
             let shown = path.display().to_string();
             let mut file = File::open(path).map_err(unread(&shown))?;

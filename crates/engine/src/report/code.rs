@@ -275,6 +275,7 @@ fn config(error: &ConfigFault) -> ErrorCode {
             | ConfigError::Unsupported { .. }
             | ConfigError::Disturbs { .. }
             | ConfigError::Conflict { .. }
+            | ConfigError::Remarked { .. }
             | ConfigError::Moved { .. } => ErrorCode::ConfigKey,
         },
         ConfigFault::Recipe { .. } => ErrorCode::NewerRecipe,

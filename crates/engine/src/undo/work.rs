@@ -5,15 +5,19 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use backout_model::ports::{Examined, How, OnConflict, Outline};
+use backout_model::ports::{Examined, How, OnConflict, Outline, Past, PastRole};
 use backout_model::{
-    Below, Chosen, Effect, Key, Operation, OperationId, OutcomeKind, Reach, Standing, Target,
-    TargetOutcome, UndoStep,
+    Below, Chosen, Effect, Key, Operation, OperationId, OutcomeKind, Reach, Standing, Status,
+    Target, TargetOutcome, UndoStep,
 };
+use backout_storage::Filter;
 
 use super::preview::way_of;
 use crate::recover::is_unfinished;
 use crate::{Engine, EngineError, TakeBack};
+
+/// How many operations on one file are looked at to find what it was before the first of them.
+const PAST_MAX: usize = 256;
 
 /// A step that can be carried out.
 pub(crate) struct Work<'h> {
@@ -24,6 +28,8 @@ pub(crate) struct Work<'h> {
     only: Option<BTreeSet<Key>>,
     /// What took other parts of the operation back before.
     earlier: Vec<Effect>,
+    /// What else happened in the file whose parts it is about.
+    past: Vec<Past>,
     /// What the recipe made beside the operation's targets, so that they had a place.
     homes: BTreeSet<Key>,
 }
@@ -38,6 +44,7 @@ impl Work<'_> {
             homes: Some(&self.homes),
             is_unfinished: is_unfinished(self.operation.status),
             earlier: &self.earlier,
+            past: &self.past,
         }
     }
 
@@ -124,12 +131,14 @@ impl Engine {
                         with,
                         ..step.clone()
                     };
+                    let past = self.past_of(operation, &step)?;
                     return Ok(Work {
                         operation,
                         step,
                         effect,
                         only,
                         earlier: self.earlier(operation.id)?,
+                        past,
                         homes: homes(operation, &held),
                     });
                 }
@@ -149,6 +158,49 @@ impl Engine {
         let undos = now.map(|now| now.undos()).unwrap_or_default();
         let effects = undos.into_iter().map(|undo| self.store.effect(undo));
         Ok(effects.collect::<Result<_, _>>()?)
+    }
+
+    /// Gives what else happened in a file, if a step takes back parts of it only.
+    fn past_of(&self, operation: &Operation, step: &UndoStep) -> Result<Vec<Past>, EngineError> {
+        let mut parts = step.targets.iter().map(Target::key);
+        let is_part = |key: &Key| !key.parts().is_empty();
+        let file = step.targets.first().and_then(Target::file);
+        let is_undo = operation.undoes.is_none();
+        let (Some(file), true) = (file, is_undo && parts.all(is_part)) else {
+            return Ok(Vec::new());
+        };
+        let mut found = self.store.operations(&Filter {
+            at: Some(Key::from(file.clone())),
+            limit: Some(PAST_MAX),
+            ..Filter::default()
+        })?;
+        found.reverse();
+        let mut past = Vec::new();
+        for other in found {
+            let is_done = other.status.is_in_effect() || other.status == Status::Undone;
+            if !is_done {
+                continue;
+            }
+            let in_effect = other.in_effect().count();
+            let role = if other.id == operation.id {
+                PastRole::Itself
+            } else if other.undoes.is_some() {
+                let (id, of) = (other.id, self.subject(other.clone())?);
+                PastRole::Way(of.unwrap_or(id))
+            } else if in_effect == 0 {
+                PastRole::Undone
+            } else if in_effect < other.targets.len() {
+                PastRole::Partly
+            } else {
+                PastRole::Stands
+            };
+            // What is not kept any more says nothing.
+            if let Ok(effect) = self.store.effect(other.id) {
+                let id = other.id;
+                past.push(Past { id, effect, role });
+            }
+        }
+        Ok(past)
     }
 
     /// Joins two steps of an operation, if they have one recipe, or that of the first speaks of all that the second is about.
@@ -208,6 +260,7 @@ impl Engine {
             step,
             only: None,
             earlier: Vec::new(),
+            past: Vec::new(),
             homes: BTreeSet::new(),
         })
     }

@@ -215,6 +215,34 @@ pub struct How<'h> {
     pub is_unfinished: bool,
     /// What took other parts of the effect back before: what they wrote in its directories was nobody else.
     pub earlier: &'h [Effect],
+    /// What else happened in the same file, by its parts, the oldest first, and this operation among it. Empty if it is not told.
+    pub past: &'h [Past],
+}
+
+/// An operation on parts of a file.
+#[derive(Debug, Clone)]
+pub struct Past {
+    /// Its name.
+    pub id: OperationId,
+    /// What it did.
+    pub effect: Effect,
+    /// What it is to the one that is taken back.
+    pub role: PastRole,
+}
+
+/// What an operation is to one that is taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PastRole {
+    /// It is the one.
+    Itself,
+    /// It stays.
+    Stands,
+    /// It was taken back.
+    Undone,
+    /// Some of it was taken back.
+    Partly,
+    /// It took this one back or brought it again.
+    Way(OperationId),
 }
 
 impl From<OnConflict> for How<'_> {
@@ -236,6 +264,7 @@ impl How<'_> {
             homes: None,
             is_unfinished: true,
             earlier: &[],
+            past: &[],
         }
     }
 }

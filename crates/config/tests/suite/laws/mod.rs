@@ -10,6 +10,7 @@
 
 mod anything;
 mod dice;
+mod pairs;
 mod story;
 mod texts;
 mod texts_json;

@@ -10,13 +10,13 @@ use super::texts::{NAMES, document};
 
 /// What somebody does.
 #[derive(Debug)]
-enum Act {
+pub(super) enum Act {
     Set(KeyPath, NewValue),
     Unset(KeyPath),
     Merge(Value),
 }
 
-fn act(format: Format, text: &str, dice: &mut Dice<'_>) -> Act {
+pub(super) fn act(format: Format, text: &str, dice: &mut Dice<'_>) -> Act {
     match dice.roll(5) {
         0 | 1 => Act::Set(some_key(format, text, dice), new_value(dice)),
         2 => Act::Set(new_key(format, text, dice), new_value(dice)),
@@ -165,7 +165,7 @@ fn patch(format: Format, dice: &mut Dice<'_>) -> Value {
     )
 }
 
-fn perform(format: Format, text: &str, act: &Act) -> Result<Edited, ConfigError> {
+pub(super) fn perform(format: Format, text: &str, act: &Act) -> Result<Edited, ConfigError> {
     let document = Document::parse(format, text)?;
     match act {
         Act::Set(key, value) => document.set(key, value),
@@ -187,7 +187,7 @@ fn others(format: Format, text: &str, but: &[&KeyPath]) -> Vec<(KeyPath, String,
 }
 
 /// Whether one key is the other, or is above it.
-fn related(one: &KeyPath, two: &KeyPath) -> bool {
+pub(super) fn related(one: &KeyPath, two: &KeyPath) -> bool {
     one.segments()
         .iter()
         .zip(two.segments())

@@ -52,6 +52,7 @@ const PARTLY: How<'static> = How {
     homes: None,
     is_unfinished: false,
     earlier: &[],
+    past: &[],
 };
 
 #[test]
