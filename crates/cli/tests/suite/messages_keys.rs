@@ -1,5 +1,7 @@
 //! What is said when a key of a config file cannot be changed. Each time the file is looked at, and nothing was recorded.
 
+use std::fs;
+
 use crate::world::World;
 
 /// A file, what is in it, what is asked of it, and what is said.
@@ -275,4 +277,42 @@ fn a_key_in_a_list_that_somebody_changed_stays() {
       next: put right what stands in the way, then `backout undo 9e3779b9` again
     [exit code 1]
     ");
+}
+
+#[test]
+fn what_came_back_beside_others_says_what_is_not_as_it_was() {
+    let world = World::new().file("i.yaml", "z: 1\n");
+    world.did(["set", "i.yaml", "a", "2"]);
+    world.put("i.yaml", "z: 1\na: 2 # a person's\n");
+    let told = world.unmoved(["undo"]).to_string();
+    let why = "why: `i.yaml:a`: somebody else wrote a comment on it";
+    assert!(told.contains(why), "{told}");
+    let world = World::new().file("f.json", "{\"a\":1,\"b\":2}\n");
+    fs::hard_link(world.path("f.json"), world.path("h.json")).unwrap();
+    world.did(["set", "f.json", "a", "7"]);
+    world.did(["set", "f.json", "b", "8"]);
+    let told = world.cli(["undo", "@-1"]).to_string();
+    let note = "`f.json` has the key back, but does not share its bytes with its other names again";
+    assert!(told.contains(note), "{told}");
+    let world = World::new().file("f.jsonc", "{\n  \"a\": 1, // ca\n  \"b\": 2 // cb\n}\n");
+    world.did(["unset", "f.jsonc", "b"]);
+    world.put("f.jsonc", "{\n  \"a\": 1, // ca\n  \"c\": 2 // cc\n}\n");
+    let told = world.cli(["undo"]).to_string();
+    assert!(told.contains("f.jsonc:b  merged"), "{told}");
+    let note = "note: `f.jsonc:b` is back, but keys or lines came or went around it, so its place among them may not be the one it had";
+    assert!(told.contains(note), "{told}");
+    assert!(world.text("f.jsonc").contains("\"b\": 2, // cb"));
+}
+
+#[test]
+fn a_key_that_is_unclear_or_too_deep_is_refused() {
+    let world = World::new().file("m.ini", "[user]\nname = X\n  email = y@z\n");
+    let told = world
+        .unmoved(["set", "m.ini", "user.name", "NEW"])
+        .to_string();
+    let why = "a deeper line follows it, which is a part of its value to some readers and a key to others";
+    assert!(told.contains(why), "{told}");
+    let deep = vec!["a"; 200].join(".");
+    let told = world.unmoved(["set", "m.ini", &deep, "1"]).to_string();
+    assert!(told.contains("a key has no more than 128 steps"), "{told}");
 }

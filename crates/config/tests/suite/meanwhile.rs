@@ -192,7 +192,10 @@ fn what_is_wrong_is_named_and_so_is_the_way_out() {
     let list = Value::List(Vec::new());
     let document = Document::parse(Format::Json, "{}").unwrap();
     let error = document.merge(&list).unwrap_err();
-    assert_eq!(error.next(), "give a JSON object, like `{\"a\": 1}`");
+    assert_eq!(
+        error.next(),
+        "write it like `{\"server\": {\"port\": 8080}}`"
+    );
 }
 
 #[test]
