@@ -4,7 +4,7 @@
 //! `TMPDIR` says where standard input is put when it is too large for memory.
 
 /// The state directory; `--state-dir` wins over it.
-pub(crate) const STATE_DIR: &str = "BACKOUT_STATE_DIR";
+pub(crate) const STATE_DIR: &str = backout_engine::STATE_VARIABLE;
 
 /// The agent that asks; `--agent` wins over it.
 pub(crate) const AGENT: &str = "BACKOUT_AGENT";

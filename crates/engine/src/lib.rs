@@ -16,6 +16,7 @@ mod gate_error;
 mod glob;
 mod heart;
 mod history;
+mod lease;
 mod lifecycle;
 mod proposal;
 mod recover;
@@ -50,7 +51,9 @@ pub use reply::{
     TaskLeft, UndoReport, UndoneStep,
 };
 pub use report::{ErrorCode, Report, Severity, advice, force_flag, literal, quoted, redo_undone};
-pub use run::{COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, Watch};
+pub use run::{
+    COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, STATE_VARIABLE, Watch,
+};
 pub use selection::Selection;
 pub use sources::{RandomIds, SystemClock};
 pub use trial::{

@@ -15,7 +15,8 @@ use backout_model::{
 use backout_storage::OperationRef;
 use serde::Serialize;
 
-use crate::lifecycle::{HeldLease, StagedOperation};
+use crate::lease::HeldLease;
+use crate::lifecycle::StagedOperation;
 use crate::{Context, DiffFile, Engine, EngineError, Finished, GateError, Reply};
 
 /// What to do with proposals.

@@ -32,6 +32,7 @@ mod status;
 mod strategy;
 mod target;
 pub mod text;
+mod touched;
 pub mod wide;
 
 pub use arm::{Armed, arm};

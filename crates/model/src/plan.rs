@@ -11,13 +11,13 @@
 //!   which. A lone write needs no such word.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
 use serde::Serialize;
 
+use crate::touched::Touched;
 use crate::{
-    AgentId, Below, DependencyReason, History, Key, LeftAlone, Lsn, Operation, OperationId, Reach,
-    Standing, Status, Strategy, Target, TaskId, Verb,
+    AgentId, DependencyReason, History, LeftAlone, Lsn, Operation, OperationId, Standing, Status,
+    Strategy, Target, TaskId, Verb,
 };
 
 /// What somebody wants taken back.
@@ -585,46 +585,6 @@ impl<'h> Closure<'h> {
                 self.left.entry(id).or_insert(left);
             }
         }
-    }
-}
-
-/// Some targets, to ask quickly whether another touches one of them.
-struct Touched<'t> {
-    all: BTreeSet<&'t Key>,
-    trees: BTreeSet<&'t Key>,
-}
-
-impl<'t> Touched<'t> {
-    fn by(targets: impl Iterator<Item = &'t Target>) -> Self {
-        let (mut all, mut trees) = (BTreeSet::new(), BTreeSet::new());
-        for target in targets {
-            all.insert(target.key());
-            if target.reach() == Reach::Tree {
-                trees.insert(target.key());
-            }
-        }
-        Self { all, trees }
-    }
-
-    fn has_above(&self, key: &Key) -> bool {
-        key.ancestors().iter().any(|above| {
-            self.trees.contains(above)
-                || self.all.contains(above) && key.below(above) == Some(Below::Part)
-        })
-    }
-
-    fn has_below(&self, target: &Target) -> bool {
-        let key = target.key();
-        // What lies below a key comes right after it.
-        let mut below = self
-            .all
-            .range::<&Key, _>((Bound::Excluded(key), Bound::Unbounded))
-            .map_while(|other| other.below(key));
-        below.any(|below| below == Below::Part || target.reach() == Reach::Tree)
-    }
-
-    fn is_touched_by(&self, target: &Target) -> bool {
-        self.all.contains(target.key()) || self.has_above(target.key()) || self.has_below(target)
     }
 }
 

@@ -409,7 +409,7 @@ fn a_key_of_a_file_and_the_whole_file_touch_each_other_and_two_files_of_a_direct
     let node = |name: &str| standing(name).target;
     let part = |name: &str| {
         let key = node(name).key().part("port").unwrap();
-        Target::new(key, Reach::Node)
+        Target::new(key, crate::Reach::Node)
     };
     let touched =
         |one: &Target, other: &Target| Touched::by(std::iter::once(one)).is_touched_by(other);

@@ -45,7 +45,7 @@ pub use calls::Act;
 pub use door::{ASKED, DOOR, Guest, Malformed, Outside, Refusal, Request, ask_outside, asked};
 pub use front::{Alone, Back, Ending, Front, Pinned, Side, Waited, split};
 pub use mounts::is_on_ours;
-pub use orphaned::{Orphans, end_orphans};
+pub use orphaned::{Mark, Orphans, end_orphans};
 pub use place::{Gone, Place};
 pub use spawn::{Child, SpawnError, Spawned, Variables, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};

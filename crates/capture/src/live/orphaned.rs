@@ -3,8 +3,15 @@
 //! Nobody is its parent any more. But each of its processes was started with a variable that names the command, and has the
 //! filter that nobody answers: it can open nothing for writing, but it can write what it has open. Both together are proof
 //! enough to end it. A process that was started with another environment is found below one that was not.
+//!
+//! Two stores may have given the same name to a command: one is a copy of the other. So a process that says that its store is
+//! in another directory, which is there, is left alone.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, getpid, pidfd_open, pidfd_send_signal};
@@ -24,25 +31,33 @@ pub struct Orphans {
     pub left: Vec<String>,
 }
 
-/// Ends every process that was started with `variable=value` and is watched by nobody who lives, and what is below it. The
-/// caller knows that the watcher is dead.
-pub fn end_orphans(variable: &str, value: &str) -> Orphans {
-    let mark = format!("{variable}={value}");
+/// How the processes of a command are known: by variables that they were started with.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark<'m> {
+    /// The one that names the command, and its value.
+    pub command: (&'m str, &'m str),
+    /// The one that names the directory of the store, and the directory.
+    pub store: (&'m str, &'m Path),
+}
+
+/// Ends every process of a command that is watched by nobody who lives, and what is below it. The caller knows that the
+/// watcher is dead.
+pub fn end_orphans(mark: Mark<'_>) -> Orphans {
     let mut ended: Vec<Descendant> = Vec::new();
     for _ in 0..STEPS_MAX {
-        let found = orphans(&mark);
+        let found = orphans(mark);
         if found.is_empty() {
             break;
         }
         for process in found {
-            end(&process, &mark);
+            end(&process, mark);
             if !ended.contains(&process) {
                 ended.push(process);
             }
         }
         std::thread::sleep(STEP);
     }
-    let left = orphans(&mark);
+    let left = orphans(mark);
     ended.retain(|process| !left.contains(process));
     let names = |processes: &[Descendant]| processes.iter().map(ToString::to_string).collect();
     Orphans {
@@ -51,7 +66,7 @@ pub fn end_orphans(variable: &str, value: &str) -> Orphans {
     }
 }
 
-fn orphans(mark: &str) -> Vec<Descendant> {
+fn orphans(mark: Mark<'_>) -> Vec<Descendant> {
     let mut found: Vec<Descendant> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -72,7 +87,7 @@ fn orphans(mark: &str) -> Vec<Descendant> {
 }
 
 /// Ends a process, if its number still means it.
-fn end(process: &Descendant, mark: &str) {
+fn end(process: &Descendant, mark: Mark<'_>) {
     let Ok(held) = pidfd_open(process.pid, PidfdFlags::empty()) else {
         return;
     };
@@ -81,10 +96,29 @@ fn end(process: &Descendant, mark: &str) {
     }
 }
 
-fn is_marked(pid: Pid, mark: &str) -> bool {
+fn is_marked(pid: Pid, mark: Mark<'_>) -> bool {
     let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()));
-    let is_it = |variable: &[u8]| variable == mark.as_bytes();
-    environment.is_ok_and(|all| all.split(|byte| *byte == 0).any(is_it))
+    let environment = environment.unwrap_or_default();
+    let value_of = |name: &str| {
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.find_map(|it| it.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    };
+    let (command, (variable, directory)) = (mark.command, mark.store);
+    let is_elsewhere = |path: &[u8]| {
+        let (there, here) = (
+            identity(Path::new(OsStr::from_bytes(path))),
+            identity(directory),
+        );
+        there.is_some() && there != here
+    };
+    value_of(command.0) == Some(command.1.as_bytes())
+        && !value_of(variable).is_some_and(is_elsewhere)
+}
+
+/// Tells which directory a path leads to; none if it leads nowhere, as after a move.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 /// Tells whether a process is ours and has a filter like the one that a watched command has.

@@ -5,6 +5,8 @@
 //! it). A kernel that lets nobody watch is in `proof/errno`.
 
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::world::World;
@@ -178,4 +180,38 @@ fn a_watcher_that_dies_when_nothing_is_left_to_watch() {
     assert_eq!(world.text("a"), "1\n");
     world.did(["recover", "--rollback", "9e37"]);
     assert_eq!(world.text("a"), "0");
+}
+
+#[test]
+fn what_a_command_of_another_store_left_running_is_not_ended_although_both_have_the_same_name() {
+    // Ids are counted here, so the first command of each world has the same.
+    let (one, other) = (World::new(), World::new());
+    let pipe = one.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let line = "(read x; echo 1 > late) > /dev/null 2>&1 < pipe & exec true";
+    assert_eq!(one.cli(["run", "--", "sh", "-c", line]).code, 0);
+    let mut command = other.command(&["run", "--", "sh", "-c", "echo 1 > a"]);
+    command.env("BACKOUT_CRASH_AT", "run.ended");
+    let ran = other.run(&mut command).to_string();
+    assert!(ran.contains("its watcher died"), "{ran}");
+    // Whoever waits at the pipe is there, or the file cannot be opened.
+    let mut tries = 0..2000;
+    let mut go = loop {
+        let opened = fs::File::options()
+            .write(true)
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+            .open(&pipe);
+        match opened {
+            Ok(file) => break file,
+            Err(error) => assert!(tries.next().is_some(), "{error}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    go.write_all(b"go\n").unwrap();
+    drop(go);
+    while !one.has("late") || one.text("late").is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(one.text("late"), "1\n");
 }

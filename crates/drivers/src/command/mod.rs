@@ -31,6 +31,7 @@ mod log;
 mod look;
 mod moves;
 mod nameless;
+mod numbers;
 mod order;
 mod orphans;
 mod others;

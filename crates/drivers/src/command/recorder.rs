@@ -17,6 +17,9 @@ use super::guard::served_now;
 use super::keep::{KeepError, Shelf};
 use super::ledger::{Known, Ledger};
 use super::log::{LogWriter, Note};
+pub(super) use super::numbers::{
+    EEXIST, EFBIG, EINVAL, EIO, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, EPERM,
+};
 use super::others::{Others, Seen, What};
 use super::renames::Linking;
 use crate::file::recipe::Image;
@@ -566,16 +569,6 @@ impl Stop {
         }
     }
 }
-
-pub(super) const ENOENT: i32 = Errno::NOENT.raw_os_error();
-pub(super) const EINVAL: i32 = Errno::INVAL.raw_os_error();
-pub(super) const ENOTDIR: i32 = Errno::NOTDIR.raw_os_error();
-pub(super) const EEXIST: i32 = Errno::EXIST.raw_os_error();
-pub(super) const EISDIR: i32 = Errno::ISDIR.raw_os_error();
-pub(super) const ENOTEMPTY: i32 = Errno::NOTEMPTY.raw_os_error();
-pub(super) const EPERM: i32 = Errno::PERM.raw_os_error();
-pub(super) const EIO: i32 = Errno::IO.raw_os_error();
-pub(super) const EFBIG: i32 = Errno::FBIG.raw_os_error();
 
 pub(super) fn node_of(place: &Place) -> Option<Node> {
     place.stat.as_ref().map(Node::of)

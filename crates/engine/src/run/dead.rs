@@ -6,7 +6,7 @@ use backout_drivers::command::Reading;
 use backout_model::ports::{Durability, Entry};
 use backout_model::{CommandEnd, Event, OperationId, Recipe};
 
-use super::{RUN_VARIABLE, Unsettled};
+use super::{RUN_VARIABLE, STATE_VARIABLE, Unsettled};
 use crate::{Engine, EngineError};
 
 /// What is said of a command that ran when the machine went down.
@@ -41,7 +41,10 @@ impl Engine {
         let log = log.iter().find(|path| path.exists()).unwrap_or(&log[0]);
         let is_recorded = |part: OperationId| matches!(self.store.operation(part), Ok(Some(_)));
         // Nobody watches what is left of it, and it could go on writing what it has open.
-        let orphans = live::end_orphans(RUN_VARIABLE, &body.of.unwrap_or(id).to_string());
+        let orphans = live::end_orphans(live::Mark {
+            command: (RUN_VARIABLE, &body.of.unwrap_or(id).to_string()),
+            store: (STATE_VARIABLE, self.store.directory()),
+        });
         let is_restarted = self
             .store
             .is_from_another_boot(&self.store.first_owner(id)?);

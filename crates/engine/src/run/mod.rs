@@ -40,6 +40,9 @@ use watch::WrittenBy;
 /// The variable that tells a command which operation it is: what it asks us to do is part of it.
 pub const RUN_VARIABLE: &str = "BACKOUT_RUN";
 
+/// The variable that tells a command where the store is.
+pub const STATE_VARIABLE: &str = "BACKOUT_STATE_DIR";
+
 /// The version of the body of an unsettled command's recipe.
 const RECIPE_VERSION: u16 = 1;
 

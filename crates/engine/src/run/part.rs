@@ -10,7 +10,7 @@ use backout_model::{
 
 use super::desk;
 use super::watch::WrittenBy;
-use crate::lifecycle::whole_files;
+use crate::lease::whole_files;
 use crate::{Engine, EngineError};
 
 impl Engine {

@@ -15,6 +15,7 @@ mod nothing;
 mod order;
 mod parts;
 mod preview;
+mod redoing;
 mod since;
 mod work;
 
@@ -301,7 +302,7 @@ impl Engine {
     /// Takes back what a step is about, as an operation of its own: prepares, arms, applies, looks, records.
     pub(crate) fn reverse(
         &self,
-        mut lease: crate::lifecycle::HeldLease<'_>,
+        mut lease: crate::lease::HeldLease<'_>,
         work: &Work<'_>,
         act: Act<'_>,
     ) -> Result<Reversed, EngineError> {

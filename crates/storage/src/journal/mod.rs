@@ -14,6 +14,7 @@ mod export;
 mod gaps;
 mod lease;
 mod project;
+mod proposals;
 mod read;
 mod rebuild;
 mod refs;

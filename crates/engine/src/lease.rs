@@ -1,0 +1,136 @@
+//! Leases: an operation takes its targets before it looks at them, and waits for others who have them.
+//!
+//! A [`HeldLease`] gives them back when it is dropped, unless the record that ends the operation does so.
+
+use std::time::{Duration, Instant};
+
+use backout_drivers::file::FileError;
+use backout_model::{OperationId, Overlap, Target};
+use backout_storage::Lease;
+
+use crate::{Engine, EngineError};
+
+/// How long to sleep between two looks at somebody else's lease.
+const LEASE_POLL: Duration = Duration::from_millis(5);
+
+/// The leases of one operation. Dropping it gives them back, unless a record did so already.
+#[derive(Debug)]
+pub(crate) struct HeldLease<'e> {
+    engine: &'e Engine,
+    pub(crate) id: OperationId,
+    is_recorded: bool,
+}
+
+impl HeldLease<'_> {
+    /// Leaves the leases to the record that ends the operation.
+    pub(crate) const fn is_ended_by_a_record(&mut self) {
+        self.is_recorded = true;
+    }
+}
+
+impl Drop for HeldLease<'_> {
+    fn drop(&mut self) {
+        if !self.is_recorded {
+            // A lease that cannot be given back dies with this process.
+            let _released = self.engine.store.release(self.id);
+        }
+    }
+}
+
+impl Engine {
+    /// Takes the targets, waiting for others and settling what the dead left on them. What those of `instead_of` hold is
+    /// ours: who recovers operations works in their place.
+    pub(crate) fn lease(
+        &self,
+        targets: &[Target],
+        instead_of: &[OperationId],
+    ) -> Result<HeldLease<'_>, EngineError> {
+        let id = self.next_id();
+        self.wait_for(id, targets, instead_of)?;
+        Ok(HeldLease {
+            engine: self,
+            id,
+            is_recorded: false,
+        })
+    }
+
+    /// Takes the targets for an operation that has an id already.
+    pub(crate) fn lease_as(
+        &self,
+        id: OperationId,
+        targets: &[Target],
+    ) -> Result<HeldLease<'_>, EngineError> {
+        self.wait_for(id, targets, &[])?;
+        Ok(HeldLease {
+            engine: self,
+            id,
+            is_recorded: false,
+        })
+    }
+
+    /// Takes what only the plan could find: where a link leads that an earlier change of the same batch makes. What the
+    /// plan saw there is compared again before it is written.
+    pub(crate) fn lease_rest(
+        &self,
+        id: OperationId,
+        leased: &[Target],
+        planned: &[Target],
+    ) -> Result<(), EngineError> {
+        let is_leased = |target: &Target| {
+            leased.iter().any(|held| match held.overlap(target) {
+                Some(Overlap::Same) => held.reach() >= target.reach(),
+                Some(Overlap::Holds | Overlap::Whole) => true,
+                Some(Overlap::Inside | Overlap::Part) | None => false,
+            })
+        };
+        let rest: Vec<Target> = planned
+            .iter()
+            .filter(|it| !is_leased(it))
+            .cloned()
+            .collect();
+        if rest.is_empty() {
+            return Ok(());
+        }
+        self.wait_for(id, &rest, &[])?;
+        self.tell_running(&rest)
+    }
+
+    fn wait_for(
+        &self,
+        id: OperationId,
+        targets: &[Target],
+        instead_of: &[OperationId],
+    ) -> Result<(), EngineError> {
+        let targets = &whole_files(targets);
+        let owner = self.store.this_process();
+        let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
+        loop {
+            match self.store.lease(id, targets, &owner, instead_of)? {
+                Lease::Taken => return Ok(()),
+                Lease::Abandoned { by } => self.recover_abandoned(by)?,
+                Lease::Held { target, by, owner } => {
+                    if self.is_stopped() {
+                        return Err(FileError::Stopped.into());
+                    }
+                    if Instant::now() >= deadline {
+                        let owner = Box::new(owner);
+                        return Err(EngineError::Busy { target, by, owner });
+                    }
+                    std::thread::sleep(LEASE_POLL);
+                }
+            }
+        }
+    }
+}
+
+/// Names the files in which parts lie instead of the parts: whoever writes a part of a file writes the file.
+pub(crate) fn whole_files(targets: &[Target]) -> Vec<Target> {
+    let whole = targets.iter().map(|target| match target.file() {
+        Some(path) if !target.key().parts().is_empty() => Target::node(path.clone()),
+        Some(_) | None => target.clone(),
+    });
+    let mut whole: Vec<Target> = whole.collect();
+    whole.sort_unstable();
+    whole.dedup();
+    whole
+}

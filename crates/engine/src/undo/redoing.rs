@@ -1,0 +1,123 @@
+//! Which undos a redo takes back.
+
+use backout_model::{
+    Key, Operation, OperationId, OutcomeKind, PlanError, Status, TargetPath, Verb,
+};
+use backout_storage::Filter;
+
+use super::preview::Planned;
+use crate::{Engine, EngineError, RedoWhat, UndoOptions};
+
+impl Engine {
+    pub(super) fn plan_redo(
+        &self,
+        what: &RedoWhat,
+        options: &UndoOptions,
+    ) -> Result<Planned, EngineError> {
+        let (undos, named) = match what {
+            RedoWhat::Newest { below } => (self.newest_undo(below.as_ref())?, Vec::new()),
+            RedoWhat::Operations(references) => {
+                let named = self.resolved(references)?;
+                let mut undos = Vec::new();
+                for id in &named {
+                    undos.extend(self.undos_of(*id)?);
+                }
+                (undos, named)
+            }
+        };
+        let (history, plan) = self.plan_aim(&self.aim_at(undos, false)?, options)?;
+        Ok(Planned {
+            history,
+            plan,
+            named,
+            task: None,
+        })
+    }
+
+    fn undos_of(&self, id: OperationId) -> Result<Vec<OperationId>, EngineError> {
+        let operation = self.store.operation(id)?.ok_or(PlanError::Unknown { id })?;
+        match operation.verb {
+            Verb::Undo | Verb::Recover if operation.status.is_in_effect() => self.whole_act(id),
+            // An undo that had to bring something again first.
+            Verb::Redo if !operation.is_as_asked() && operation.status.is_in_effect() => {
+                self.whole_act(id)
+            }
+            _ => {
+                // What was left as it is stays undone by an undo that is itself taken back.
+                let mut undos = Vec::new();
+                for id in operation.undos() {
+                    let undo = self.store.operation(id)?;
+                    undos.extend(undo.filter(|it| it.status.is_in_effect()).map(|it| it.id));
+                }
+                if undos.is_empty() {
+                    return Err(EngineError::NothingToRedo { id });
+                }
+                Ok(undos)
+            }
+        }
+    }
+
+    /// Finds the undos of the newest undo command that still hold. One that found everything as before has nothing to bring
+    /// back.
+    fn newest_undo(&self, below: Option<&TargetPath>) -> Result<Vec<OperationId>, EngineError> {
+        let filter = Filter {
+            agent: self.settings.context.agent.clone(),
+            at: below.cloned().map(Key::from),
+            ..Filter::default()
+        };
+        let is_undo = |op: &Operation| {
+            let is_meant =
+                op.verb == Verb::Undo && op.is_as_asked() && op.status == Status::Committed;
+            Ok(is_meant && self.took_something(op)?)
+        };
+        match self.newest(&filter, is_undo)? {
+            Some(newest) => self.members(&newest),
+            None => Err(self.no_undo(&filter)?),
+        }
+    }
+
+    /// Says that there is no undo to take back, and what a recovery or a redo took back: that comes only by name.
+    fn no_undo(&self, filter: &Filter) -> Result<EngineError, EngineError> {
+        let anybody = Filter {
+            agent: None,
+            ..filter.clone()
+        };
+        let took_back = |op: &Operation| match (op.verb, op.undoes) {
+            (Verb::Recover, Some(about)) => {
+                let about = self.store.operation(about)?;
+                Ok(about.is_some_and(|about| !about.verb.is_reversal()))
+            }
+            _ => Ok(false),
+        };
+        let recovered = match self.newest(&anybody, took_back)? {
+            Some(recovery) => {
+                let about = self.subject_of(&recovery)?;
+                Some((about.id, about.summary))
+            }
+            None => None,
+        };
+        let is_swapped = |op: &Operation| {
+            let is_undo = op.verb == Verb::Undo && op.status == Status::Committed;
+            Ok(is_undo && !op.is_as_asked() && self.took_something(op)?)
+        };
+        let swapped = match self.newest(filter, is_swapped)? {
+            Some(undo) => {
+                let about = self.subject_of(&undo)?;
+                Some((about.id, about.summary, undo.group.unwrap_or(undo.id)))
+            }
+            None => None,
+        };
+        Ok(EngineError::NoUndo { recovered, swapped })
+    }
+
+    /// Tells whether an undo did anything.
+    fn took_something(&self, undo: &Operation) -> Result<bool, EngineError> {
+        let Some(about) = undo.undoes else {
+            return Ok(true);
+        };
+        let outcomes = self.store.outcomes_of(about, undo.id)?;
+        let mut kinds = outcomes.iter().map(|outcome| &outcome.kind);
+        let is_taken = |kind: &OutcomeKind| kind.is_settled() && *kind != OutcomeKind::AlreadyGone;
+        Ok(outcomes.is_empty() || kinds.any(is_taken))
+    }
+}
