@@ -20,8 +20,9 @@ use super::sys::{self, Notice};
 use super::table::SET_FLAGS;
 use super::task::Scene;
 
-/// How often a call whose path changes under our eyes is looked at again.
-const TRIES_MAX: usize = 8;
+/// How often a call whose path changes under our eyes is looked at again. Somebody who saves a file by rename without a pause
+/// is overtaken long before that.
+const TRIES_MAX: usize = 64;
 
 /// The processes that are known are forgotten above this number, and after so many calls: numbers come again.
 const SCENES_MAX: usize = 4096;

@@ -335,6 +335,8 @@ fn a_command_does_not_fail_because_somebody_saves_a_file_while_it_is_kept() {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 std::fs::write(&next, "saved\n").unwrap();
                 std::fs::rename(&next, &target).unwrap();
+                // As often as a program saves at the most. Without any pause nobody could catch it.
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
         });
         let line =
