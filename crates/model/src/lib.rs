@@ -26,6 +26,7 @@ pub mod ports;
 mod proposal;
 mod recipe;
 mod record;
+mod recorded;
 mod repair;
 mod retention;
 mod status;

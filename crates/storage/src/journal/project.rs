@@ -5,9 +5,9 @@
 //! may be missing after a repair, and then the later one is believed.
 
 use backout_model::{
-    AgentId, Asked, Captured, Checkpoint, Completion, Decision, Dependency, Digest, Event, Intent,
-    Lsn, Operation, OperationId, Proposal, Recipe, Refusal, Repair, Standing, Status, Strategy,
-    Target, TaskId, TaskStatus, Timestamp,
+    AgentId, Asked, Captured, Checkpoint, Completion, Dependency, Digest, Event, Intent, Lsn,
+    Operation, OperationId, Proposal, Recipe, Refusal, Repair, Status, Target, TaskId, TaskStatus,
+    Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -118,7 +118,7 @@ impl Projection<'_, '_> {
 
     /// Notes a write that waits for a decision, with what it needs to be asked again.
     fn proposed(&self, lsn: Lsn, proposal: &Proposal) -> Result<(), StorageError> {
-        self.insert(lsn, &waiting(proposal, self.now))?;
+        self.insert(lsn, &Operation::proposed(proposal, lsn, self.now))?;
         self.call(proposal.id, proposal.call.as_ref())?;
         for digest in &proposal.request.contents {
             self.refer(id_to_sql(proposal.id), digest)?;
@@ -129,7 +129,7 @@ impl Projection<'_, '_> {
     /// Notes a write that was turned away, at once or after it had waited for a decision.
     fn refused(&self, lsn: Lsn, refusal: &Refusal) -> Result<(), StorageError> {
         self.forget_proposal(refusal.id)?;
-        self.insert(lsn, &refused(refusal, self.now))?;
+        self.insert(lsn, &Operation::refused(refusal, lsn, self.now))?;
         self.call(refusal.id, refusal.call.as_ref())?;
         self.release(refusal.id)
     }
@@ -172,26 +172,7 @@ impl Projection<'_, '_> {
     }
 
     fn intent(&self, lsn: Lsn, intent: &Intent) -> Result<(), StorageError> {
-        let operation = Operation {
-            id: intent.id,
-            lsn,
-            place: lsn,
-            at: self.now,
-            verb: intent.verb,
-            summary: intent.summary.clone(),
-            status: Status::Armed,
-            agent: intent.agent.clone(),
-            task: intent.task.clone(),
-            owner: intent.owner.clone(),
-            decision: intent.decision.clone(),
-            targets: standing(&intent.targets),
-            depends_on: intent.depends_on.clone(),
-            undoes: intent.undoes,
-            group: intent.group,
-            asked: intent.asked,
-            retained: true,
-            notes: intent.notes.clone(),
-        };
+        let operation = Operation::armed(intent, lsn, self.now);
         self.forget_proposal(intent.id)?;
         self.insert(lsn, &operation)?;
         self.call(intent.id, intent.call.as_ref())?;
@@ -424,61 +405,5 @@ impl Projection<'_, '_> {
             )?;
         }
         Ok(())
-    }
-}
-
-fn standing(targets: &[Target]) -> Vec<Standing> {
-    targets.iter().cloned().map(Standing::new).collect()
-}
-
-/// A write that waits for a decision, as an operation.
-fn waiting(proposal: &Proposal, now: Timestamp) -> Operation {
-    Operation {
-        id: proposal.id,
-        lsn: Lsn(0),
-        place: Lsn(0),
-        at: now,
-        verb: proposal.verb,
-        summary: proposal.summary.clone(),
-        status: Status::Proposed,
-        agent: proposal.agent.clone(),
-        task: proposal.task.clone(),
-        owner: proposal.owner.clone(),
-        decision: proposal.decision.clone(),
-        targets: standing(&proposal.targets),
-        depends_on: proposal.depends_on.clone(),
-        undoes: None,
-        group: None,
-        asked: None,
-        retained: true,
-        notes: proposal.reasons.iter().map(ToString::to_string).collect(),
-    }
-}
-
-/// A refused write as an operation: it has a place and a reason, and nothing to undo.
-fn refused(refusal: &Refusal, now: Timestamp) -> Operation {
-    Operation {
-        id: refusal.id,
-        lsn: Lsn(0),
-        place: Lsn(0),
-        at: now,
-        verb: refusal.verb,
-        summary: refusal.summary.clone(),
-        status: Status::Refused,
-        agent: refusal.agent.clone(),
-        task: None,
-        owner: refusal.owner.clone(),
-        decision: Decision {
-            strategy: Strategy::Irreversible,
-            fallback: None,
-            reason: refusal.why.clone(),
-        },
-        targets: standing(&refusal.targets),
-        depends_on: vec![],
-        undoes: None,
-        group: None,
-        asked: None,
-        retained: false,
-        notes: vec![],
     }
 }

@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use backout_model::ports::StorageError;
 use backout_model::{
-    Asked, Assumed, CallKey, Captured, Checkpoint, CheckpointName, Completion, Decision,
-    Dependency, Digest, Event, GENESIS, Intent, Lsn, Operation, OperationId, Owner, Proposal,
-    Recipe, Record, Refusal, Slot, Standing, Status, Strategy, Target, TargetOutcome, Task, TaskId,
-    TaskStatus, Timestamp,
+    Asked, Assumed, CallKey, Captured, Checkpoint, CheckpointName, Completion, Dependency, Digest,
+    Event, GENESIS, Intent, Lsn, Operation, OperationId, Owner, Proposal, Recipe, Record, Slot,
+    Standing, Status, Target, TargetOutcome, Task, TaskId, TaskStatus, Timestamp,
 };
 
 use super::change::Change;
@@ -251,7 +250,7 @@ impl State {
             Event::Proposed(proposal) => self.proposed(at, proposal)?,
             Event::Refused(refusal) => {
                 self.forget_proposal(refusal.id);
-                self.insert(at, refused(refusal, at))?;
+                self.insert(at, Operation::refused(refusal, at.lsn, at.now))?;
                 self.call(refusal.id, refusal.call.as_ref())?;
                 self.leases.remove(&refusal.id);
             }
@@ -314,26 +313,7 @@ impl State {
     }
 
     fn intent(&mut self, at: At, intent: &Intent) -> Answer<()> {
-        let operation = Operation {
-            id: intent.id,
-            lsn: at.lsn,
-            place: at.lsn,
-            at: at.now,
-            verb: intent.verb,
-            summary: intent.summary.clone(),
-            status: Status::Armed,
-            agent: intent.agent.clone(),
-            task: intent.task.clone(),
-            owner: intent.owner.clone(),
-            decision: intent.decision.clone(),
-            targets: standing(&intent.targets),
-            depends_on: intent.depends_on.clone(),
-            undoes: intent.undoes,
-            group: intent.group,
-            asked: intent.asked,
-            retained: true,
-            notes: intent.notes.clone(),
-        };
+        let operation = Operation::armed(intent, at.lsn, at.now);
         self.forget_proposal(intent.id);
         self.insert(at, operation)?;
         self.call(intent.id, intent.call.as_ref())?;
@@ -345,7 +325,7 @@ impl State {
 
     /// Notes a write that waits for a decision, with what it needs to be asked again.
     fn proposed(&mut self, at: At, proposal: &Proposal) -> Answer<()> {
-        self.insert(at, waiting(proposal, at))?;
+        self.insert(at, Operation::proposed(proposal, at.lsn, at.now))?;
         self.call(proposal.id, proposal.call.as_ref())?;
         let contents = proposal.request.contents.iter();
         for digest in contents {
@@ -528,56 +508,4 @@ fn link(edges: &mut Vec<Dependency>, more: &[Dependency]) {
     let mut all: BTreeSet<Dependency> = edges.drain(..).collect();
     all.extend(more.iter().cloned());
     edges.extend(all);
-}
-
-/// A write that waits for a decision, as an operation.
-fn waiting(proposal: &Proposal, at: At) -> Operation {
-    Operation {
-        id: proposal.id,
-        lsn: at.lsn,
-        place: at.lsn,
-        at: at.now,
-        verb: proposal.verb,
-        summary: proposal.summary.clone(),
-        status: Status::Proposed,
-        agent: proposal.agent.clone(),
-        task: proposal.task.clone(),
-        owner: proposal.owner.clone(),
-        decision: proposal.decision.clone(),
-        targets: standing(&proposal.targets),
-        depends_on: proposal.depends_on.clone(),
-        undoes: None,
-        group: None,
-        asked: None,
-        retained: true,
-        notes: proposal.reasons.iter().map(ToString::to_string).collect(),
-    }
-}
-
-/// A refused write as an operation: it has a place and a reason, and nothing to undo.
-fn refused(refusal: &Refusal, at: At) -> Operation {
-    Operation {
-        id: refusal.id,
-        lsn: at.lsn,
-        place: at.lsn,
-        at: at.now,
-        verb: refusal.verb,
-        summary: refusal.summary.clone(),
-        status: Status::Refused,
-        agent: refusal.agent.clone(),
-        task: None,
-        owner: refusal.owner.clone(),
-        decision: Decision {
-            strategy: Strategy::Irreversible,
-            fallback: None,
-            reason: refusal.why.clone(),
-        },
-        targets: standing(&refusal.targets),
-        depends_on: Vec::new(),
-        undoes: None,
-        group: None,
-        asked: None,
-        retained: false,
-        notes: Vec::new(),
-    }
 }
