@@ -1,5 +1,5 @@
-//! `cargo fuzz run door`: see `backout_fuzz::door`.
+//! `cargo fuzz run relay`: see `backout_fuzz::relay`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| backout_fuzz::door(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| backout_fuzz::relay(data));

@@ -110,9 +110,9 @@ pub fn merge(data: &[u8]) {
     }
 }
 
-/// What is asked at the door: it is a request, or unfinished, or refused. What is a request is said and heard again as the
+/// What is asked at the relay: it is a request, or unfinished, or refused. What is a request is said and heard again as the
 /// same, and nothing shorter is one.
-pub fn door(data: &[u8]) {
+pub fn relay(data: &[u8]) {
     let Ok(Some(request)) = Request::decode(data) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What is said to a program that uses this crate by itself, or that talks at the door in a way that `backout` never does.
+//! What is said to a program that uses this crate by itself, or that talks to the relay in a way that `backout` never does.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use backout_capture::live::{Request, Variables, Watching, spawn};
 
-/// Bytes as they come through the door: how long the rest is, and the rest.
+/// Bytes as they come through the relay: how long the rest is, and the rest.
 fn arrived(rest: &[u8]) -> Vec<u8> {
     let length = u64::try_from(rest.len()).unwrap();
     [length.to_le_bytes().as_slice(), rest].concat()

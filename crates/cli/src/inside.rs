@@ -1,6 +1,6 @@
 //! What can be asked from inside of a command that `backout run` watches: a closed list.
 //!
-//! - Inside, this program asks at the door, and another one does the work outside. Which of the two this is, is found out
+//! - Inside, this program asks the relay, and another one does the work outside. Which of the two this is, is found out
 //!   here first.
 //! - Whoever is inside may write, take back what is its own, and look. The store, the agent, the task and the rules of
 //!   keeping are those of the command; to let images go, to approve and to repair is for those outside.

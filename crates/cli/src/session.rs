@@ -318,7 +318,7 @@ impl Session {
             return report;
         }
         let mut report = report
-            .because("this is inside of a command that `backout run` watches, and there is no door to ask at")
+            .because("this is inside of a command that `backout run` watches, and there is no relay to ask")
             .because("the process in front of the command has ended, or sockets are forbidden here");
         report.next = vec!["do it outside of the command".to_owned()];
         report

@@ -31,6 +31,8 @@ mod history;
 mod json;
 #[path = "suite/keys.rs"]
 mod keys;
+#[path = "suite/maintenance.rs"]
+mod maintenance;
 #[path = "suite/meeting.rs"]
 mod meeting;
 #[path = "suite/messages.rs"]
@@ -55,6 +57,8 @@ mod messages_keeping;
 mod messages_kept;
 #[path = "suite/messages_keys.rs"]
 mod messages_keys;
+#[path = "suite/messages_maintenance.rs"]
+mod messages_maintenance;
 #[path = "suite/messages_no_depot.rs"]
 mod messages_no_depot;
 #[path = "suite/messages_recover.rs"]
@@ -73,8 +77,6 @@ mod messages_store;
 mod messages_trial;
 #[path = "suite/messages_undo.rs"]
 mod messages_undo;
-#[path = "suite/messages_upkeep.rs"]
-mod messages_upkeep;
 #[path = "suite/messages_watched.rs"]
 mod messages_watched;
 #[path = "suite/output.rs"]
@@ -103,8 +105,6 @@ mod trial;
 mod undo;
 #[path = "suite/unrecorded.rs"]
 mod unrecorded;
-#[path = "suite/upkeep.rs"]
-mod upkeep;
 #[path = "suite/world.rs"]
 mod world;
 #[path = "suite/write.rs"]

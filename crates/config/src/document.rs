@@ -6,7 +6,7 @@ use crate::edit;
 use crate::error::ConfigError;
 use crate::format::Format;
 use crate::key::{KeyPath, Segment};
-use crate::lines::{self, Place};
+use crate::lines::{self, Position};
 use crate::merge;
 use crate::tree::{self, Kind, Node, SIZE_MAX, TOML_SIZE_MAX, Way};
 use crate::value::{NewValue, Value};
@@ -27,7 +27,7 @@ pub struct Found<'t> {
     /// What it means.
     pub value: Value,
     /// Where it stands.
-    pub at: Place,
+    pub at: Position,
 }
 
 /// What an edit came to.
@@ -125,7 +125,7 @@ impl<'t> Document<'t> {
         tree::follow(&self.root, self.text, key)
     }
 
-    pub(crate) fn place(&self, at: usize) -> Place {
+    pub(crate) fn place(&self, at: usize) -> Position {
         lines::place(self.text, at)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::format::Format;
 use crate::key::KeyPath;
-use crate::lines::Place;
+use crate::lines::Position;
 
 /// A refusal. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,7 +11,7 @@ pub enum ConfigError {
     #[error("{at}: {what}")]
     Syntax {
         /// Where reading stopped.
-        at: Place,
+        at: Position,
         /// What is wrong there.
         what: String,
     },
@@ -19,7 +19,7 @@ pub enum ConfigError {
     #[error("{at}: this is not UTF-8")]
     NotUtf8 {
         /// The first byte that is wrong.
-        at: Place,
+        at: Position,
     },
     /// The text is over a limit.
     #[error("{what} is over the limit of {limit}")]
@@ -53,9 +53,9 @@ pub enum ConfigError {
         /// The key, as far as it goes to what stands twice.
         key: KeyPath,
         /// One place.
-        first: Place,
+        first: Position,
         /// The other.
-        second: Place,
+        second: Position,
     },
     /// The text has a name that a reader may take for this one.
     #[error("`{key}` is not there, but `{like}` is ({at})")]
@@ -65,7 +65,7 @@ pub enum ConfigError {
         /// What the text has.
         like: KeyPath,
         /// Where.
-        at: Place,
+        at: Position,
     },
     /// The way to the key leads through something that has no such members.
     #[error("`{key}` cannot be: {found} stands there ({at}), not {wanted}")]
@@ -73,7 +73,7 @@ pub enum ConfigError {
         /// The key, as far as it goes.
         key: KeyPath,
         /// Where the other thing stands.
-        at: Place,
+        at: Position,
         /// What stands there.
         found: &'static str,
         /// What would be needed.
@@ -107,7 +107,7 @@ pub enum ConfigError {
         /// The key.
         key: KeyPath,
         /// Where it stands.
-        at: Place,
+        at: Position,
         /// What it is now.
         found: &'static str,
         /// What it would be.
@@ -141,7 +141,7 @@ pub enum ConfigError {
         /// The key.
         key: KeyPath,
         /// Where the shared value stands.
-        at: Place,
+        at: Position,
         /// Who shares it.
         why: &'static str,
     },
@@ -151,7 +151,7 @@ pub enum ConfigError {
         /// The key.
         key: KeyPath,
         /// Where.
-        at: Place,
+        at: Position,
         /// Why not.
         why: &'static str,
     },

@@ -50,7 +50,7 @@ pub use document::{Document, Edited, Found};
 pub use error::ConfigError;
 pub use format::Format;
 pub use key::{KeyPath, Segment};
-pub use lines::Place;
+pub use lines::Position;
 pub use merge::MERGE_READ_MAX;
 pub use slip::Slip;
 pub use tree::{DEPTH_MAX, SIZE_MAX, TOML_SIZE_MAX, VALUES_MAX};

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 /// A place in a text, as people count: both from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct Position {
     /// The line.
     pub line: usize,
     /// The character in the line.
     pub column: usize,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Position {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -35,7 +35,7 @@ pub(crate) fn byte(text: &str, at: usize) -> Option<u8> {
     text.as_bytes().get(at).copied()
 }
 
-pub(crate) fn place(text: &str, at: usize) -> Place {
+pub(crate) fn place(text: &str, at: usize) -> Position {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -44,7 +44,7 @@ pub(crate) fn place(text: &str, at: usize) -> Place {
     let before = before.strip_prefix(BOM).unwrap_or(before);
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default();
-    Place {
+    Position {
         line,
         column: column.chars().count() + 1,
     }

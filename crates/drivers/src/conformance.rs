@@ -175,7 +175,7 @@ fn what_force_replaces_is_kept<H: Harness>(name: &str, world: &H) {
     if !undo
         .outcomes
         .iter()
-        .all(|outcome| outcome.kind.is_settled())
+        .all(|outcome| outcome.kind.is_taken_back())
     {
         return; // Even by force not everything can come back; then the suite has nothing to say.
     }
@@ -437,7 +437,7 @@ fn assert_settled(name: &str, outcomes: &[TargetOutcome]) {
     );
     for outcome in outcomes {
         assert!(
-            outcome.kind.is_settled(),
+            outcome.kind.is_taken_back(),
             "{name}: {outcome:?} of {outcomes:?}"
         );
     }

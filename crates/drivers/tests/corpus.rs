@@ -24,7 +24,7 @@ fn every_kept_input_of_the_fuzzer_holds() {
         ("log", targets::log),
         ("patch", targets::patch),
         ("merge", targets::merge),
-        ("door", targets::door),
+        ("relay", targets::relay),
     ];
     for (name, target) in known {
         let mut count = 0;

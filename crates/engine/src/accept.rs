@@ -24,8 +24,11 @@ impl Engine {
             None => None,
         };
         let outcomes = about.as_ref().map(|_| self.outcomes_by_look(&work));
-        let is_settled = |outcome: &TargetOutcome| outcome.kind.is_settled();
-        if let Some(outcomes) = outcomes.as_ref().filter(|all| !all.iter().any(is_settled)) {
+        let is_taken_back = |outcome: &TargetOutcome| outcome.kind.is_taken_back();
+        if let Some(outcomes) = outcomes
+            .as_ref()
+            .filter(|all| !all.iter().any(is_taken_back))
+        {
             return self.keep_undone(operation, outcomes.clone());
         }
         let mut events = Vec::new();
@@ -142,7 +145,7 @@ fn at_the_time(outcomes: &[TargetOutcome]) -> Vec<TargetOutcome> {
 /// Says of an undo or a redo that is kept half done which of its targets it has nothing to do with: taking it back does not
 /// touch them.
 fn never_done(id: OperationId, outcomes: &[TargetOutcome]) -> Option<Event> {
-    let never = outcomes.iter().filter(|it| !it.kind.is_settled());
+    let never = outcomes.iter().filter(|it| !it.kind.is_taken_back());
     let never = never.map(|it| TargetOutcome::new(it.target.clone(), OutcomeKind::AlreadyGone));
     let never: Vec<TargetOutcome> = never.collect();
     (!never.is_empty()).then_some(Event::Undone {

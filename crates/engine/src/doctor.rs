@@ -36,7 +36,7 @@ impl Engine {
     fn check_overlay(&self) -> Finding {
         let id = self.next_id();
         let probe = self.store.directory().join(format!("probe-{id}"));
-        let task = overlay::Task {
+        let task = overlay::Invocation {
             program: "true".into(),
             arguments: Vec::new(),
             directory: "/".into(),

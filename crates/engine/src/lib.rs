@@ -18,6 +18,7 @@ mod heart;
 mod history;
 mod lease;
 mod lifecycle;
+mod maintenance;
 mod proposal;
 mod recover;
 mod repair;
@@ -30,7 +31,6 @@ mod sources;
 mod task;
 mod trial;
 mod undo;
-mod upkeep;
 
 pub use backout_model::ports::{Filter, Ids, OperationRef};
 pub use command::{

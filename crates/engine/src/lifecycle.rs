@@ -294,7 +294,7 @@ impl Engine {
             .store
             .append(&Entry::of(vec![event]), Durability::Process);
         let cause = Box::new(cause);
-        if outcomes.iter().all(|outcome| outcome.kind.is_settled()) {
+        if outcomes.iter().all(|outcome| outcome.kind.is_taken_back()) {
             EngineError::TakenBack { id, cause }
         } else {
             EngineError::HalfDone {

@@ -302,7 +302,7 @@ impl Engine {
         operation: &Operation,
         outcomes: Vec<TargetOutcome>,
     ) -> Result<Recovered, EngineError> {
-        let is_nothing = outcomes.iter().all(|outcome| outcome.kind.is_settled());
+        let is_nothing = outcomes.iter().all(|outcome| outcome.kind.is_taken_back());
         let (became, why) = if is_nothing {
             (
                 RecoveredAs::NothingHappened,

@@ -46,13 +46,13 @@ pub enum KeyError {
 /// Where a target is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    place: Place,
+    place: Names,
     parts: Box<[String]>,
 }
 
 /// The chain of names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Place {
+enum Names {
     /// In the file system of this machine, whose names are any bytes.
     File(TargetPath),
     /// In another space, whose names are text.
@@ -78,7 +78,7 @@ pub enum Below {
 impl From<TargetPath> for Key {
     fn from(path: TargetPath) -> Self {
         Self {
-            place: Place::File(path),
+            place: Names::File(path),
             parts: Box::default(),
         }
     }
@@ -96,7 +96,7 @@ impl Key {
         }
         let names = names.iter().map(|name| segment(name));
         Ok(Self {
-            place: Place::Other(Box::new(Elsewhere {
+            place: Names::Other(Box::new(Elsewhere {
                 space: space.to_owned(),
                 names: names.collect::<Result<_, _>>()?,
             })),
@@ -117,24 +117,24 @@ impl Key {
     /// Gives the file that is meant, or in which the part lies that is meant; none in another space.
     pub const fn file(&self) -> Option<&TargetPath> {
         match &self.place {
-            Place::File(path) => Some(path),
-            Place::Other(_) => None,
+            Names::File(path) => Some(path),
+            Names::Other(_) => None,
         }
     }
 
     /// Names the space; none for the file system.
     pub fn space(&self) -> Option<&str> {
         match &self.place {
-            Place::File(_) => None,
-            Place::Other(other) => Some(&other.space),
+            Names::File(_) => None,
+            Names::Other(other) => Some(&other.space),
         }
     }
 
     /// Lists the names in a space that is not the file system.
     pub fn names(&self) -> &[String] {
         match &self.place {
-            Place::File(_) => &[],
-            Place::Other(other) => &other.names,
+            Names::File(_) => &[],
+            Names::Other(other) => &other.names,
         }
     }
 
@@ -150,8 +150,8 @@ impl Key {
             return (is_longer && self.parts.starts_with(&above.parts)).then_some(Below::Part);
         }
         let is_inside = match (&self.place, &above.place) {
-            (Place::File(path), Place::File(above)) => path.is_below(above),
-            (Place::Other(it), Place::Other(above)) => {
+            (Names::File(path), Names::File(above)) => path.is_below(above),
+            (Names::Other(it), Names::Other(above)) => {
                 it.space == above.space && it.names.starts_with(&above.names)
             }
             _ => false,
@@ -166,7 +166,7 @@ impl Key {
 
     /// Lists the keys above, nearest first.
     pub fn ancestors(&self) -> Vec<Self> {
-        let with = |place: &Place, parts: &[String]| Self {
+        let with = |place: &Names, parts: &[String]| Self {
             place: place.clone(),
             parts: parts.into(),
         };
@@ -175,13 +175,13 @@ impl Key {
             .map(|length| with(&self.place, self.parts.get(..length).unwrap_or_default()))
             .collect();
         match &self.place {
-            Place::File(path) => above.extend(path.ancestors().map(Self::from)),
-            Place::Other(it) => above.extend((0..it.names.len()).rev().map(|length| {
+            Names::File(path) => above.extend(path.ancestors().map(Self::from)),
+            Names::Other(it) => above.extend((0..it.names.len()).rev().map(|length| {
                 let place = Elsewhere {
                     space: it.space.clone(),
                     names: it.names.get(..length).unwrap_or_default().to_vec(),
                 };
-                with(&Place::Other(Box::new(place)), &[])
+                with(&Names::Other(Box::new(place)), &[])
             })),
         }
         above
@@ -190,8 +190,8 @@ impl Key {
     /// Gives the bytes that a store orders and finds it by.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = match &self.place {
-            Place::File(path) => path.as_bytes().to_vec(),
-            Place::Other(it) => {
+            Names::File(path) => path.as_bytes().to_vec(),
+            Names::Other(it) => {
                 let mut bytes = it.space.as_bytes().to_vec();
                 for name in &it.names {
                     bytes.push(NAME);
@@ -269,8 +269,8 @@ fn unescaped(name: &str) -> String {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::File(path) => path.fmt(f)?,
-            Place::Other(it) => {
+            Names::File(path) => path.fmt(f)?,
+            Names::Other(it) => {
                 f.write_str(&it.space)?;
                 for name in &it.names {
                     write!(f, "/{}", escaped(name))?;

@@ -52,7 +52,7 @@ pub use proposal::{Asked, Decided, KeptRequest, Proposal};
 pub use recipe::{Completion, DriverName, Effect, Flaw, Recipe, Slot};
 pub use record::{ActPlan, Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};
 pub use repair::{Assumed, Gap, GapLink, Repair};
-pub use retention::{Candidate, Retention, Verdict, select_expired};
+pub use retention::{Candidate, ExpiryReason, Retention, select_expired};
 pub use status::{Status, StatusError};
 pub use strategy::{Decision, Fallback, OperationKind, Strategy, Traits, choose};
 pub use target::{Overlap, Reach, Target};

@@ -62,7 +62,7 @@ pub enum OutcomeKind {
 
 impl OutcomeKind {
     /// Tells whether the target was taken back, or needs not be: the operation's change of it is in the world no more.
-    pub const fn is_settled(&self) -> bool {
+    pub const fn is_taken_back(&self) -> bool {
         match self {
             Self::Restored
             | Self::Compensated
@@ -81,7 +81,7 @@ impl OutcomeKind {
 
     /// Tells whether the target now is all that an undo wants it to be.
     pub const fn is_complete(&self) -> bool {
-        self.is_settled() && !matches!(self, Self::Incomplete { .. } | Self::Overtaken { .. })
+        self.is_taken_back() && !matches!(self, Self::Incomplete { .. } | Self::Overtaken { .. })
     }
 }
 

@@ -73,7 +73,7 @@ pub struct Candidate {
 /// Why an operation's images are let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum ExpiryReason {
     /// They are older than the maximum.
     TooOld,
     /// The file has enough newer versions.
@@ -82,7 +82,7 @@ pub enum Verdict {
     OverCap,
 }
 
-impl Verdict {
+impl ExpiryReason {
     /// Says the rule in words.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -99,7 +99,7 @@ pub fn select_expired(
     candidates: &[Candidate],
     stored_bytes: u64,
     now: Timestamp,
-) -> Vec<(OperationId, Verdict)> {
+) -> Vec<(OperationId, ExpiryReason)> {
     let mut newest_first: Vec<&Candidate> = candidates.iter().collect();
     newest_first.sort_by_key(|c| (std::cmp::Reverse(c.at), c.id));
     let mut versions = std::collections::BTreeMap::<&Key, usize>::new();
@@ -117,9 +117,9 @@ pub fn select_expired(
             continue;
         }
         if age >= retention.committed_ms_max {
-            expired.push((candidate, Verdict::TooOld));
+            expired.push((candidate, ExpiryReason::TooOld));
         } else if crowded {
-            expired.push((candidate, Verdict::TooManyVersions));
+            expired.push((candidate, ExpiryReason::TooManyVersions));
         } else {
             kept.push(candidate);
         }
@@ -129,12 +129,12 @@ pub fn select_expired(
     while left > retention.store_bytes_max {
         let Some(oldest) = kept.pop() else { break };
         left = left.saturating_sub(oldest.bytes);
-        expired.push((oldest, Verdict::OverCap));
+        expired.push((oldest, ExpiryReason::OverCap));
     }
     expired.sort_by_key(|(candidate, _)| (candidate.at, candidate.id));
     expired
         .into_iter()
-        .map(|(candidate, verdict)| (candidate.id, verdict))
+        .map(|(candidate, reason)| (candidate.id, reason))
         .collect()
 }
 
@@ -157,11 +157,11 @@ mod tests {
         retention: &Retention,
         candidates: &[Candidate],
         stored: u64,
-    ) -> Vec<(u64, Verdict)> {
+    ) -> Vec<(u64, ExpiryReason)> {
         let chosen = select_expired(retention, candidates, stored, NOW);
         chosen
             .into_iter()
-            .map(|(id, verdict)| (id.bits(), verdict))
+            .map(|(id, reason)| (id.bits(), reason))
             .collect()
     }
 
@@ -199,7 +199,7 @@ mod tests {
         ];
         assert_eq!(
             expired(&Retention::standard(), &candidates, 3),
-            [(3, Verdict::TooOld), (1, Verdict::TooOld)]
+            [(3, ExpiryReason::TooOld), (1, ExpiryReason::TooOld)]
         );
         assert_eq!(expired(&Retention::article(), &candidates, 3).len(), 3);
     }
@@ -214,7 +214,10 @@ mod tests {
         let candidates: Vec<_> = (1..=4).map(hours).collect();
         assert_eq!(
             expired(&retention, &candidates, 4),
-            [(4, Verdict::TooManyVersions), (3, Verdict::TooManyVersions)]
+            [
+                (4, ExpiryReason::TooManyVersions),
+                (3, ExpiryReason::TooManyVersions)
+            ]
         );
     }
 
@@ -230,9 +233,9 @@ mod tests {
         assert_eq!(
             expired(&retention, &candidates, 500),
             [
-                (5, Verdict::OverCap),
-                (4, Verdict::OverCap),
-                (3, Verdict::OverCap)
+                (5, ExpiryReason::OverCap),
+                (4, ExpiryReason::OverCap),
+                (3, ExpiryReason::OverCap)
             ]
         );
     }

@@ -7,8 +7,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use backout_model::text::{parse, stat, unified};
 use backout_model::{
-    CaptureLevel, CaptureMode, Checkpoint, DependencyReason, Digest, LeftAlone, Lsn, OperationId,
-    OutcomeKind, Retention, Status, Strategy, TargetPath, Timestamp, Verb, Verdict,
+    CaptureLevel, CaptureMode, Checkpoint, DependencyReason, Digest, ExpiryReason, LeftAlone, Lsn,
+    OperationId, OutcomeKind, Retention, Status, Strategy, TargetPath, Timestamp, Verb,
     wide::is_none_or_wide,
 };
 use serde::Serialize;
@@ -84,7 +84,7 @@ fn what_is_in_effect_and_what_must_be_kept_by_status() {
 }
 
 #[test]
-fn each_outcome_says_what_it_is_and_whether_it_is_settled() {
+fn each_outcome_says_what_it_is_and_whether_it_is_taken_back() {
     let why = || "so".to_owned();
     let all = [
         (OutcomeKind::Restored, "restored", true),
@@ -108,14 +108,18 @@ fn each_outcome_says_what_it_is_and_whether_it_is_settled() {
         (OutcomeKind::Failed { why: why() }, "failed: so", false),
         (OutcomeKind::InDoubt { why: why() }, "in doubt: so", false),
     ];
-    for (kind, said, is_settled) in all {
+    for (kind, said, is_taken_back) in all {
         assert_eq!(kind.to_string(), said);
-        assert_eq!(kind.is_settled(), is_settled, "{said}");
+        assert_eq!(kind.is_taken_back(), is_taken_back, "{said}");
         let is_incomplete = matches!(
             kind,
             OutcomeKind::Incomplete { .. } | OutcomeKind::Overtaken { .. }
         );
-        assert_eq!(kind.is_complete(), is_settled && !is_incomplete, "{said}");
+        assert_eq!(
+            kind.is_complete(),
+            is_taken_back && !is_incomplete,
+            "{said}"
+        );
     }
 }
 
@@ -133,7 +137,11 @@ fn the_numbers_of_retention() {
     assert_eq!(article.committed_ms_min, 3_600_000);
     assert_eq!(article.store_bytes_max, 524_288_000);
     assert_eq!(article.audit_ms, 604_800_000);
-    let words = [Verdict::TooOld, Verdict::TooManyVersions, Verdict::OverCap];
+    let words = [
+        ExpiryReason::TooOld,
+        ExpiryReason::TooManyVersions,
+        ExpiryReason::OverCap,
+    ];
     assert!(words.iter().all(|verdict| verdict.as_str().len() > 10));
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use backout_model::ports::{
     CheckSlots, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Journal, Lease, Leases,
-    OpenAct, OperationRef, Owners, PackSalvage, RefError, StoreSummary, StoredBytes, Tell, Upkeep,
-    VerifyReport, Workspace,
+    Maintenance, OpenAct, OperationRef, Owners, PackSalvage, RefError, StoreSummary, StoredBytes,
+    Tell, VerifyReport, Workspace,
 };
 use backout_model::{
     ActPlan, Asked, CallKey, Checkpoint, CheckpointName, Dependency, DriverName, Effect, Key, Lsn,
@@ -93,7 +93,7 @@ impl Workspace for Store {
     }
 }
 
-impl Upkeep for Store {
+impl Maintenance for Store {
     fn form(&self) -> String {
         format!("format {FORMAT}")
     }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use backout_model::ports::{
     Append, CheckSlots, CompactBudget, CompactReport, ContentsError, Depots, Durability, Entry,
-    Filter, GcReport, GcRequest, Journal, Lease, Leases, OpenAct, OperationRef, Owners,
-    PackSalvage, ReadContents, RefError, StorageError, Store, StoreSummary, StoredBytes, Tell,
-    Upkeep, VerifyReport, Workspace, WriteContents,
+    Filter, GcReport, GcRequest, Journal, Lease, Leases, Maintenance, OpenAct, OperationRef,
+    Owners, PackSalvage, ReadContents, RefError, StorageError, Store, StoreSummary, StoredBytes,
+    Tell, VerifyReport, Workspace, WriteContents,
 };
 use backout_model::{
     Asked, CallKey, Checkpoint, Dependency, Digest, DriverName, Effect, Key, Lsn, Operation,
@@ -140,7 +140,7 @@ impl Workspace for FaultyStore {
     }
 }
 
-impl Upkeep for FaultyStore {
+impl Maintenance for FaultyStore {
     fn know_driver(&self, name: DriverName) {
         self.inner.know_driver(name);
     }

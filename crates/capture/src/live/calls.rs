@@ -2,7 +2,7 @@
 
 use std::ffi::c_long;
 
-use super::place::Last;
+use super::resolve::Last;
 use super::table::{COMMON, OLDER, REQUESTS};
 
 /// What a call is about to do.

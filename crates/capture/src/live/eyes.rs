@@ -14,11 +14,11 @@ use super::memory::{is_secret, read_exactly};
 use super::mounts;
 use super::operands::Operands;
 use super::order;
-use super::place::{Lost, only_of, path_of_descriptor};
+use super::process_info::Scene;
+use super::resolve::{Lost, only_of, path_of_descriptor};
 use super::supervise::{Answer, Observer, Touch};
 use super::sys::{self, Notice};
 use super::table::SET_FLAGS;
-use super::task::Scene;
 
 /// How often a call whose path changes under our eyes is looked at again. Somebody who saves a file by rename without a pause
 /// is overtaken long before that.
@@ -106,7 +106,7 @@ impl Eyes {
             let mut touch = Touch::without_paths(act, notice.thread, is_here);
             return (observer.before(&mut touch), None);
         }
-        if self.is_settled(notice, shape, act, observer) {
+        if self.is_noted(notice, shape, act, observer) {
             return (Answer::Continue, None);
         }
         self.look(listener, (notice, shape, act), observer, waiting)
@@ -222,7 +222,7 @@ impl Eyes {
     }
 
     /// Tells whether all is known of what a descriptor is open on.
-    fn is_settled(
+    fn is_noted(
         &mut self,
         notice: &Notice,
         shape: &Shape,
@@ -250,7 +250,7 @@ impl Eyes {
         };
         observer.is_made((stat.st_dev, stat.st_ino), act)
             || path_of_descriptor(notice.thread, number)
-                .is_some_and(|path| observer.is_settled(&path, act))
+                .is_some_and(|path| observer.is_noted(&path, act))
     }
 
     fn scene(&mut self, thread: u32) -> Scene {

@@ -14,7 +14,7 @@ use rustix::fs::FileType;
 
 use super::calls::Act;
 use super::ending::{has_left, ran};
-use super::place::{Place, is_link};
+use super::resolve::{Place, is_link};
 use super::supervise::Touch;
 use super::sys::{self, Notice};
 

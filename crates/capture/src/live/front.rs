@@ -20,9 +20,9 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, waitpid,
 };
 
-use super::door::Door;
+use super::process_info::{Descendant, children, descendants_of};
+use super::relay::Relay;
 use super::sys;
-use super::task::{Descendant, children, descendants_of};
 use super::watchdog::{Due, Watchdog};
 
 /// Signals that are meant for the command, and the end of a child.
@@ -43,7 +43,7 @@ const ARMED: u8 = b'a';
 /// The bytes of a message of the back: what it is about, and a number. A pipe takes so few whole or not at all.
 const MESSAGE_BYTES: usize = 9;
 
-/// How long the front stays for callers at the door whose work is nearly done.
+/// How long the front stays for callers of the relay whose work is nearly done.
 const STAYING_MAX: Duration = Duration::from_secs(1);
 
 /// How often the back may not be heard before the front gives up.
@@ -91,7 +91,7 @@ pub struct Front {
     hears: OwnedFd,
     says: OwnedFd,
     signals: OwnedFd,
-    door: Option<Door>,
+    relay: Option<Relay>,
     /// Children that this process had before.
     others: Vec<Pid>,
     /// How often the back could not be heard.
@@ -134,7 +134,7 @@ pub struct Alone {
 pub struct Back {
     hears: OwnedFd,
     says: OwnedFd,
-    door: Option<OsString>,
+    relay: Option<OsString>,
 }
 
 /// Becomes two processes.
@@ -147,8 +147,8 @@ pub fn split() -> io::Result<Side> {
     let signals = sys::signals(&HEARD)?;
     let others = children();
     // Without one the command can be watched as well.
-    let door = Door::open().ok();
-    let told = door.as_ref().map(Door::told);
+    let relay = Relay::open().ok();
+    let told = relay.as_ref().map(Relay::told);
     Ok(match sys::fork()? {
         Some(pid) => {
             // What the watcher leaves when it dies comes to us, and can be ended.
@@ -158,7 +158,7 @@ pub fn split() -> io::Result<Side> {
                 hears: front_hears,
                 says: front_says,
                 signals,
-                door,
+                relay,
                 others,
                 failures: Cell::new(0),
             })
@@ -166,7 +166,7 @@ pub fn split() -> io::Result<Side> {
         None => Side::Back(Back {
             hears: back_hears,
             says: back_says,
-            door: told,
+            relay: told,
         }),
     })
 }
@@ -187,7 +187,7 @@ impl Front {
         self.back.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Waits for the command's end, passing signals on, and answers at the door. If its watcher hangs and the command is to
+    /// Waits for the command's end, passing signals on, and answers the relay. If its watcher hangs and the command is to
     /// end, or has a timeout, it is ended all the same.
     pub fn wait(
         mut self,
@@ -201,7 +201,7 @@ impl Front {
         let mut ended = None;
         loop {
             self.sleep(ended.map(|(_, until)| until))?;
-            // Before the door: whoever asks there was started after the command was armed.
+            // Before the relay: whoever asks there was started after the command was armed.
             match self.hear()? {
                 Told::Armed(command) => {
                     let name = format!("{command:016x}").into();
@@ -212,13 +212,13 @@ impl Front {
                 Told::Gone if ended.is_none() => return self.back_ended(was_silent),
                 Told::Gone | Told::Nothing => {}
             }
-            // Before the door as well: what ends after its signal was taken is seen there, what ends later wakes us again.
+            // Before the relay as well: what ends after its signal was taken is seen there, what ends later wakes us again.
             self.pass_on(&mut watchdog);
-            if let Some(door) = &mut self.door {
-                door.attend(self.back, &variables);
+            if let Some(relay) = &mut self.relay {
+                relay.attend(self.back, &variables);
             }
             if let Some((ending, until)) = ended
-                && (!self.door.as_ref().is_some_and(Door::is_busy) || Instant::now() >= until)
+                && (!self.relay.as_ref().is_some_and(Relay::is_busy) || Instant::now() >= until)
             {
                 return Ok(Waited::Command(ending));
             }
@@ -248,8 +248,8 @@ impl Front {
         if until.is_none() {
             fds.push(PollFd::new(&self.hears, PollFlags::IN));
         }
-        fds.extend(self.door.iter().flat_map(Door::heard));
-        let due = self.door.as_ref().and_then(Door::due);
+        fds.extend(self.relay.iter().flat_map(Relay::heard));
+        let due = self.relay.as_ref().and_then(Relay::due);
         let step = Instant::now() + STEP;
         let due = due.into_iter().chain(until).fold(step, Instant::min);
         let left = due.saturating_duration_since(Instant::now());
@@ -318,12 +318,12 @@ impl Front {
 
     /// Finds what is left of the command: all that is below us, but for what we were asked to do and what was there before.
     fn left_alone(&self) -> Vec<Descendant> {
-        let door = self.door.as_ref().map(Door::outside).unwrap_or_default();
-        let door = door
+        let relay = self.relay.as_ref().map(Relay::outside).unwrap_or_default();
+        let relay = relay
             .into_iter()
             .filter_map(|pid| Pid::from_raw(pid.cast_signed()));
         let mut not: Vec<Pid> = Vec::new();
-        for process in door.chain(self.others.iter().copied()) {
+        for process in relay.chain(self.others.iter().copied()) {
             not.extend(descendants_of(process).iter().map(|below| below.pid));
             not.push(process);
         }
@@ -381,8 +381,8 @@ impl Back {
     }
 
     /// Tells where the command can ask for something to be done outside.
-    pub fn door(&self) -> Option<&OsStr> {
-        self.door.as_deref()
+    pub fn relay(&self) -> Option<&OsStr> {
+        self.relay.as_deref()
     }
 
     /// Takes a signal that the front was sent, if there is one.

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use super::calls::as_int;
 use super::ending::has_left;
+use super::process_info::umask_of;
 use super::sys::Notice;
-use super::task::umask_of;
 
 /// So many are remembered.
 const MASKS_MAX: usize = 4096;

@@ -18,7 +18,6 @@
 
 mod calls;
 mod carry;
-mod door;
 mod ending;
 mod eyes;
 mod filter;
@@ -30,24 +29,25 @@ mod mounts;
 mod operands;
 mod order;
 mod orphaned;
-mod place;
+mod process_info;
 mod reach;
+mod relay;
+mod resolve;
 mod rights;
 mod spawn;
 mod supervise;
 mod sys;
 mod table;
-mod task;
 mod walk;
 mod watchdog;
 
 pub use calls::Act;
-pub use door::{ASKED, DOOR, Guest, Malformed, Outside, Refusal, Request, ask_outside, asked};
 pub use front::{Alone, Back, Ending, Front, Pinned, Side, Waited, split};
 pub use mounts::is_on_ours;
 pub use orphaned::{Mark, Orphans, end_orphans};
-pub use place::{Gone, Place};
+pub use process_info::{Descendant, descendants, opened_for_writing};
+pub use relay::{ASKED, Guest, Malformed, Outside, RELAY, Refusal, Request, ask_outside, asked};
+pub use resolve::{Gone, Place};
 pub use spawn::{Child, SpawnError, Spawned, Variables, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
 pub use sys::{end_like, lift_limits, probe};
-pub use task::{Descendant, descendants, opened_for_writing};

@@ -10,8 +10,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, fstatvfs, makedev, openat};
 
-use super::place::{is_same, leads_to};
-use super::task::Scene;
+use super::process_info::Scene;
+use super::resolve::{is_same, leads_to};
 
 /// One line of what is mounted where.
 #[derive(Debug, Clone, PartialEq, Eq)]

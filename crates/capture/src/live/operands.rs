@@ -7,9 +7,9 @@ use rustix::io::Errno;
 use super::calls::{Act, Operand, Shape, as_int};
 use super::memory::{read_exactly, read_path};
 use super::order::Path;
-use super::place::{Base, Dots, Gone, Last, Lost, Place, of_base, resolve};
+use super::process_info::Scene;
+use super::resolve::{Base, Dots, Gone, Last, Lost, Place, of_base, resolve};
 use super::sys::Notice;
-use super::task::Scene;
 use super::walk::{Lead, Walk};
 
 /// The longest address of a socket in the file system.

@@ -16,10 +16,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::calls::{Act, as_int};
-use super::place::{Base, Dots, Last, Lost, stat_of};
+use super::process_info::Scene;
+use super::resolve::{Base, Dots, Last, Lost, stat_of};
 use super::rights::Rights;
 use super::sys::Notice;
-use super::task::Scene;
 use super::walk::{Lead, Walk, split};
 
 const NOREPLACE: u32 = 1;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, getpid, pidfd_open, pidfd_send_signal};
 
-use super::task::{Descendant, descendants_of, named};
+use super::process_info::{Descendant, descendants_of, named};
 
 /// How often to look whether what was ended is gone, and for what it started meanwhile.
 const STEP: Duration = Duration::from_millis(20);

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use backout_crashpoint::crash_point;
 use rustix::process::Pid;
 
-use super::door::{ASKED, DOOR};
 use super::filter::{Filter, Wanted};
+use super::relay::{ASKED, RELAY};
 use super::supervise::Supervisor;
 use super::sys::{self, AT_EXEC, First, Launch, NewLine};
 
@@ -138,10 +138,10 @@ pub fn spawn(
     })
 }
 
-/// Gives the environment of the command: what it starts from, with some variables set. An outer door is not its own.
+/// Gives the environment of the command: what it starts from, with some variables set. An outer relay is not its own.
 fn environment(variables: Variables<'_>) -> Result<Vec<CString>, SpawnError> {
     let set = variables.set;
-    let is_ours = |name: &OsStr| name == DOOR || name == ASKED;
+    let is_ours = |name: &OsStr| name == RELAY || name == ASKED;
     let is_set = |name: &OsStr| is_ours(name) || set.iter().any(|(other, _)| other == name);
     let base = match variables.base {
         Some(base) => base.to_vec(),

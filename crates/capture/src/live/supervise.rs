@@ -15,7 +15,7 @@ use super::calls::Act;
 use super::ending::{has_left, ran};
 use super::eyes::Eyes;
 use super::front::{Ending, ending_of};
-use super::place::{Gone, Place};
+use super::resolve::{Gone, Place};
 use super::sys::{self, First, Notice, Reply};
 
 /// How often to look whether a call is over that the kernel carries out, and when to give up: its file system is stuck.
@@ -93,7 +93,7 @@ pub trait Observer {
     fn before(&mut self, touch: &mut Touch) -> Answer;
 
     /// Tells whether all is known of a name that the command has open, so that the call goes on at once.
-    fn is_settled(&mut self, path: &Path, act: Act) -> bool;
+    fn is_noted(&mut self, path: &Path, act: Act) -> bool;
 
     /// Is told which file came to be at a name, by a call that was carried out for the command: its device and number.
     fn made(&mut self, place: &Place, number: (u64, u64));

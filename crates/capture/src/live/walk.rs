@@ -13,8 +13,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::place::{Base, Dots, Last, Lost, is_link, lost, stat_of};
-use super::task::{Scene, number_in};
+use super::process_info::{Scene, number_in};
+use super::resolve::{Base, Dots, Last, Lost, is_link, lost, stat_of};
 
 /// How many symbolic links in a row are followed, as the kernel does.
 const LINKS_MAX: usize = 40;

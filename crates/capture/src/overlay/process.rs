@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// A command to run.
 #[derive(Debug, Clone)]
-pub struct Task {
+pub struct Invocation {
     /// The program, looked for in `PATH` unless it has a slash.
     pub program: OsString,
     /// Its arguments.

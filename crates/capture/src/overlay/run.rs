@@ -15,12 +15,12 @@ use super::clock::ClockReference;
 use super::error::OverlayError;
 use super::mountinfo::{Mount, mounts};
 use super::plan::{Means, Plan, Step};
-use super::process::{Ended, Survivors, Task};
+use super::process::{Ended, Invocation, Survivors};
 use super::survivors::{Survivor, below};
 use super::sys::{
     Mask, Notice, Script, Signals, before_exec, enter, has_terminal, take_terminal_back,
 };
-use super::{place, skeleton};
+use super::{layer_dir, skeleton};
 
 /// How long processes have to end by themselves when the command has.
 const LINGER: Duration = Duration::from_millis(50);
@@ -44,7 +44,11 @@ pub struct Finished {
 }
 
 /// Runs a command in layers below one of `places`, the first that can hold them. What is at `masks` is not seen inside.
-pub fn run(task: &Task, places: &[PathBuf], masks: &[PathBuf]) -> Result<Finished, OverlayError> {
+pub fn run(
+    invocation: &Invocation,
+    places: &[PathBuf],
+    masks: &[PathBuf],
+) -> Result<Finished, OverlayError> {
     let mounts = mounts()?;
     let mut means = vec![Means::UserNamespace];
     if rustix::process::geteuid().is_root() {
@@ -52,7 +56,7 @@ pub fn run(task: &Task, places: &[PathBuf], masks: &[PathBuf]) -> Result<Finishe
     }
     let mut last = None;
     for means in means {
-        match attempt(task, &mounts, means, places, masks) {
+        match attempt(invocation, &mounts, means, places, masks) {
             // Root in a container may lack what it takes; a user namespace may still be had.
             Err(error @ (OverlayError::Impossible { .. } | OverlayError::NoPlace { .. })) => {
                 last = Some(error);
@@ -64,13 +68,13 @@ pub fn run(task: &Task, places: &[PathBuf], masks: &[PathBuf]) -> Result<Finishe
 }
 
 fn attempt(
-    task: &Task,
+    invocation: &Invocation,
     mounts: &[Mount],
     means: Means,
     places: &[PathBuf],
     masks: &[PathBuf],
 ) -> Result<Finished, OverlayError> {
-    let scratch = place::choose(places, means)?;
+    let scratch = layer_dir::choose(places, means)?;
     let mut masks = masks.to_vec();
     if !masks.iter().any(|mask| scratch.starts_with(mask)) {
         masks.push(scratch.clone());
@@ -78,22 +82,22 @@ fn attempt(
     let mut plan = match means {
         Means::Root => Plan::for_root(mounts, &scratch, &masks),
         Means::UserNamespace => {
-            let foreign = place::foreign_above(&task.directory);
+            let foreign = layer_dir::foreign_above(&invocation.directory);
             Plan::for_user(mounts, &scratch, (&masks, &foreign), |directory| {
-                skeleton::entries(directory, &task.directory)
+                skeleton::entries(directory, &invocation.directory)
             })
         }
     };
     make_directories(&plan)?;
     for layer in &mut plan.layers {
-        layer.top = place::top_of(&layer.upper);
+        layer.top = layer_dir::top_of(&layer.upper);
     }
     if means == Means::UserNamespace {
         skeleton::make(&mut plan)?;
     }
     let began = ClockReference::now(&scratch)?;
     let is_ours = has_terminal();
-    let result = supervise(task, &plan);
+    let result = supervise(invocation, &plan);
     if is_ours {
         take_terminal_back();
     }
@@ -124,7 +128,7 @@ fn make_directories(plan: &Plan) -> Result<(), OverlayError> {
             let upper = layer.join("upper");
             make(&upper)?;
             make(&layer.join("work"))?;
-            place::dress(point, &upper);
+            layer_dir::dress(point, &upper);
         }
     }
     Ok(())
@@ -132,9 +136,9 @@ fn make_directories(plan: &Plan) -> Result<(), OverlayError> {
 
 type Supervised = (Ended, Vec<Survivor>, Vec<(PathBuf, String)>);
 
-fn supervise(task: &Task, plan: &Plan) -> Result<Supervised, OverlayError> {
+fn supervise(invocation: &Invocation, plan: &Plan) -> Result<Supervised, OverlayError> {
     let lost = |action| move |source: io::Error| OverlayError::Lost { action, source };
-    let script = Script::new(plan, task).map_err(lost("read the paths"))?;
+    let script = Script::new(plan, invocation).map_err(lost("read the paths"))?;
     let (from, to) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
         .map_err(|errno| lost("make a pipe")(errno.into()))?;
     let mut notices = Notices {
@@ -143,11 +147,11 @@ fn supervise(task: &Task, plan: &Plan) -> Result<Supervised, OverlayError> {
         not_layered: Vec::new(),
     };
     let signals = Signals::hold().map_err(lost("hold signals back"))?;
-    let mut child = match spawn(task, script, &to, signals.before()) {
+    let mut child = match spawn(invocation, script, &to, signals.before()) {
         Ok(child) => child,
         Err(source) => {
             drop(to);
-            return Err(notices.why_not_started(plan, task, source));
+            return Err(notices.why_not_started(plan, invocation, source));
         }
     };
     drop(to);
@@ -155,7 +159,7 @@ fn supervise(task: &Task, plan: &Plan) -> Result<Supervised, OverlayError> {
     let ended = notices
         .until_ended(&signals, plan)
         .map_err(lost("wait for the command"))?;
-    let survivors = settle(task.survivors, notices.first, &watched, &signals)
+    let survivors = await_survivors(invocation.survivors, notices.first, &watched, &signals)
         .map_err(lost("wait for the processes that it left"))?;
     child.wait().map_err(lost("wait for the command"))?;
     Ok((ended, survivors, notices.not_layered))
@@ -224,7 +228,12 @@ impl Notices {
     }
 
     /// Finds out whether the layers or the command were the trouble.
-    fn why_not_started(&mut self, plan: &Plan, task: &Task, source: io::Error) -> OverlayError {
+    fn why_not_started(
+        &mut self,
+        plan: &Plan,
+        invocation: &Invocation,
+        source: io::Error,
+    ) -> OverlayError {
         while let Some(notice) = self.next() {
             match notice {
                 Notice::Failed(step, errno) => {
@@ -248,16 +257,21 @@ impl Notices {
             }
         }
         OverlayError::NotStarted {
-            program: task.program.display().to_string(),
+            program: invocation.program.display().to_string(),
             source,
         }
     }
 }
 
-fn spawn(task: &Task, script: Script, notices: &OwnedFd, mask: Mask) -> io::Result<Child> {
-    let mut command = Command::new(&task.program);
-    command.args(&task.arguments);
-    if !task.keeps_stdout {
+fn spawn(
+    invocation: &Invocation,
+    script: Script,
+    notices: &OwnedFd,
+    mask: Mask,
+) -> io::Result<Child> {
+    let mut command = Command::new(&invocation.program);
+    command.args(&invocation.arguments);
+    if !invocation.keeps_stdout {
         command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
     }
     let notices = notices.as_raw_fd();
@@ -266,7 +280,7 @@ fn spawn(task: &Task, script: Script, notices: &OwnedFd, mask: Mask) -> io::Resu
 }
 
 /// Waits for those who outlive the command, or ends them. Gives who they were.
-fn settle(
+fn await_survivors(
     wanted: Survivors,
     first: Option<i32>,
     watched: &OwnedFd,

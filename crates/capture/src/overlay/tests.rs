@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Ended, Finished, OverlayError, Survivors, Task, What, remove, run, walk};
+use super::{Ended, Finished, Invocation, OverlayError, Survivors, What, remove, run, walk};
 
 /// A directory to work in and one for the layers.
 struct World {
@@ -28,9 +28,9 @@ impl World {
         self.root.path().join("state")
     }
 
-    fn task(&self, words: &[&str]) -> Task {
+    fn invocation(&self, words: &[&str]) -> Invocation {
         let mut words = words.iter().map(OsString::from);
-        Task {
+        Invocation {
             program: words.next().unwrap(),
             arguments: words.collect(),
             directory: self.path(""),
@@ -40,14 +40,14 @@ impl World {
         }
     }
 
-    fn run(&self, task: &Task) -> Result<Finished, OverlayError> {
+    fn run(&self, invocation: &Invocation) -> Result<Finished, OverlayError> {
         let masks = [self.layers()];
         fs::create_dir_all(self.layers()).unwrap();
-        run(task, &[self.layers().join("1")], &masks)
+        run(invocation, &[self.layers().join("1")], &masks)
     }
 
     fn shell(&self, script: &str) -> Finished {
-        self.run(&self.task(&["sh", "-c", script])).unwrap()
+        self.run(&self.invocation(&["sh", "-c", script])).unwrap()
     }
 
     fn changes(&self, finished: &Finished) -> Vec<(String, What)> {
@@ -165,11 +165,11 @@ fn processes_that_outlive_the_command_are_named_and_ended() {
 #[test]
 fn processes_that_outlive_the_command_can_be_waited_for() {
     let world = World::new();
-    let task = Task {
+    let invocation = Invocation {
         survivors: Survivors::Wait,
-        ..world.task(&["sh", "-c", "(sleep 0.2; echo late > late) &"])
+        ..world.invocation(&["sh", "-c", "(sleep 0.2; echo late > late) &"])
     };
-    let finished = world.run(&task).unwrap();
+    let finished = world.run(&invocation).unwrap();
     assert_eq!(
         world.changes(&finished),
         [("late".to_owned(), What::Created)]
@@ -188,18 +188,20 @@ fn a_signal_is_told() {
 #[test]
 fn a_command_that_is_not_there_is_not_started() {
     let world = World::new();
-    let error = world.run(&world.task(&["no-such-command"])).unwrap_err();
+    let error = world
+        .run(&world.invocation(&["no-such-command"]))
+        .unwrap_err();
     assert!(matches!(error, OverlayError::NotStarted { .. }), "{error}");
 }
 
 #[test]
 fn without_network_only_the_loopback_is_there() {
     let world = World::new();
-    let task = Task {
+    let invocation = Invocation {
         has_no_network: true,
-        ..world.task(&["sh", "-c", "tail -n +3 /proc/net/dev | cut -d: -f1 > links"])
+        ..world.invocation(&["sh", "-c", "tail -n +3 /proc/net/dev | cut -d: -f1 > links"])
     };
-    let finished = world.run(&task).unwrap();
+    let finished = world.run(&invocation).unwrap();
     let changes = walk(&finished.plan).unwrap();
     let Some(super::Becomes::Like(links)) = changes
         .iter()

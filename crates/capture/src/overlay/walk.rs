@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use super::change::{Becomes, Change, What};
 use super::compare::{Difference, difference};
 use super::plan::{Layer, LayerKind, Means, Plan};
-use super::{OverlayError, place, skeleton, xattrs};
+use super::{OverlayError, layer_dir, skeleton, xattrs};
 
 /// Tells what the layers of a plan change, sorted by path: what lies in a directory comes after it.
 pub fn walk(plan: &Plan) -> Result<Vec<Change>, OverlayError> {
@@ -56,13 +56,13 @@ impl Walker<'_> {
         let (upper, point) = (self.layer.upper.clone(), self.layer.point.clone());
         self.top(&upper, &point)?;
         self.directory(&upper, Some(&point), &point)?;
-        self.settle_moves()
+        self.resolve_moves()
     }
 
     /// The top of a layer was made by us, with the mode and owner of what it covers as far as we could: it changed if it
     /// is not as it was made.
     fn top(&mut self, upper: &Path, point: &Path) -> Walked<()> {
-        let is_changed = place::top_of(upper) != self.layer.top;
+        let is_changed = layer_dir::top_of(upper) != self.layer.top;
         if is_changed && look(point)?.is_some_and(|real| real.is_dir()) {
             let becomes = Becomes::Like(upper.to_path_buf());
             self.push(point, What::Metadata, becomes, None)?;
@@ -210,7 +210,7 @@ impl Walker<'_> {
     }
 
     /// A renamed directory moves if its old name is gone and nothing else happened in either; else it is copied.
-    fn settle_moves(&mut self) -> Walked<()> {
+    fn resolve_moves(&mut self) -> Walked<()> {
         let moves = std::mem::take(&mut self.moves);
         let froms: Vec<PathBuf> = moves.iter().map(|(_, from, _)| from.clone()).collect();
         for (upper, from, to) in moves {

@@ -143,7 +143,7 @@ pub(crate) fn cmd_try(session: &mut Session, args: TryArgs) -> Result<(), Failur
     if args.diff && view.standing == TrialStanding::Pending {
         show_diff(session, &engine, &view, &selection)?;
     }
-    settle(session, &engine, &mut view, &args, selection)?;
+    decide_now(session, &engine, &mut view, &args, selection)?;
     if session.ui.is_json() {
         session.ui.print_json(&Reply::Trial(view));
     }
@@ -198,7 +198,7 @@ fn decide(session: &mut Session, args: TryArgs, selection: Selection) -> Result<
 }
 
 /// Decides about a trial that has just run: as asked, or by asking, or not now.
-fn settle(
+fn decide_now(
     session: &mut Session,
     engine: &Engine,
     view: &mut TrialView,

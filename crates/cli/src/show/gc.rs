@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use backout_engine::GcOutcome;
 
+use super::checks::of_other_drivers;
 use super::time::size;
-use super::upkeep::of_other_drivers;
 use super::{counted, counted_of};
 use crate::session::Session;
 use crate::ui::{Cell, DIM, printable, table};

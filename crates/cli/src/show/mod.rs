@@ -3,6 +3,7 @@
 //! One renderer per kind of reply; each makes a text from plain data. Somebody else's text (paths, summaries, contents)
 //! is shown with its control characters escaped, and paths are shown as seen from the current directory.
 
+mod checks;
 pub(crate) mod classify;
 pub(crate) mod diff;
 mod gc;
@@ -19,7 +20,6 @@ mod tasks;
 mod time;
 pub(crate) mod trial;
 pub(crate) mod undo;
-mod upkeep;
 pub(crate) mod write;
 
 use std::sync::OnceLock;
@@ -60,9 +60,9 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Diff(diff) => diff::files(session, &diff.files, diff::Style::Full),
         Reply::Status(status) => status::status(session, status),
         Reply::Recovered(report) => recover::recovered(session, report),
-        Reply::Verified(report) => upkeep::verified(session, report),
+        Reply::Verified(report) => checks::verified(session, report),
         Reply::Collected(outcome) => gc::collected(session, outcome),
-        Reply::Doctor(report) => upkeep::doctor(session, report),
+        Reply::Doctor(report) => checks::doctor(session, report),
         Reply::Ran(report) => run::finished(session, report),
         Reply::Exported { records } => {
             session

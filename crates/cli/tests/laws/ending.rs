@@ -6,9 +6,9 @@ use backout_engine::{Command, Decide, RecoverWhat, Reply};
 use backout_model::ports::OnConflict;
 use backout_model::{Operation, Status};
 
-use crate::look::TEMPORARY;
 use crate::oracle::May;
 use crate::scene::{Scene, named, unchanged};
+use crate::snapshot::TEMPORARY;
 
 impl Scene {
     pub(crate) fn recover(&mut self) -> Result<(), String> {

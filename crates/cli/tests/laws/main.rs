@@ -23,13 +23,13 @@
 
 mod act;
 mod ending;
-mod look;
 mod oracle;
 #[path = "../proof/random.rs"]
 #[expect(dead_code, reason = "the other tests choose in another way")]
 mod random;
 mod running;
 mod scene;
+mod snapshot;
 mod story;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use backout_model::{Lsn, Operation, OperationId, Reach, Target};
 
-use crate::look::{Seen, Tree, differing, put, unlike};
+use crate::snapshot::{Seen, Tree, differing, put, unlike};
 
 /// One name that an operation changed.
 #[derive(Debug, Clone)]

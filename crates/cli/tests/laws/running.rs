@@ -10,9 +10,9 @@ use nix::unistd::Pid;
 use backout_model::{Operation, OperationId, Status};
 
 use crate::act::Change;
-use crate::look::{Tree, differing};
 use crate::oracle::May;
 use crate::scene::Scene;
+use crate::snapshot::{Tree, differing};
 use crate::story::{Dying, Meanwhile};
 
 /// A command that has done its first part and waits for a word.
@@ -159,11 +159,11 @@ pub(crate) fn run(
     // What was in doubt already may come back when what stood in its way is gone.
     for name in differing(&now, &recovered) {
         if doubtful.contains(&name) {
-            crate::look::put(&mut now, &name, recovered.get(&name).cloned());
+            crate::snapshot::put(&mut now, &name, recovered.get(&name).cloned());
             scene.oracle.blur(&name);
         }
     }
-    if let Some(why) = crate::look::unlike(&now, &recovered) {
+    if let Some(why) = crate::snapshot::unlike(&now, &recovered) {
         return Err(format!("recovering a command changed something: {why}"));
     }
     if !doubtful.is_empty() {
@@ -278,7 +278,7 @@ fn found_by(start: &Tree, before: &Tree, now: &Tree, theirs: &BTreeSet<String>) 
             && was != dressed
             && dressed.with_mode_of(was) == *was
         {
-            crate::look::put(&mut found, name, Some(is.with_mode_of(was)));
+            crate::snapshot::put(&mut found, name, Some(is.with_mode_of(was)));
         }
     }
     found
@@ -325,7 +325,7 @@ fn with_a_write(
         let answered = scene.oracle.learn(&scene.root, operation, looks, &changed);
         if !is_write {
             for name in answered {
-                crate::look::put(&mut begun, &name, before.get(&name).cloned());
+                crate::snapshot::put(&mut begun, &name, before.get(&name).cloned());
             }
         }
         if !is_write && Some(operation.id) == last {
@@ -360,7 +360,7 @@ pub(crate) fn attempt(
         ])
         .output()
         .unwrap();
-    if let Some(why) = crate::look::unlike(&start, &scene.look()) {
+    if let Some(why) = crate::snapshot::unlike(&start, &scene.look()) {
         return Err(format!("a trial changed the real files: {why}"));
     }
     let reply: serde_json::Value = serde_json::from_slice(&made.stdout)
@@ -380,7 +380,10 @@ pub(crate) fn attempt(
     }
     let applied = apply.output().unwrap();
     let now = scene.look();
-    if let (false, Some(why)) = (applied.status.success(), crate::look::unlike(&before, &now)) {
+    if let (false, Some(why)) = (
+        applied.status.success(),
+        crate::snapshot::unlike(&before, &now),
+    ) {
         return Err(format!(
             "a trial that was not applied changed something: {why}"
         ));
@@ -391,7 +394,7 @@ pub(crate) fn attempt(
         .args(["try", "--discard", &id])
         .output()
         .unwrap();
-    match crate::look::unlike(&now, &scene.look()) {
+    match crate::snapshot::unlike(&now, &scene.look()) {
         None => Ok(()),
         Some(why) => Err(format!("discarding a trial changed something: {why}")),
     }
@@ -464,7 +467,7 @@ pub(crate) fn death(
         } else if !theirs.iter().any(|other| is_near(other, &name)) {
             continue;
         }
-        crate::look::put(&mut expected, &name, start.get(&name).cloned());
+        crate::snapshot::put(&mut expected, &name, start.get(&name).cloned());
     }
     scene.follow((&start, &expected), May::default()).map(drop)
 }

@@ -15,9 +15,9 @@ use backout_model::{Operation, OperationId, Status, TargetPath};
 
 use crate::Sabotage;
 use crate::act::text;
-use crate::look::{Tree, differing, look, unlike};
 use crate::oracle::{May, Oracle};
 use crate::running;
+use crate::snapshot::{Tree, differing, look, unlike};
 use crate::story::{How, Step, What};
 
 /// What stories had in them.
@@ -376,12 +376,12 @@ impl Scene {
         let mut settled = Vec::new();
         for outcome in outcomes {
             if let Some((name, _)) = crate::oracle::name_of(&self.root, &outcome.target) {
-                settled.push((name, outcome.kind.is_settled(), &outcome.kind));
+                settled.push((name, outcome.kind.is_taken_back(), &outcome.kind));
             }
         }
         for (id, name) in flips {
-            let is_told = |(told, is_settled, _): &&(String, bool, _)| {
-                *is_settled && running::is_near(told, name)
+            let is_told = |(told, is_taken_back, _): &&(String, bool, _)| {
+                *is_taken_back && running::is_near(told, name)
             };
             if !settled.iter().any(|told| is_told(&told)) {
                 let said: Vec<_> = settled
@@ -437,7 +437,7 @@ impl Scene {
             match result {
                 Ok(report) => at = report.act.ok_or("an act without a name")?,
                 // What was as before already cannot come again, and it is said.
-                Err(EngineError::Partial(report)) if is_all_settled(&report) => {
+                Err(EngineError::Partial(report)) if is_all_taken_back(&report) => {
                     at = report.act.ok_or("an act without a name")?;
                 }
                 Err(_) if self.is_blurred() => return Ok(()),
@@ -480,9 +480,9 @@ pub(crate) fn named(id: OperationId) -> OperationRef {
     id.to_string().parse().unwrap()
 }
 
-fn is_all_settled(report: &UndoReport) -> bool {
+fn is_all_taken_back(report: &UndoReport) -> bool {
     let mut outcomes = report.steps.iter().flat_map(|step| &step.outcomes);
-    report.act.is_some() && outcomes.all(|outcome| outcome.kind.is_settled())
+    report.act.is_some() && outcomes.all(|outcome| outcome.kind.is_taken_back())
 }
 
 pub(crate) fn unchanged(before: &Tree, now: &Tree, by: &str) -> Result<(), String> {

@@ -93,7 +93,7 @@ const EXCUSED: [(&str, &[&str]); 14] = [
         ],
     ),
     (
-        "the program does not do this: it asks at once, is there to be started, and takes a stranger's door for none",
+        "the program does not do this: it asks at once, is there to be started, and takes a stranger's relay for none",
         &[
             "this is no process of the command",
             "it took too long to say what is wanted",

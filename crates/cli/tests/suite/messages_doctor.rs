@@ -95,7 +95,7 @@ fn a_machine_that_gives_no_namespaces_has_no_layers() {
 fn where_somebody_watches_already_nobody_else_can() {
     let world = World::new();
     symlink(env!("CARGO_BIN_EXE_backout"), world.place("program")).unwrap();
-    let alone = "env -u BACKOUT_DOOR -u BACKOUT_RUN BACKOUT_STATE_DIR=$PWD/state ../program";
+    let alone = "env -u BACKOUT_RELAY -u BACKOUT_RUN BACKOUT_STATE_DIR=$PWD/state ../program";
     let line = format!("{alone} doctor");
     let ran = world.cli(["run", "--", "sh", "-c", &line]);
     insta::assert_snapshot!(about(&ran, "live capture"), @"

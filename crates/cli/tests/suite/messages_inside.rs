@@ -1,7 +1,7 @@
 //! What is said to those who ask from inside of a command: what they may not ask for, and where nobody answers.
 //!
 //! Without a test: that it took too long to ask, and that the program could not be started outside (the program asks at
-//! once, and is there); `proof/commands/door.rs` has the first by hand.
+//! once, and is there); `proof/commands/relay.rs` has the first by hand.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -105,11 +105,11 @@ fn who_asks_from_a_directory_that_is_gone_is_not_served() {
 
 #[test]
 fn where_there_is_no_door_the_state_is_closed() {
-    let ran = refused(&world(), "env -u BACKOUT_DOOR ../program write b --text 1");
+    let ran = refused(&world(), "env -u BACKOUT_RELAY ../program write b --text 1");
     insta::assert_snapshot!(ran, @"
     error: could not create `$WORLD/state`
       why: Operation not permitted (os error 1)
-      why: this is inside of a command that `backout run` watches, and there is no door to ask at
+      why: this is inside of a command that `backout run` watches, and there is no relay to ask
       why: the process in front of the command has ended, or sockets are forbidden here
       next: do it outside of the command
     note: writing our own state was refused; nothing of it may change here

@@ -52,7 +52,7 @@ pub(super) fn parse(text: &str) -> Result<Node, ConfigError> {
     let Build {
         mut root, starts, ..
     } = build;
-    super::settle::settle(&mut root, &starts);
+    super::extent::mark_whole(&mut root, &starts);
     Ok(root)
 }
 

@@ -4,7 +4,7 @@
 //! that is not there gets a section.
 
 mod build;
-mod settle;
+mod extent;
 
 use crate::dialect::{Dialect, Edit, Fresh, behind_line};
 use crate::document::Document;

@@ -6,10 +6,10 @@ use backout_model::wide::Wide;
 use backout_model::{Target, TargetPath};
 
 use super::inodes::key_of;
-use super::ledger::Known;
 use super::settle::{Counts, Settled, Settling};
+use super::tracker::Known;
+use crate::file::before_image::meta_of;
 use crate::file::error::FileError;
-use crate::file::keep::meta_of;
 use crate::file::plan::targets_of;
 use crate::file::recipe::{
     Change, FileCompletion, FileRecipe, Identity, Kind, Meta, ParentTimes, Times,
@@ -83,7 +83,7 @@ impl Settling<'_> {
             contents,
             completion: completion.encode()?,
             counts,
-            reads: self.ledger.reads.into_iter().collect(),
+            reads: self.tracker.reads.into_iter().collect(),
             is_nothing,
             doubts: Vec::new(),
         })
@@ -127,7 +127,7 @@ impl Settling<'_> {
         parents: &BTreeMap<TargetPath, Times>,
     ) -> Result<Vec<Change>, FileError> {
         let mut changes = Vec::new();
-        for path in self.ledger.timed.clone() {
+        for path in self.tracker.timed.clone() {
             let (Some(times), Some(place)) = (parents.get(&path), self.place(&path)?) else {
                 continue;
             };

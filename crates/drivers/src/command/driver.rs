@@ -36,8 +36,8 @@ impl CommandDriver {
             id,
             log,
             (
-                Arc::clone(&self.files.tools().depots),
-                Arc::clone(&self.files.tools().stash),
+                Arc::clone(&self.files.context().depots),
+                Arc::clone(&self.files.context().stash),
             ),
             limits,
         )
@@ -52,7 +52,7 @@ impl CommandDriver {
         roots: &[TargetPath],
         index: &Path,
     ) -> Result<u64, FileError> {
-        let scanned = scan(self.files.tools(), id, roots, index)?;
+        let scanned = scan(self.files.context(), id, roots, index)?;
         recorder
             .scanned(scanned.notes)
             .map_err(|source| FileError::Io {
@@ -67,7 +67,7 @@ impl CommandDriver {
     pub fn settle(&self, id: OperationId, mut recorder: Recorder) -> Result<Settled, FileError> {
         // What is seen is known, also when the log has no room for it.
         let _noted = recorder.look_around();
-        settle(self.files.tools(), id, recorder.into_ledger())
+        settle(self.files.context(), id, recorder.into_ledger())
     }
 
     /// Says what a command did, by the log that its dead supervisor left. Parts of it count as told if `is_recorded`. If
@@ -80,7 +80,7 @@ impl CommandDriver {
         is_recorded: &dyn Fn(OperationId) -> bool,
         reading: Reading,
     ) -> Result<Settled, FileError> {
-        settle_log(self.files.tools(), id, log, is_recorded, reading)
+        settle_log(self.files.context(), id, log, is_recorded, reading)
     }
 
     /// Says what a part of a running command has done so far, as the operation `id`. With that part it begins anew.
@@ -96,6 +96,6 @@ impl CommandDriver {
             source,
         };
         let part = recorder.cut(id, part).map_err(unwritten)?;
-        settle(self.files.tools(), id, part)
+        settle(self.files.context(), id, part)
     }
 }

@@ -9,7 +9,7 @@ use backout_capture::live::{Act, Answer, Place, Touch, is_on_ours};
 use backout_model::TargetPath;
 use rustix::fs::fstat;
 
-use super::keep::KeepError;
+use super::before_image::KeepError;
 use super::log::Note;
 use super::recorder::{EFBIG, EIO, EPERM, OverLimit, Recorder, Stop, node_of};
 use crate::file::recipe::Kind;
@@ -188,7 +188,7 @@ impl Recorder {
         let why = format!("it was {size} bytes, more than may be copied first");
         self.note(format!("`{path}` cannot be brought back: {why}"));
         let unkept = Note::Unkept {
-            path: self.ledger.origin(&path).unwrap_or(path),
+            path: self.tracker.origin(&path).unwrap_or(path),
             why,
             identity: node_of(place).map(|node| node.identity),
         };

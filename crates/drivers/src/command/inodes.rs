@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::{Slot, TargetPath};
 
-use super::keep::with_meta;
-use super::ledger::Known;
+use super::before_image::with_meta;
 use super::settle::{Before, Settling};
+use super::tracker::Known;
+use crate::file::before_image::{digest_of, meta_of};
 use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
-use crate::file::keep::{digest_of, meta_of};
 use crate::file::recipe::{Identity, Image, Kind, Meta};
 use crate::file::sys::{Dir, Node, bytes, names};
 
@@ -128,12 +128,12 @@ impl Settling<'_> {
         else {
             return Ok(());
         };
-        let written = self.ledger.written.get(origin);
+        let written = self.tracker.written.get(origin);
         let is_copy = written.is_some_and(|number| *number != identity.ino);
         if *kind == Kind::Directory || is_copy {
             return Ok(());
         }
-        if self.tools.depots.out_of_reach(slot).is_some() {
+        if self.context.depots.out_of_reach(slot).is_some() {
             return Ok(());
         }
         let place = self.slot(slot)?;
@@ -152,7 +152,7 @@ impl Settling<'_> {
 
     /// What was written in place is noted by its number.
     fn follow_written(&mut self, all: &mut BTreeMap<Number, Followed>) -> Result<(), FileError> {
-        for (origin, ino) in self.ledger.written.clone() {
+        for (origin, ino) in self.tracker.written.clone() {
             let Some(Known::Whole(image)) = self.known.get(&origin).cloned() else {
                 continue;
             };
@@ -335,7 +335,7 @@ impl Settling<'_> {
         let Some(place) = name.map(|name| self.place(name)).transpose()?.flatten() else {
             return Ok(None);
         };
-        let Some(depot) = self.tools.depots.depot_for(place.dir.path()) else {
+        let Some(depot) = self.context.depots.depot_for(place.dir.path()) else {
             return Ok(None);
         };
         let slot = Slot {
@@ -395,7 +395,7 @@ impl Settling<'_> {
 
     /// Finds, for each file of before that has new names, one that stands for it now and is none of those.
     fn find_second_names(&mut self) -> Result<(), FileError> {
-        let aliases: BTreeMap<_, _> = self.ledger.aliases.clone().into_iter().collect();
+        let aliases: BTreeMap<_, _> = self.tracker.aliases.clone().into_iter().collect();
         let trees = self.arrived_trees()?;
         let mut firsts: Vec<(TargetPath, TargetPath)> = Vec::new();
         for (name, before) in &self.before {
@@ -408,7 +408,7 @@ impl Settling<'_> {
             }
         }
         for (name, of) in aliases {
-            let first = self.ledger.now_of(&of);
+            let first = self.tracker.now_of(&of);
             let is_along = first.ancestors().any(|above| trees.contains(&above));
             if is_along || !self.before.contains_key(&first) {
                 firsts.push((name, first));
@@ -431,7 +431,7 @@ impl Settling<'_> {
 
     /// Gives the image of an inode that was put into a slot when it lost its name, if it is there.
     fn shelved(&mut self, origin: &TargetPath, ino: u64) -> Result<Option<Image>, FileError> {
-        let Some(image) = self.ledger.shelved.get(origin).cloned() else {
+        let Some(image) = self.tracker.shelved.get(origin).cloned() else {
             return Ok(None);
         };
         let Some(slot) = image.slot() else {
@@ -460,7 +460,7 @@ impl Settling<'_> {
     /// Gives the device that a name of before is on: that of its directory, or of one above.
     fn device_of(&mut self, origin: &TargetPath) -> Result<Option<u64>, FileError> {
         for above in origin.ancestors() {
-            let now = self.ledger.now_of(&above);
+            let now = self.tracker.now_of(&above);
             match Dir::open(&now) {
                 Ok(dir) => return Ok(Some(dir.node()?.identity.dev)),
                 Err(

@@ -287,9 +287,9 @@ pub fn framed(note: &[u8], bytes: &[u8]) -> Vec<u8> {
 pub fn weighed(bytes: &[u8]) -> (usize, usize) {
     let told = read_bytes(bytes);
     let weight = (told.notes.len(), told.gaps);
-    let mut ledger = super::ledger::Ledger::default();
+    let mut tracker = super::tracker::Tracker::default();
     for (note, bytes) in told.notes {
-        ledger.apply(note, bytes);
+        tracker.apply(note, bytes);
     }
     weight
 }

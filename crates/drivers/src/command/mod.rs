@@ -11,24 +11,23 @@
 //! ```
 //!
 //! - The log is what finds the effect again: the operation is armed with its path, so a recovery can settle what a dead
-//!   supervisor captured. `ledger.rs` is what the log says, in memory.
+//!   supervisor captured. `tracker.rs` is what the log says, in memory.
 //! - Names are kept in the coordinates of the world before the command: a directory that moved keeps its old name there
 //!   until the end, so that what happens inside of it is found again.
 //! - A command that is over is an operation on files like any other: undo, redo, diff, conflicts, garbage collection are
 //!   the file driver's.
 
-mod acts;
+mod before_call;
+mod before_image;
 mod conclude;
+mod current;
 mod dirs;
 mod driver;
 mod expect;
 mod guard;
 mod inodes;
-mod keep;
 mod layers;
-mod ledger;
 mod log;
-mod look;
 mod moves;
 mod nameless;
 mod numbers;
@@ -41,6 +40,7 @@ mod renames;
 mod rewrites;
 mod scan;
 mod settle;
+mod tracker;
 mod trees;
 
 pub use driver::CommandDriver;

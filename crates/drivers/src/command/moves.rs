@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use backout_model::TargetPath;
 
-use super::ledger::{Ledger, Standing};
 use super::log::Move;
+use super::tracker::{Standing, Tracker};
 
-impl Ledger {
+impl Tracker {
     /// Takes a move in that happened.
     pub(crate) fn moved(&mut self, what: &Move) {
         let (from, to) = (&what.from, &what.to);

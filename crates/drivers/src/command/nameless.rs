@@ -8,10 +8,10 @@ use backout_capture::live::{Act, Answer, Place, Touch};
 use backout_model::TargetPath;
 use rustix::fs::{Mode, OFlags};
 
-use super::ledger::Known;
 use super::log::Note;
 use super::others::What;
 use super::recorder::{EPERM, Recorder, Stop, node_of};
+use super::tracker::Known;
 use crate::file::recipe::{Image, Kind};
 
 impl Recorder {
@@ -65,12 +65,12 @@ impl Recorder {
             matches!(image, Image::Kept { identity, node: Kind::File, .. }
                 if (identity.dev, identity.ino) == number)
         };
-        let mut known = self.ledger.known.iter();
+        let mut known = self.tracker.known.iter();
         let in_slot = known.find_map(|(origin, known)| match known {
             Known::Whole(image) if is_it(image) => Some((origin.clone(), image.clone())),
             Known::Whole(_) | Known::Absent | Known::Dressed { .. } => None,
         });
-        let mut shelved = self.ledger.shelved.iter();
+        let mut shelved = self.tracker.shelved.iter();
         in_slot.or_else(|| {
             let found = shelved.find(|(_, image)| is_it(image));
             found.map(|(origin, image)| (origin.clone(), image.clone()))
@@ -82,7 +82,7 @@ impl Recorder {
         let Some(node) = node_of(slot) else {
             return Ok(());
         };
-        if self.ledger.written.get(&origin) == Some(&node.identity.ino) {
+        if self.tracker.written.get(&origin) == Some(&node.identity.ino) {
             return Ok(());
         }
         let meta = image.meta().cloned();

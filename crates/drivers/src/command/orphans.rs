@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use backout_model::{OperationId, Slot, TargetPath};
 
-use super::ledger::{Known, Ledger};
 use super::log::Note;
+use super::tracker::{Known, Tracker};
+use crate::file::before_image::meta_of;
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
-use crate::file::keep::meta_of;
 use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::Dir;
-use crate::file::tools::Tools;
 
 /// The longest name that file systems take.
 const NAME_BYTES_MAX: usize = 255;
@@ -96,14 +96,14 @@ pub(super) fn slot_in(note: &Note) -> Option<&Slot> {
 /// Finds what an operation kept without a note. What its name tells is learnt; the rest is said as doubts. A copy is made
 /// before its note: if nothing `is_lost`, what it was to keep was never touched.
 pub(super) fn find(
-    tools: &Tools,
+    context: &FileContext,
     id: OperationId,
     (noted, is_lost): (&HashSet<String>, bool),
-    ledger: &mut Ledger,
+    tracker: &mut Tracker,
 ) -> Result<Vec<String>, FileError> {
     let settled = format!("{id}-settled-");
     let mut doubts = Vec::new();
-    for slot in tools.depots.slots_of(id) {
+    for slot in context.depots.slots_of(id) {
         if noted.contains(&slot.name) || slot.name.starts_with(&settled) {
             continue;
         }
@@ -113,7 +113,7 @@ pub(super) fn find(
             continue;
         }
         if let Some((path, true)) = &found
-            && let Some(directories) = learn(slot, path, ledger)?
+            && let Some(directories) = learn(slot, path, tracker)?
         {
             doubts.push(format!(
                 "its log lost the note of `{path}`; it was found as `{kept}` and comes back with an undo"
@@ -142,12 +142,12 @@ pub(super) fn find(
 fn learn(
     slot: Slot,
     path: &TargetPath,
-    ledger: &mut Ledger,
+    tracker: &mut Tracker,
 ) -> Result<Option<Vec<TargetPath>>, FileError> {
-    let Some(origin) = ledger.origin(path) else {
+    let Some(origin) = tracker.origin(path) else {
         return Ok(None);
     };
-    let dressed = match ledger.known.get(&origin) {
+    let dressed = match tracker.known.get(&origin) {
         Some(Known::Absent | Known::Whole(_)) => return Ok(None),
         Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
         None => None,
@@ -166,13 +166,13 @@ fn learn(
         entries: None,
         digest: None,
     };
-    let directories = directories_above(&origin, ledger)?;
+    let directories = directories_above(&origin, tracker)?;
     let written = None;
     let mut lost = Vec::new();
     for (path, meta) in directories {
         lost.push(path.clone());
         let image = Image::Directory { meta };
-        ledger.apply(
+        tracker.apply(
             Note::Whole {
                 path,
                 image,
@@ -182,7 +182,7 @@ fn learn(
         );
     }
     let path = origin;
-    ledger.apply(
+    tracker.apply(
         Note::Whole {
             path,
             image,
@@ -196,11 +196,11 @@ fn learn(
 /// Finds the directories above a name that are gone without a note, each with the rights of the one that is there.
 fn directories_above(
     path: &TargetPath,
-    ledger: &Ledger,
+    tracker: &Tracker,
 ) -> Result<Vec<(TargetPath, Meta)>, FileError> {
     let mut gone = Vec::new();
     for directory in path.ancestors() {
-        if ledger.known.contains_key(&directory) {
+        if tracker.known.contains_key(&directory) {
             break;
         }
         let Ok(place) = Dir::of(&directory) else {

@@ -12,9 +12,9 @@ use std::io;
 use backout_capture::live::{Act, Touch};
 use backout_model::{Digest, OperationId, Target, TargetPath};
 
-use super::ledger::{Known, Ledger};
 use super::log::Note;
 use super::recorder::{Recorder, node_of};
+use super::tracker::{Known, Tracker};
 use crate::file::recipe::{Image, Kind};
 
 /// So many parts of one command are told by themselves because others wrote. Two that write by turns would fill the
@@ -46,7 +46,7 @@ impl Recorder {
         // What cannot be noted stops the call itself.
         let _told = self.look_around();
         let path = TargetPath::new(place.path()).ok()?;
-        let is_theirs = self.ledger.foreign.contains(&path) || self.is_strangers(&path);
+        let is_theirs = self.tracker.foreign.contains(&path) || self.is_strangers(&path);
         if !is_theirs || self.parts == PARTS_MAX {
             return None;
         }
@@ -57,11 +57,11 @@ impl Recorder {
     /// Tells whether something in a directory of the command was put there by somebody else: the command makes nothing
     /// unnoted.
     fn is_strangers(&self, path: &TargetPath) -> bool {
-        let ledger = &self.ledger;
-        ledger.is_in_new_directory(path)
-            && !ledger.known.contains_key(path)
-            && !ledger.aliases.contains_key(path)
-            && ledger.origin(path).as_ref() == Some(path)
+        let tracker = &self.tracker;
+        tracker.is_in_new_directory(path)
+            && !tracker.known.contains_key(path)
+            && !tracker.aliases.contains_key(path)
+            && tracker.origin(path).as_ref() == Some(path)
     }
 
     /// Gives the part that the command has in some targets. None if that is nothing, or hangs together with something that
@@ -75,7 +75,7 @@ impl Recorder {
 
     /// Tells whether something that moved, or the name that it left, is at some targets, above them or in them.
     fn has_moved(&self, targets: &[Target]) -> bool {
-        let mut names = self.ledger.names.keys();
+        let mut names = self.tracker.names.keys();
         names.any(|name| {
             let node = Target::node(name.clone());
             targets.iter().any(|target| {
@@ -88,13 +88,13 @@ impl Recorder {
     /// Tells whether all that the command did so far can be told: no file of it has several names, nothing is missing, and no
     /// call is under way that moves something.
     fn can_be_cut(&self) -> bool {
-        let ledger = &self.ledger;
-        let is_plain = ledger.aliases.is_empty()
-            && ledger.written.is_empty()
-            && ledger.shelved.is_empty()
-            && ledger.unkept.is_empty()
-            && ledger.scanned.is_empty();
-        is_plain && ledger.left.is_empty() && ledger.pending.is_none() && self.linking.is_none()
+        let tracker = &self.tracker;
+        let is_plain = tracker.aliases.is_empty()
+            && tracker.written.is_empty()
+            && tracker.shelved.is_empty()
+            && tracker.unkept.is_empty()
+            && tracker.scanned.is_empty();
+        is_plain && tracker.left.is_empty() && tracker.pending.is_none() && self.linking.is_none()
     }
 
     /// Names what the command has touched of some targets, with the directories that it made for them. None if that is
@@ -104,7 +104,7 @@ impl Recorder {
             let name = Target::node(path.clone());
             targets.iter().any(|target| target.overlap(&name).is_some())
         };
-        let known = &self.ledger.known;
+        let known = &self.tracker.known;
         let mut part: BTreeSet<&TargetPath> = known.keys().filter(|path| touches(path)).collect();
         let mut above: HashSet<TargetPath> =
             part.iter().flat_map(|path| path.ancestors()).collect();
@@ -128,22 +128,22 @@ impl Recorder {
 
     /// Tells whether a name cannot be told without others.
     fn hangs_together(&self, path: &TargetPath) -> bool {
-        let ledger = &self.ledger;
+        let tracker = &self.tracker;
         let touches =
             |other: &TargetPath| other == path || other.is_below(path) || path.is_below(other);
-        ledger.names.keys().any(touches)
-            || ledger
+        tracker.names.keys().any(touches)
+            || tracker
                 .aliases
                 .iter()
                 .any(|(name, of)| name == path || of == path)
-            || ledger.written.contains_key(path)
-            || ledger.shelved.contains_key(path)
-            || ledger.unkept.contains_key(path)
-            || ledger.scanned.contains_key(path)
+            || tracker.written.contains_key(path)
+            || tracker.shelved.contains_key(path)
+            || tracker.unkept.contains_key(path)
+            || tracker.scanned.contains_key(path)
     }
 
     /// Takes a part out, to be recorded as the operation `by`.
-    pub(crate) fn cut(&mut self, by: OperationId, part: Part) -> io::Result<Ledger> {
+    pub(crate) fn cut(&mut self, by: OperationId, part: Part) -> io::Result<Tracker> {
         self.made.clear();
         match part {
             Part::Names(paths) => self.cut_names(by, paths),
@@ -151,17 +151,17 @@ impl Recorder {
         }
     }
 
-    fn cut_all(&mut self, by: OperationId) -> io::Result<Ledger> {
-        let ledger = &self.ledger;
-        let part = Ledger {
-            known: ledger.known.clone(),
-            parents: ledger.parents.clone(),
-            timed: ledger.timed.clone(),
-            names: ledger.names.clone(),
-            foreign: ledger.foreign.clone(),
-            strangers: ledger.strangers.clone(),
-            contents: ledger.contents.clone(),
-            ..Ledger::default()
+    fn cut_all(&mut self, by: OperationId) -> io::Result<Tracker> {
+        let tracker = &self.tracker;
+        let part = Tracker {
+            known: tracker.known.clone(),
+            parents: tracker.parents.clone(),
+            timed: tracker.timed.clone(),
+            names: tracker.names.clone(),
+            foreign: tracker.foreign.clone(),
+            strangers: tracker.strangers.clone(),
+            contents: tracker.contents.clone(),
+            ..Tracker::default()
         };
         self.others.forget_all();
         self.firsts.clear();
@@ -169,30 +169,36 @@ impl Recorder {
         Ok(part)
     }
 
-    fn cut_names(&mut self, by: OperationId, paths: Vec<TargetPath>) -> io::Result<Ledger> {
-        let mut part = Ledger {
-            parents: self.ledger.times_around(&paths),
-            ..Ledger::default()
+    fn cut_names(&mut self, by: OperationId, paths: Vec<TargetPath>) -> io::Result<Tracker> {
+        let mut part = Tracker {
+            parents: self.tracker.times_around(&paths),
+            ..Tracker::default()
         };
         let is_cut = |path: &&TargetPath| paths.contains(path);
-        part.foreign = self.ledger.foreign.iter().filter(is_cut).cloned().collect();
+        part.foreign = self
+            .tracker
+            .foreign
+            .iter()
+            .filter(is_cut)
+            .cloned()
+            .collect();
         let is_inside = |path: &&TargetPath| paths.iter().any(|cut| path.is_below(cut));
-        let strangers = self.ledger.strangers.iter().filter(is_inside);
+        let strangers = self.tracker.strangers.iter().filter(is_inside);
         part.strangers = strangers.cloned().collect();
         let mut digests: HashSet<Digest> = HashSet::new();
         for path in &paths {
             self.others.forget(path);
-            if let Some(known) = self.ledger.known.get(path) {
+            if let Some(known) = self.tracker.known.get(path) {
                 if let Known::Whole(image) = known {
                     digests.extend(Image::stored(image));
                 }
                 part.known.insert(path.clone(), known.clone());
             }
         }
-        let contents = self.ledger.contents.iter();
+        let contents = self.tracker.contents.iter();
         let needed = contents.filter(|content| digests.contains(&content.digest));
         part.contents = needed.cloned().collect();
-        for unsaid in self.ledger.unsaid_beside(&paths) {
+        for unsaid in self.tracker.unsaid_beside(&paths) {
             self.pay()?;
             self.log.add(&Note::Absent(unsaid), &[])?;
         }
@@ -203,7 +209,7 @@ impl Recorder {
     fn note_cut(&mut self, note: Note) -> io::Result<()> {
         self.pay()?;
         self.log.add(&note, &[])?;
-        self.ledger.apply(note, Vec::new());
+        self.tracker.apply(note, Vec::new());
         Ok(())
     }
 

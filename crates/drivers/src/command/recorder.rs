@@ -13,15 +13,15 @@ use backout_model::{OperationId, TargetPath};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, openat};
 use rustix::io::Errno;
 
+use super::before_image::{KeepError, Shelf};
 use super::guard::served_now;
-use super::keep::{KeepError, Shelf};
-use super::ledger::{Known, Ledger};
 use super::log::{LogWriter, Note};
 pub(super) use super::numbers::{
     EEXIST, EFBIG, EINVAL, EIO, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, EPERM,
 };
 use super::others::{Others, Seen, What};
 use super::renames::Linking;
+use super::tracker::{Known, Tracker};
 use crate::file::recipe::Image;
 use crate::file::sys::Node;
 
@@ -82,7 +82,7 @@ pub struct Recorder {
     pub(super) limits: Limits,
     pub(super) ask: Option<Ask>,
     pub(super) log: LogWriter,
-    pub(crate) ledger: Ledger,
+    pub(crate) tracker: Tracker,
     pub(super) shelf: Shelf,
     pub(super) others: Others,
     /// Is told of each name before the command first touches it.
@@ -160,7 +160,7 @@ impl Recorder {
             limits,
             ask: None,
             log: writer,
-            ledger: Ledger::default(),
+            tracker: Tracker::default(),
             shelf: Shelf::new(id, limits.copy_bytes_max),
             others: Others::new(),
             first: None,
@@ -251,12 +251,12 @@ impl Recorder {
 
     /// The command ends, and processes of it go on, recorded by `next`: what that one found in a file is what this one left.
     pub fn ends_where_begins(&mut self, next: &Self) {
-        let known = next.ledger.known.iter();
+        let known = next.tracker.known.iter();
         let files = known.filter_map(|(path, known)| match known {
             Known::Whole(image) => Some((path.clone(), image.clone())),
             Known::Absent | Known::Dressed { .. } => None,
         });
-        self.ledger.left = files.collect();
+        self.tracker.left = files.collect();
     }
 
     /// Says of something that can be written all the same that it is not kept.
@@ -267,7 +267,7 @@ impl Recorder {
         ));
         if let Ok(path) = TargetPath::new(place.path()) {
             self.is_so(Note::Unkept {
-                path: self.ledger.origin(&path).unwrap_or(path),
+                path: self.tracker.origin(&path).unwrap_or(path),
                 why,
                 identity: node_of(place).map(|node| node.identity),
             });
@@ -278,7 +278,7 @@ impl Recorder {
     pub(crate) fn scanned(&mut self, notes: Vec<Note>) -> io::Result<()> {
         for note in notes {
             self.log.add(&note, &[])?;
-            self.ledger.apply(note, Vec::new());
+            self.tracker.apply(note, Vec::new());
         }
         Ok(())
     }
@@ -317,8 +317,8 @@ impl Recorder {
             // They may have removed one of those, and its number may be another's.
             self.made.clear();
             let note = match seen {
-                Seen::Touched(path) if !self.ledger.foreign.contains(&path) => Note::Foreign(path),
-                Seen::Arrived(path) if self.ledger.is_in_own_directory(&path) => {
+                Seen::Touched(path) if !self.tracker.foreign.contains(&path) => Note::Foreign(path),
+                Seen::Arrived(path) if self.tracker.is_in_own_directory(&path) => {
                     Note::Stranger(path)
                 }
                 // Whatever is in it is theirs, too.
@@ -368,24 +368,24 @@ impl Recorder {
         if let Some(tell) = &mut self.first
             && let Note::Absent(path) | Note::Dressed { path, .. } | Note::Whole { path, .. } =
                 &note
-            && !self.ledger.known.contains_key(path)
+            && !self.tracker.known.contains_key(path)
         {
             tell(path);
         }
         self.pay()?;
-        if self.ledger.goes_without_saying(&note) {
+        if self.tracker.goes_without_saying(&note) {
             self.log.beat_for_unsaid()?;
         } else {
             self.log.add(&note, &bytes)?;
             crash_point("command.noted");
         }
-        self.ledger.apply(note, bytes);
+        self.tracker.apply(note, bytes);
         Ok(())
     }
 
     /// Learns what is so already, whether it can be noted now or not.
     pub(super) fn is_so(&mut self, note: Note) {
-        self.ledger.apply(note.clone(), Vec::new());
+        self.tracker.apply(note.clone(), Vec::new());
         self.owed.push_back(note);
         if let Err(error) = self.pay() {
             self.note(format!("the capture log could not be written: {error}"));
@@ -403,8 +403,8 @@ impl Recorder {
     }
 
     /// Takes what is known, to settle it.
-    pub(crate) fn into_ledger(self) -> Ledger {
-        self.ledger
+    pub(crate) fn into_ledger(self) -> Tracker {
+        self.tracker
     }
 
     /// Makes everything that was kept durable.
@@ -465,20 +465,20 @@ impl Observer for Recorder {
         }
     }
 
-    fn is_settled(&mut self, path: &std::path::Path, act: Act) -> bool {
+    fn is_noted(&mut self, path: &std::path::Path, act: Act) -> bool {
         let Ok(path) = TargetPath::new(path) else {
             return false;
         };
-        let is_known = |origin: TargetPath| self.ledger.known.contains_key(&origin);
+        let is_known = |origin: TargetPath| self.tracker.known.contains_key(&origin);
         // A new name of a file of before says nothing of that file.
-        let is_settled = !self.ledger.aliases.contains_key(&path)
-            && self.ledger.origin(&path).is_none_or(is_known);
-        if is_settled && matches!(act, Act::Attributes | Act::Times) {
+        let is_noted = !self.tracker.aliases.contains_key(&path)
+            && self.tracker.origin(&path).is_none_or(is_known);
+        if is_noted && matches!(act, Act::Attributes | Act::Times) {
             // The kernel tells of two changes once, if nobody has read of the first. What cannot be noted stops the next call.
             let _told = Self::look_around(self);
             self.others.expect(&path, What::Dressed);
         }
-        is_settled
+        is_noted
     }
 
     fn made(&mut self, place: &Place, number: (u64, u64)) {
@@ -531,7 +531,7 @@ impl Observer for Recorder {
             }
             return true;
         }
-        let Some(moving) = self.ledger.pending.clone() else {
+        let Some(moving) = self.tracker.pending.clone() else {
             return true;
         };
         let is_moved = touch.second.as_mut().is_some_and(|to| {

@@ -9,13 +9,13 @@ use backout_model::TargetPath;
 use rustix::fs::{AtFlags, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
+use super::before_image::{KeepError, Shelf, with_meta};
 use super::expect::is_exchange;
-use super::keep::{KeepError, Shelf, with_meta};
-use super::ledger::Known;
 use super::log::{Move, Note};
 use super::recorder::{
     EEXIST, EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of,
 };
+use super::tracker::Known;
 use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::Node;
 
@@ -79,7 +79,7 @@ impl Recorder {
             return Ok(false);
         };
         let path = origin.clone();
-        let was = self.ledger.known.get(origin).cloned();
+        let was = self.tracker.known.get(origin).cloned();
         self.learn(
             Note::Whole {
                 path,
@@ -148,7 +148,7 @@ impl Recorder {
         };
         let (path, name) = (named(old)?, named(new)?);
         let first = self.first_of(&node);
-        let first = first.or_else(|| self.ledger.is_untouched(&path));
+        let first = first.or_else(|| self.tracker.is_untouched(&path));
         let linking = Linking {
             number: (node.identity.dev, node.identity.ino),
             name,
@@ -185,7 +185,7 @@ impl Recorder {
 
     /// Forgets what was noted of a name that did not come to be.
     pub(super) fn not_linked(&mut self, linking: Linking) {
-        self.ledger.aliases.remove(&linking.name);
+        self.tracker.aliases.remove(&linking.name);
         if let Some(origin) = linking.made {
             self.is_so(Note::Forget(origin));
         }

@@ -3,11 +3,11 @@
 //! The change is told under a name of before. The inode may be there still, under another name, or, if that name went,
 //! in a slot: the changes that took it there come after the rewrite, so that their way back comes first.
 
-use super::look::meta_like;
+use super::current::meta_like;
 use super::settle::{Settling, redressed};
+use crate::file::before_image::digest_of;
 use crate::file::compare::differs_in_meta;
 use crate::file::error::FileError;
-use crate::file::keep::digest_of;
 use crate::file::recipe::{Change, Holes, Image, Kind, Written};
 use crate::file::sys::{Dir, bytes};
 

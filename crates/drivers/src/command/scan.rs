@@ -13,11 +13,11 @@ use backout_model::{Digest, OperationId, TargetPath};
 use serde::{Deserialize, Serialize};
 
 use super::log::Note;
+use crate::file::before_image::{link_target, meta_of};
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
-use crate::file::keep::{link_target, meta_of};
 use crate::file::recipe::{Holes, Identity, Image, Kind};
 use crate::file::sys::{Dir, Node, Place};
-use crate::file::tools::Tools;
 
 /// What the last scan knew of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ struct Entry {
 
 /// One scan in the making.
 pub(crate) struct Scan<'t> {
-    tools: &'t Tools,
+    context: &'t FileContext,
     id: OperationId,
     known: HashMap<TargetPath, Entry>,
     entries: Vec<Entry>,
@@ -45,13 +45,13 @@ pub(crate) struct Scanned {
 
 /// Keeps everything below `roots`. `index` is where the last scan left what it knew.
 pub(crate) fn scan(
-    tools: &Tools,
+    context: &FileContext,
     id: OperationId,
     roots: &[TargetPath],
     index: &Path,
 ) -> Result<Scanned, FileError> {
     let mut scan = Scan {
-        tools,
+        context,
         id,
         known: read_index(index),
         entries: Vec::new(),
@@ -73,7 +73,7 @@ pub(crate) fn scan(
 impl Scan<'_> {
     fn walk(&mut self, place: &Place, notes: &mut Vec<Note>) -> Result<(), FileError> {
         let path = place.path();
-        if self.tools.depots.is_ours(&path) {
+        if self.context.depots.is_ours(&path) {
             return Ok(());
         }
         let Some(node) = place.node()? else {
@@ -132,14 +132,14 @@ impl Scan<'_> {
             .get(path)
             .filter(|entry| entry.identity == node.identity);
         if let Some(entry) = known.cloned()
-            && self.tools.contents.has(&entry.digest)?
+            && self.context.contents.has(&entry.digest)?
         {
             let digest = entry.digest;
             self.entries.push(entry);
             return Ok(digest);
         }
         self.read += 1;
-        let (digest, _) = self.tools.stash.stash(self.id, &mut place.read()?)?;
+        let (digest, _) = self.context.stash.stash(self.id, &mut place.read()?)?;
         self.entries.push(Entry {
             path: path.clone(),
             identity: node.identity,

@@ -12,18 +12,18 @@ use backout_model::ports::NewContent;
 use backout_model::{Completion, OperationId, Recipe, Target, TargetPath};
 use serde::{Deserialize, Serialize};
 
+use super::before_image::with_meta;
 use super::dirs::Opened;
 use super::inodes::{Number, Rewriting};
-use super::keep::with_meta;
-use super::ledger::{Known, Ledger, Standing};
 use super::log::read_log;
 use super::order::in_order;
 use super::orphans::{self, slot_in};
+use super::tracker::{Known, Standing, Tracker};
 use crate::file::compare::differs_in_meta;
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta, Times};
 use crate::file::sys::{Dir, nanoseconds};
-use crate::file::tools::Tools;
 
 /// How many names changed, and how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ pub struct Reading {
 
 /// Settles what a log tells.
 pub(crate) fn settle_log(
-    tools: &Tools,
+    context: &FileContext,
     id: OperationId,
     log: &Path,
     is_recorded: &dyn Fn(OperationId) -> bool,
@@ -102,35 +102,35 @@ pub(crate) fn settle_log(
     let slots = told.notes.iter().filter_map(|(note, _)| slot_in(note));
     let is_lost = reading.may_be_cut || told.gaps > 0;
     let noted: HashSet<String> = slots.map(|slot| slot.name.clone()).collect();
-    let mut ledger = Ledger {
+    let mut tracker = Tracker {
         is_read: true,
-        ..Ledger::default()
+        ..Tracker::default()
     };
     for (note, bytes) in told.notes {
-        ledger.apply(note, bytes);
+        tracker.apply(note, bytes);
     }
-    let cuts: Vec<OperationId> = ledger.cuts.keys().copied().collect();
+    let cuts: Vec<OperationId> = tracker.cuts.keys().copied().collect();
     for by in cuts.into_iter().filter(|by| !is_recorded(*by)) {
-        ledger.uncut(by);
+        tracker.uncut(by);
     }
-    doubts.extend(out_of_reach(tools, &mut ledger, reading.anyway)?);
-    doubts.extend(orphans::find(tools, id, (&noted, is_lost), &mut ledger)?);
+    doubts.extend(out_of_reach(context, &mut tracker, reading.anyway)?);
+    doubts.extend(orphans::find(context, id, (&noted, is_lost), &mut tracker)?);
     // What was changed later than that may be anybody's.
     let watched_until = std::fs::metadata(log).ok().map(|found| mtime_of(&found));
-    let settled = settle_until(tools, id, ledger, watched_until)?;
+    let settled = settle_until(context, id, tracker, watched_until)?;
     Ok(Settled { doubts, ..settled })
 }
 
 /// Says what is kept where nobody can look now. Unless it is settled `anyway`, that waits: what else the command did there
 /// cannot be seen either.
 fn out_of_reach(
-    tools: &Tools,
-    ledger: &mut Ledger,
+    context: &FileContext,
+    tracker: &mut Tracker,
     anyway: bool,
 ) -> Result<Vec<String>, FileError> {
-    let away = |image: &Image| tools.depots.out_of_reach(image.slot()?);
+    let away = |image: &Image| context.depots.out_of_reach(image.slot()?);
     let mut doubts = Vec::new();
-    for (path, known) in &mut ledger.known {
+    for (path, known) in &mut tracker.known {
         let Known::Whole(image) = known else { continue };
         let Some(why) = away(image) else { continue };
         if !anyway {
@@ -141,11 +141,11 @@ fn out_of_reach(
             "what `{path}` was is out of reach, and nobody looked what became of the files there: {why}"
         ));
         // A copy, of which nothing else is known.
-        if let (Some(_), Image::Kept { node, .. }) = (ledger.written.get(path), &*image) {
+        if let (Some(_), Image::Kept { node, .. }) = (tracker.written.get(path), &*image) {
             *image = Image::Unkept { node: *node, why };
         }
     }
-    ledger.shelved.retain(|_, image| away(image).is_none());
+    tracker.shelved.retain(|_, image| away(image).is_none());
     doubts.sort_unstable();
     Ok(doubts)
 }
@@ -156,35 +156,39 @@ fn mtime_of(found: &std::fs::Metadata) -> i128 {
 }
 
 /// Settles what is known.
-pub(crate) fn settle(tools: &Tools, id: OperationId, ledger: Ledger) -> Result<Settled, FileError> {
-    settle_until(tools, id, ledger, None)
+pub(crate) fn settle(
+    context: &FileContext,
+    id: OperationId,
+    tracker: Tracker,
+) -> Result<Settled, FileError> {
+    settle_until(context, id, tracker, None)
 }
 
 /// Settles what is known of a command that nobody watched any more after a moment.
 fn settle_until(
-    tools: &Tools,
+    context: &FileContext,
     id: OperationId,
-    mut ledger: Ledger,
+    mut tracker: Tracker,
     watched_until: Option<i128>,
 ) -> Result<Settled, FileError> {
-    decide_pending(&mut ledger)?;
+    decide_pending(&mut tracker)?;
     let mut settling = Settling {
-        tools,
+        context,
         id,
         before: BTreeMap::new(),
         look_at: BTreeSet::new(),
         rewrites: BTreeMap::new(),
-        contents: take(&mut ledger.contents),
+        contents: take(&mut tracker.contents),
         firsts: HashMap::new(),
         old: HashMap::new(),
         in_place: BTreeSet::new(),
         touched: HashSet::new(),
         opened: Opened::default(),
         copies: 0,
-        shared: foreign(&ledger),
+        shared: foreign(&tracker),
         watched_until,
-        known: take(&mut ledger.known),
-        ledger,
+        known: take(&mut tracker.known),
+        tracker,
     };
     settling.find_new()?;
     settling.gather()?;
@@ -192,38 +196,38 @@ fn settle_until(
 }
 
 /// Says of names that somebody else changed them, too.
-fn foreign(ledger: &Ledger) -> BTreeMap<TargetPath, String> {
+fn foreign(tracker: &Tracker) -> BTreeMap<TargetPath, String> {
     let why = "somebody else changed it while the command ran";
     // What was there before is gone with its directory; what is there now came with somebody else's.
     let is_theirs = |(path, known): &(&TargetPath, &Known)| {
         let mut above = path.ancestors();
-        **known != Known::Absent && above.any(|above| ledger.strangers.contains(&above))
+        **known != Known::Absent && above.any(|above| tracker.strangers.contains(&above))
     };
-    let below = ledger.known.iter().filter(is_theirs).map(|(path, _)| path);
-    let names = ledger.foreign.iter().chain(below);
+    let below = tracker.known.iter().filter(is_theirs).map(|(path, _)| path);
+    let names = tracker.foreign.iter().chain(below);
     names.map(|name| (name.clone(), why.to_owned())).collect()
 }
 
 /// A move that nobody saw the end of: the disk tells.
-fn decide_pending(ledger: &mut Ledger) -> Result<(), FileError> {
-    if let Some(what) = ledger.pending.take() {
+fn decide_pending(tracker: &mut Tracker) -> Result<(), FileError> {
+    if let Some(what) = tracker.pending.take() {
         let place = Dir::of(&what.to);
         let node = match place {
             Ok(place) => place.node()?,
             Err(_) => None,
         };
         if node.is_some_and(|node| node.identity.ino == what.ino) {
-            ledger.moved(&what);
+            tracker.moved(&what);
         }
     }
     Ok(())
 }
 
 pub(super) struct Settling<'t> {
-    pub(super) tools: &'t Tools,
+    pub(super) context: &'t FileContext,
     pub(super) id: OperationId,
     pub(super) known: HashMap<TargetPath, Known>,
-    pub(super) ledger: Ledger,
+    pub(super) tracker: Tracker,
     pub(super) before: BTreeMap<TargetPath, Before>,
     /// Names of now that may stand for something new.
     pub(super) look_at: BTreeSet<TargetPath>,
@@ -249,7 +253,7 @@ pub(super) struct Settling<'t> {
 impl Settling<'_> {
     /// Finds what is new below the directories that were scanned.
     fn find_new(&mut self) -> Result<(), FileError> {
-        for root in self.ledger.roots.clone() {
+        for root in self.tracker.roots.clone() {
             self.find_new_below(&root)?;
         }
         Ok(())
@@ -258,7 +262,7 @@ impl Settling<'_> {
     fn find_new_below(&mut self, path: &TargetPath) -> Result<(), FileError> {
         let Some(node) = self
             .node(path)?
-            .filter(|_| !self.tools.depots.is_ours(path))
+            .filter(|_| !self.context.depots.is_ours(path))
         else {
             return Ok(());
         };
@@ -273,7 +277,7 @@ impl Settling<'_> {
 
     /// Collects what was at every name that matters.
     fn gather(&mut self) -> Result<(), FileError> {
-        let names = self.ledger.names.clone();
+        let names = self.tracker.names.clone();
         let mut moved = Vec::new();
         for (now, standing) in &names {
             match standing {
@@ -284,7 +288,7 @@ impl Settling<'_> {
                 Standing::Born => self.walk_new(now, &names)?,
             }
         }
-        if self.ledger.is_read {
+        if self.tracker.is_read {
             self.find_unsaid(&names)?;
         }
         for (path, known) in &self.known {
@@ -314,9 +318,9 @@ impl Settling<'_> {
             .filter(|(_, known)| **known == Known::Absent);
         let made: Vec<TargetPath> = made.map(|(path, _)| path.clone()).collect();
         for origin in made {
-            let now = self.ledger.now_of(&origin);
+            let now = self.tracker.now_of(&origin);
             // What else stands there was found by its own name.
-            if self.ledger.origin(&now).as_ref() == Some(&origin) {
+            if self.tracker.origin(&now).as_ref() == Some(&origin) {
                 self.walk_new(&now, names)?;
             }
         }
@@ -325,7 +329,7 @@ impl Settling<'_> {
 
     /// What nobody kept is told, if it changed. If it is gone it was kept when it went, but not as it was before.
     fn find_unkept(&mut self) -> Result<(), FileError> {
-        for (path, (identity, why)) in self.ledger.unkept.clone() {
+        for (path, (identity, why)) in self.tracker.unkept.clone() {
             if self.before.contains_key(&path) {
                 let why = format!("what it was is not kept: {why}");
                 self.shared.insert(path, why);
@@ -441,8 +445,8 @@ impl Settling<'_> {
     /// Gives the times that directories had. One that was cut and in which nothing changed since has those that it has now:
     /// what it had before is told by the part.
     fn known_times(&mut self) -> Result<BTreeMap<TargetPath, Times>, FileError> {
-        let mut times = self.ledger.parents.clone();
-        let cuts = self.ledger.cuts.values();
+        let mut times = self.tracker.parents.clone();
+        let cuts = self.tracker.cuts.values();
         let cut: BTreeSet<TargetPath> = cuts.flat_map(|cut| cut.parents.keys().cloned()).collect();
         for path in cut {
             if let Some(node) = self.node(&path)? {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use backout_model::TargetPath;
 
-use super::ledger::{Known, Standing};
 use super::settle::{Before, Settling};
+use super::tracker::{Known, Standing};
 use crate::file::error::FileError;
 use crate::file::recipe::{Image, Kind};
 
@@ -56,7 +56,7 @@ impl Settling<'_> {
 
     /// Tells whether a thing that moved, and each directory in it, has the time that it had.
     fn has_its_times(&mut self, origin: &TargetPath, now: &TargetPath) -> Result<bool, FileError> {
-        let noted = self.ledger.parents.iter();
+        let noted = self.tracker.parents.iter();
         let noted: Vec<_> = noted
             .filter(|(path, _)| *path == origin || path.is_below(origin))
             .filter_map(|(path, times)| Some((path.rebase(origin, now)?, times.mtime)))
@@ -82,7 +82,7 @@ impl Settling<'_> {
         let dressed = self.known.get(origin).cloned();
         let mut image = self.kept_now(now, dressed)?;
         if let (Image::Directory { meta }, Some(times)) =
-            (&mut image, self.ledger.parents.get(origin))
+            (&mut image, self.tracker.parents.get(origin))
         {
             meta.times = Some(*times);
         }
@@ -134,10 +134,10 @@ impl Settling<'_> {
         };
         self.look_at.insert(path.clone());
         // What is in a directory that somebody else put there is theirs.
-        if node.kind == Kind::Directory && !self.ledger.strangers.contains(path) {
+        if node.kind == Kind::Directory && !self.tracker.strangers.contains(path) {
             for name in self.names_in(path)? {
                 let below = path.join(&name);
-                if !names.contains_key(&below) && !self.ledger.strangers.contains(&below) {
+                if !names.contains_key(&below) && !self.tracker.strangers.contains(&below) {
                     self.walk_new(&below, names)?;
                 }
             }

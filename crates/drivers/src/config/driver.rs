@@ -13,8 +13,8 @@ use backout_model::{
     Target, TargetOutcome, TargetPath, Traits,
 };
 
+use super::current::{Looked, NoText, look};
 use super::error::ConfigFault;
-use super::look::{Looked, NoText, look};
 use super::recipe::{CONFIG, ConfigRecipe};
 use super::request::ConfigRequest;
 use super::story::Story;
@@ -51,7 +51,7 @@ impl ConfigDriver {
     }
 
     fn resolved(&self, request: &ConfigRequest) -> Result<TargetPath, ConfigFault> {
-        Ok(resolve(self.files.tools(), &request.path, Last::Followed)?.path)
+        Ok(resolve(self.files.context(), &request.path, Last::Followed)?.path)
     }
 
     fn plan(
@@ -124,7 +124,7 @@ impl ConfigDriver {
 
     fn known(&self, effect: &Effect) -> Result<Known, ConfigFault> {
         let recipe = ConfigRecipe::of(effect)?;
-        let changes = match self.files.tools().contents.read(&recipe.values) {
+        let changes = match self.files.context().contents.read(&recipe.values) {
             Ok(values) => Ok(serde_json::from_slice(&values).map_err(ConfigFault::Unreadable)?),
             Err(error @ (ContentsError::Missing { .. } | ContentsError::Damaged { .. })) => {
                 Err(error.to_string())
@@ -406,7 +406,7 @@ impl Known {
     /// Decides whether a way back is taken: not if something stays and all or nothing was asked for.
     fn decided(&self, way: WayBack, text: &str, goes_on: bool) -> (WayBack, Vec<TargetOutcome>) {
         let mut outcomes = self.outcomes(|index| way.fates.get(index).and_then(Fate::outcome));
-        if goes_on || outcomes.iter().all(|outcome| outcome.kind.is_settled()) {
+        if goes_on || outcomes.iter().all(|outcome| outcome.kind.is_taken_back()) {
             return (way, outcomes);
         }
         for outcome in &mut outcomes {

@@ -8,8 +8,8 @@ use std::cell::OnceCell;
 
 use backout_model::{Digest, TargetPath};
 
+use super::before_image::{digest_of, link_target, meta_of};
 use super::error::FileError;
-use super::keep::{digest_of, link_target, meta_of};
 use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, meta};
 use super::undo::names_shown;

@@ -14,6 +14,7 @@ use backout_model::{
 };
 
 use super::compare::Current;
+use super::context::{FileContext, Progress};
 use super::error::FileError;
 use super::execute::run;
 use super::judge::judge_all;
@@ -23,14 +24,13 @@ use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind};
 use super::repeat;
 use super::request::FileRequest;
 use super::stage::Staged;
-use super::tools::{Progress, Tools};
 use super::undo::{check_kept, prepare_undo, with_moved};
 use super::view::examine;
 
 /// Writes files so that every write can be taken back.
 #[derive(Debug)]
 pub struct FileDriver {
-    tools: Tools,
+    context: FileContext,
 }
 
 impl FileDriver {
@@ -41,25 +41,25 @@ impl FileDriver {
         depots: Arc<dyn Depots>,
     ) -> Self {
         Self {
-            tools: Tools::new(contents, stash, depots),
+            context: FileContext::new(contents, stash, depots),
         }
     }
 
     /// Tells somebody how far long work has come.
     #[must_use]
     pub fn with_progress(mut self, progress: Arc<dyn Progress>) -> Self {
-        self.tools.progress = progress;
+        self.context.progress = progress;
         self
     }
 
     /// Gives what other drivers that write files work with.
-    pub(crate) const fn tools(&self) -> &Tools {
-        &self.tools
+    pub(crate) const fn context(&self) -> &FileContext {
+        &self.context
     }
 
     /// Tells where each target of an effect stands now. Looks only.
     pub fn examine(&self, effect: &Effect) -> Result<Vec<Examined>, FileError> {
-        examine(&self.tools, effect)
+        examine(&self.context, effect)
     }
 
     /// Plans a request: looks, stages and captures. Changes nothing that anybody can see.
@@ -68,7 +68,7 @@ impl FileDriver {
         id: OperationId,
         request: &FileRequest,
     ) -> Result<Prepared<Staged>, FileError> {
-        plan::plan(&self.tools, id, request)
+        plan::plan(&self.context, id, request)
     }
 
     /// Makes it happen and looks at the result.
@@ -79,7 +79,7 @@ impl FileDriver {
 
     /// Makes what is staged happen.
     pub(crate) fn carry_out(&self, id: OperationId, staged: &Staged) -> Result<Applied, FileError> {
-        let happened = run(&self.tools, id, staged)?;
+        let happened = run(&self.context, id, staged)?;
         Ok(Applied {
             completion: happened.completion.encode()?,
             // What was made is on the disk, and can be looked at again.
@@ -95,14 +95,14 @@ impl FileDriver {
         effect: &Effect,
         how: How<'_>,
     ) -> Result<PreparedUndo<Staged>, FileError> {
-        prepare_undo(&self.tools, id, effect, how)
+        prepare_undo(&self.context, id, effect, how)
     }
 
     /// Tells whether the whole of an effect is in the world now.
     pub fn is_in_place(&self, effect: &Effect) -> Result<bool, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
         let completion = FileCompletion::of(effect)?;
-        let states = judge_all(&self.tools, &recipe, &completion)?;
+        let states = judge_all(&self.context, &recipe, &completion)?;
         Ok(states.iter().all(|state| *state == State::After))
     }
 
@@ -149,7 +149,7 @@ impl FileDriver {
 
     /// Tells whether one description is of the same bytes as another that can be had.
     pub fn is_same(&self, was: &Was, other: &Was) -> Result<bool, FileError> {
-        past::is_same(&self.tools, was, other)
+        past::is_same(&self.context, was, other)
     }
 
     /// Tells whether a name stands for what is described, or for a file with its bytes.
@@ -174,37 +174,37 @@ impl FileDriver {
     /// Tells whether the bytes that a file had can be had.
     pub fn is_at_hand(&self, was: &Was) -> Result<bool, FileError> {
         Ok(!matches!(
-            was.source(&self.tools)?,
+            was.source(&self.context)?,
             past::Source::Nowhere(_)
         ))
     }
 
     /// Names the bytes that a file had, if they can be had.
     pub fn digest(&self, was: &Was) -> Result<Option<Digest>, FileError> {
-        past::digest(&self.tools, was)
+        past::digest(&self.context, was)
     }
 
     /// Reads the bytes that a file had, if they are not more than `bytes_max`.
     pub fn read(&self, was: &Was, bytes_max: u64) -> Result<Shown, FileError> {
-        past::read(&self.tools, was, bytes_max)
+        past::read(&self.context, was, bytes_max)
     }
 
     /// Tells how many syncs were made, of files, directories and file systems.
     pub fn sync_count(&self) -> u64 {
-        self.tools.syncs.count()
+        self.context.syncs.count()
     }
 
     /// Makes the step number `at` of what follows fail (from 0); with `abandons`, as a crash would, with
     /// nothing put back. None for no failure.
     #[cfg(any(test, feature = "testing"))]
     pub fn fail_at_step(&self, at: Option<usize>, abandons: bool) {
-        self.tools.fault.set(at, abandons);
+        self.context.fault.set(at, abandons);
     }
 
     /// Tells how many steps were passed since [`Self::fail_at_step`].
     #[cfg(any(test, feature = "testing"))]
     pub fn steps_passed(&self) -> usize {
-        self.tools.fault.passed()
+        self.context.fault.passed()
     }
 }
 
@@ -230,9 +230,9 @@ impl Driver for FileDriver {
         let size = |path: &&std::path::Path| path.metadata().map_or(0, |found| found.len());
         let sources = request.sources().into_iter();
         Ok(Scope {
-            targets: plan::targets(&self.tools, request)?,
+            targets: plan::targets(&self.context, request)?,
             sources: sources
-                .filter_map(|source| plan::source(&self.tools, source))
+                .filter_map(|source| plan::source(&self.context, source))
                 .collect(),
             traits: Traits {
                 size_bytes: paths.iter().map(size).sum(),
@@ -251,7 +251,7 @@ impl Driver for FileDriver {
         by: OperationId,
         request: &dyn Request,
     ) -> Result<Box<dyn Request>, DriverError> {
-        let request = repeat::repeatable(&self.tools, by, request.as_a()?)?;
+        let request = repeat::repeatable(&self.context, by, request.as_a()?)?;
         Ok(Box::new(request))
     }
 
@@ -304,7 +304,7 @@ impl Driver for FileDriver {
 
     fn examine(&self, effect: &Effect, to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
         Ok(if to_the_end {
-            self.tools.going_back(|| self.examine(effect))?
+            self.context.going_back(|| self.examine(effect))?
         } else {
             self.examine(effect)?
         })
@@ -319,7 +319,7 @@ impl Driver for FileDriver {
         effect: &Effect,
         is_needed: &dyn Fn(&Key) -> bool,
     ) -> Result<Vec<LookedAt>, DriverError> {
-        Ok(check_kept(&self.tools, effect, is_needed)?)
+        Ok(check_kept(&self.context, effect, is_needed)?)
     }
 
     fn as_files(&self, effect: &Effect) -> Result<Option<Effect>, DriverError> {

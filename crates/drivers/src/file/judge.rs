@@ -6,24 +6,24 @@ use backout_model::TargetPath;
 pub(crate) use backout_model::ports::State;
 
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
+use super::context::FileContext;
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
 use super::sys::Node;
-use super::tools::Tools;
 use super::undo::put_back_changed;
 use super::written::{Written, locate};
 
 /// Tells where the world stands with respect to every change of a recipe. A target that the effect shares with others
 /// is never as the effect alone left it.
 pub(crate) fn judge_all(
-    tools: &Tools,
+    context: &FileContext,
     recipe: &FileRecipe,
     completion: &FileCompletion,
 ) -> Result<Vec<State>, FileError> {
     let mut judgement = Judgement::of(recipe, completion);
     let mut states = Vec::with_capacity(recipe.changes.len());
     for (index, change) in recipe.changes.iter().enumerate() {
-        tools.check_stopped()?;
+        context.check_stopped()?;
         let state = judgement.judge(index, change)?;
         let is_emptied = judgement.is_emptied(change)?;
         judgement.note(change, &state)?;

@@ -7,25 +7,25 @@ use backout_model::{Digest, Slot, TargetPath};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
+use super::context::FileContext;
 use super::error::FileError;
 use super::listing::listing;
 use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Node, Place};
-use super::tools::Tools;
 
 /// Says of a kept inode that its stamps are not those that it was kept with.
 pub(super) const WRITTEN_SINCE: &str =
     "what was kept was changed since by a process that had it open";
 
 /// Says why a slot is empty.
-pub(super) fn why_empty(tools: &Tools, slot: &Slot) -> String {
-    let why = tools.depots.out_of_reach(slot);
+pub(super) fn why_empty(context: &FileContext, slot: &Slot) -> String {
+    let why = context.depots.out_of_reach(slot);
     why.unwrap_or_else(|| "what was kept is not in its depot any more".to_owned())
 }
 
 /// Looks into a slot. What is out of reach counts as not there, whether or not it can be seen.
-pub(super) fn look_into(tools: &Tools, slot: &Slot) -> Result<Current, FileError> {
-    match tools.depots.out_of_reach(slot) {
+pub(super) fn look_into(context: &FileContext, slot: &Slot) -> Result<Current, FileError> {
+    match context.depots.out_of_reach(slot) {
         None => Current::at(&slot.path()),
         Some(_) => Ok(Current::nothing(slot.path())),
     }

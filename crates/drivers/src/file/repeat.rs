@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use backout_model::{Digest, OperationId};
 use serde_json::Value;
 
+use super::before_image::INLINE_BYTES_MAX;
+use super::context::FileContext;
 use super::error::FileError;
-use super::keep::INLINE_BYTES_MAX;
 use super::past::Body;
 use super::recipe::FileRecipe;
 use super::request::{FileRequest, Source};
-use super::tools::Tools;
 
 /// What is different each time the same request is prepared: where something will be kept, and when it was last touched or read.
 const OF_THE_MOMENT: [&str; 3] = ["slot", "ctime", "atime"];
@@ -51,15 +51,15 @@ pub(crate) fn reading<T>(mut file: &File, read: impl FnOnce(&mut dyn Read) -> T)
 
 /// Makes a request one that any later process can carry out.
 pub(crate) fn repeatable(
-    tools: &Tools,
+    context: &FileContext,
     by: OperationId,
     request: &FileRequest,
 ) -> Result<FileRequest, FileError> {
     let all = |requests: &[FileRequest]| {
-        let each = requests.iter().map(|one| repeatable(tools, by, one));
+        let each = requests.iter().map(|one| repeatable(context, by, one));
         each.collect::<Result<Vec<_>, _>>()
     };
-    let kept = |source: &Source| kept(tools, by, source);
+    let kept = |source: &Source| kept(context, by, source);
     Ok(match request {
         FileRequest::Write {
             path,
@@ -128,21 +128,21 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, FileError> {
 }
 
 /// Takes the bytes of a source into the request, or into the store if they are many.
-fn kept(tools: &Tools, by: OperationId, source: &Source) -> Result<Source, FileError> {
+fn kept(context: &FileContext, by: OperationId, source: &Source) -> Result<Source, FileError> {
     match source {
         Source::Stored(digest) => Ok(Source::Stored(*digest)),
-        Source::Bytes(bytes) => taken(tools, by, &mut bytes.as_slice(), "input"),
-        Source::Opened(file) => reading(file, |from| taken(tools, by, from, "input")),
+        Source::Bytes(bytes) => taken(context, by, &mut bytes.as_slice(), "input"),
+        Source::Opened(file) => reading(file, |from| taken(context, by, from, "input")),
         Source::Path(path) => {
             let shown = path.display().to_string();
             let mut file = File::open(path).map_err(unread(&shown))?;
-            taken(tools, by, &mut file, &shown)
+            taken(context, by, &mut file, &shown)
         }
     }
 }
 
 fn taken(
-    tools: &Tools,
+    context: &FileContext,
     by: OperationId,
     from: &mut dyn Read,
     shown: &str,
@@ -153,7 +153,7 @@ fn taken(
     if u64::try_from(head.len()).unwrap_or(u64::MAX) <= INLINE_BYTES_MAX {
         return Ok(Source::Bytes(head));
     }
-    let (digest, _) = tools.stash.stash(by, &mut head.as_slice().chain(from))?;
+    let (digest, _) = context.stash.stash(by, &mut head.as_slice().chain(from))?;
     Ok(Source::Stored(digest))
 }
 

@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use backout_model::TargetPath;
 
+use super::context::FileContext;
 use super::error::FileError;
-use super::tools::Tools;
 
 /// How many links may lead to one another.
 pub(crate) const LINKS_MAX: usize = 40;
@@ -33,7 +33,11 @@ pub(crate) struct Resolved {
 }
 
 /// Finds the name that a path means. Nothing needs to be there, not even its directory.
-pub(crate) fn resolve(tools: &Tools, given: &Path, last: Last) -> Result<Resolved, FileError> {
+pub(crate) fn resolve(
+    context: &FileContext,
+    given: &Path,
+    last: Last,
+) -> Result<Resolved, FileError> {
     let shown = || given.display().to_string();
     let absolute = std::path::absolute(given).map_err(|source| FileError::Io {
         path: shown(),
@@ -51,7 +55,7 @@ pub(crate) fn resolve(tools: &Tools, given: &Path, last: Last) -> Result<Resolve
         let Some(pointed) = pointed else {
             let target =
                 TargetPath::new(&path).map_err(|_| FileError::Unusable { path: shown() })?;
-            refuse_ours(tools, &target)?;
+            refuse_ours(context, &target)?;
             return Ok(Resolved { path: target, link });
         };
         if link.is_none() {
@@ -63,8 +67,8 @@ pub(crate) fn resolve(tools: &Tools, given: &Path, last: Last) -> Result<Resolve
 }
 
 /// Refuses a name in our own state.
-pub(crate) fn refuse_ours(tools: &Tools, path: &TargetPath) -> Result<(), FileError> {
-    if tools.depots.is_ours(path) {
+pub(crate) fn refuse_ours(context: &FileContext, path: &TargetPath) -> Result<(), FileError> {
+    if context.depots.is_ours(path) {
         return Err(FileError::Ours {
             path: path.to_string(),
         });

@@ -16,12 +16,12 @@ use backout_model::{Digest, OperationId, TargetPath, ports};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
+use super::before_image::INLINE_BYTES_MAX;
+use super::context::FileContext;
 use super::error::{FileError, Naming as _};
 use super::execute::Step;
-use super::keep::INLINE_BYTES_MAX;
 use super::recipe::{Change, Identity, Image, ParentTimes};
 use super::sys::{Dir, bytes, flags};
-use super::tools::Tools;
 
 /// What `stat` counts blocks in, whatever the file system's own are.
 const BLOCK_BYTES: u64 = 512;
@@ -145,7 +145,7 @@ pub(crate) struct Waiting {
 
 /// Puts bytes where they can wait. `near` is the nearest directory of the target that exists.
 pub(crate) fn wait(
-    tools: &Tools,
+    context: &FileContext,
     id: OperationId,
     near: &Arc<Dir>,
     open: &mut usize,
@@ -185,7 +185,10 @@ pub(crate) fn wait(
             material: Material::Bytes(content),
         });
     }
-    let staging = tools.depots.staging(id).naming(near.path(), "stage for")?;
+    let staging = context
+        .depots
+        .staging(id)
+        .naming(near.path(), "stage for")?;
     let path = staging.join(format!("{id}-{}.new", *open).as_ref());
     *open += 1;
     let mut options = File::options();

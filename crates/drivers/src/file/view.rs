@@ -7,6 +7,7 @@ use backout_model::ports::Examined;
 use backout_model::{Effect, Target, TargetPath};
 
 use super::compare::Current;
+use super::context::FileContext;
 use super::error::FileError;
 use super::judge::{State, judge_all};
 use super::kept::{can_be_renamed, look_into, why_empty, why_not_renamed};
@@ -14,7 +15,6 @@ use super::locks::Locks;
 use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers};
 use super::sys::Dir;
-use super::tools::Tools;
 use super::undo::{doubted, first_of_both, lacking, names_shown, not_the_first, without_directory};
 use super::written::locate;
 
@@ -33,13 +33,13 @@ pub fn said_of_strangers(strangers: &[TargetPath]) -> Option<String> {
 }
 
 /// Tells where each target of an effect stands.
-pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, FileError> {
+pub(crate) fn examine(context: &FileContext, effect: &Effect) -> Result<Vec<Examined>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
     let mut examined = Vec::new();
     let mut locks = Locks::of(recipe.own_directories());
     let rewritten = recipe.rewritten();
-    let states = judge_all(tools, &recipe, &completion)?;
+    let states = judge_all(context, &recipe, &completion)?;
     let paths: HashSet<&TargetPath> = recipe.changes.iter().map(Change::path).collect();
     let going = going(&recipe.changes);
     let brought: HashSet<&TargetPath> = recipe.changes.iter().filter_map(brings).collect();
@@ -52,7 +52,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
                     Some(why) => Some(why),
                     None => said_of_strangers(&strangers)
                         .or(homeless(change, &brought)?)
-                        .or(written_since(tools, change, &rewritten)?)
+                        .or(written_since(context, change, &rewritten)?)
                         .or(lacking(&recipe.changes, change)?),
                 };
                 hindered.map_or(State::After, |why| State::Other { why })
@@ -61,14 +61,14 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
         };
         let lost = match state {
             State::Before => None,
-            State::After | State::Other { .. } => lost(tools, &recipe.changes, change)?,
+            State::After | State::Other { .. } => lost(context, &recipe.changes, change)?,
         };
         let shared = recipe.shared.get(&number);
         let barred = match state {
             State::After => locks.barred(change),
             State::Before | State::Other { .. } => None,
         };
-        let has_come = has_come(tools, change)?;
+        let has_come = has_come(context, change)?;
         let of = |target: Target| Examined {
             has_come,
             shared: shared.cloned(),
@@ -86,7 +86,7 @@ pub(crate) fn examine(tools: &Tools, effect: &Effect) -> Result<Vec<Examined>, F
 }
 
 /// Tells whether what a change brings out of a slot is not there any more.
-fn has_come(tools: &Tools, change: &Change) -> Result<bool, FileError> {
+fn has_come(context: &FileContext, change: &Change) -> Result<bool, FileError> {
     let Change::Set {
         after: Image::Kept { slot, .. },
         ..
@@ -94,13 +94,13 @@ fn has_come(tools: &Tools, change: &Change) -> Result<bool, FileError> {
     else {
         return Ok(false);
     };
-    let is_within_reach = tools.depots.out_of_reach(slot).is_none();
-    Ok(is_within_reach && look_into(tools, slot)?.node.is_none())
+    let is_within_reach = context.depots.out_of_reach(slot).is_none();
+    Ok(is_within_reach && look_into(context, slot)?.node.is_none())
 }
 
 /// Says that what a change replaced was kept as the inode it was, and may not be what it was any more.
 fn written_since(
-    tools: &Tools,
+    context: &FileContext,
     change: &Change,
     rewritten: &Numbers,
 ) -> Result<Option<String>, FileError> {
@@ -109,18 +109,22 @@ fn written_since(
         Change::Move { replaced, .. } => replaced,
         Change::Rewrite { .. } | Change::Retouch { .. } => return Ok(None),
     };
-    doubted(tools, kept, rewritten)
+    doubted(context, kept, rewritten)
 }
 
 /// Says why what a change replaced cannot be brought back, if it is not kept or not kept any more.
-fn lost(tools: &Tools, changes: &[Change], change: &Change) -> Result<Option<String>, FileError> {
+fn lost(
+    context: &FileContext,
+    changes: &[Change],
+    change: &Change,
+) -> Result<Option<String>, FileError> {
     match change {
-        Change::Set { path, before, .. } => lost_image(tools, path, before),
-        Change::Move { to, replaced, .. } => lost_image(tools, to, replaced),
+        Change::Set { path, before, .. } => lost_image(context, path, before),
+        Change::Move { to, replaced, .. } => lost_image(context, to, replaced),
         Change::Rewrite {
             path, ino, before, ..
         } => {
-            let lacks = before.lacks(tools)?;
+            let lacks = before.lacks(context)?;
             if lacks.is_none() {
                 return Ok(None);
             }
@@ -136,11 +140,11 @@ fn lost(tools: &Tools, changes: &[Change], change: &Change) -> Result<Option<Str
 }
 
 fn lost_image(
-    tools: &Tools,
+    context: &FileContext,
     path: &TargetPath,
     image: &Image,
 ) -> Result<Option<String>, FileError> {
-    let is_stored = |digest| match tools.contents.has(digest) {
+    let is_stored = |digest| match context.contents.has(digest) {
         Ok(true) => None,
         Ok(false) => Some(format!(
             "its content {} is missing from the store",
@@ -156,9 +160,9 @@ fn lost_image(
             ..
         } => is_stored(digest),
         Image::File { .. } => Some("its bytes were never stored".to_owned()),
-        Image::Kept { slot, copy, .. } if look_into(tools, slot)?.node.is_none() => match copy {
+        Image::Kept { slot, copy, .. } if look_into(context, slot)?.node.is_none() => match copy {
             Some(copy) => is_stored(copy),
-            None => Some(why_empty(tools, slot)),
+            None => Some(why_empty(context, slot)),
         },
         Image::Kept {
             slot,

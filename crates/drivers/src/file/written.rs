@@ -15,11 +15,11 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::compare::Current;
+use super::context::FileContext;
 use super::error::{FileError, Naming as _};
 use super::kept::{look_into, why_empty};
 use super::recipe::{Change, Holes, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, bytes, meta};
-use super::tools::Tools;
 
 /// How many bytes are written at a time.
 const PIECE_BYTES: usize = 32 * 1024;
@@ -84,11 +84,11 @@ impl Written {
     }
 
     /// Says why it cannot be written again, if it cannot.
-    pub(crate) fn lacks(&self, tools: &Tools) -> Result<Option<String>, FileError> {
+    pub(crate) fn lacks(&self, context: &FileContext) -> Result<Option<String>, FileError> {
         if let Some(slot) = &self.slot {
-            let current = look_into(tools, slot)?;
+            let current = look_into(context, slot)?;
             let Some(place) = current.place.as_ref().filter(|_| current.node.is_some()) else {
-                return Ok(Some(why_empty(tools, slot)));
+                return Ok(Some(why_empty(context, slot)));
             };
             let is_same = self.is_in(place)?;
             return Ok((!is_same).then(|| "what was kept was changed since".to_owned()));
@@ -96,7 +96,7 @@ impl Written {
         if !self.stored {
             return Ok(Some("its bytes were never stored".to_owned()));
         }
-        Ok(match tools.contents.has(&self.digest) {
+        Ok(match context.contents.has(&self.digest) {
             Ok(true) => None,
             Ok(false) => Some(format!(
                 "its content {} is missing from the store",
@@ -109,7 +109,7 @@ impl Written {
     /// Writes it into an open file and makes it all that is in there. `midway` is told when a part is written.
     pub(crate) fn pour(
         &self,
-        tools: &Tools,
+        context: &FileContext,
         to: &File,
         path: &TargetPath,
         midway: &dyn Fn() -> Result<(), FileError>,
@@ -127,7 +127,7 @@ impl Written {
                 overwrite(&mut from, to, path, midway)?
             }
         } else {
-            overwrite(&mut tools.contents.open(&self.digest)?, to, path, midway)?
+            overwrite(&mut context.contents.open(&self.digest)?, to, path, midway)?
         };
         to.set_len(self.size).naming(path, "write")?;
         bytes::punch(to, &self.holes).naming(path, "write")?;

@@ -422,7 +422,10 @@ fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) ->
     let mut report = Report::refused(format!("operation {} is half done", id.short()));
     report = report.because(inner.what);
     report.why.extend(inner.why);
-    for outcome in outcomes.iter().filter(|outcome| !outcome.kind.is_settled()) {
+    for outcome in outcomes
+        .iter()
+        .filter(|outcome| !outcome.kind.is_taken_back())
+    {
         report = report.because(format!("`{}`: {}", outcome.target, outcome.kind));
     }
     report

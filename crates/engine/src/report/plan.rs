@@ -349,7 +349,7 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         })
     };
     let (back, all): (usize, usize) = report.steps.iter().fold((0, 0), |(back, all), step| {
-        let settled = step.outcomes.iter().filter(|it| it.kind.is_settled());
+        let settled = step.outcomes.iter().filter(|it| it.kind.is_taken_back());
         let settled = if step.by.is_some() {
             settled.count()
         } else {
@@ -375,7 +375,7 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     if more > 0 {
         told = told.because(format!("and {more} more"));
     }
-    let mut stuck = left().filter(|(_, outcome)| !outcome.kind.is_settled());
+    let mut stuck = left().filter(|(_, outcome)| !outcome.kind.is_taken_back());
     let id = stuck.next().map(|(step, _)| step.id.short());
     let (again, back_again) = verbs(report);
     let told = match (id, left().next()) {

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use backout_capture::live::{self, DOOR};
+use backout_capture::live::{self, RELAY};
 use backout_drivers::command::Recorder;
 use backout_model::{CaptureMode, CommandStart, Digest, OperationId, TargetPath};
 
@@ -137,9 +137,9 @@ pub(super) fn variables_of(
     };
     // If the front is gone, nobody asks.
     let _gone = back.announce(id.bits());
-    // Where nothing is watched nothing is refused, and nobody needs a door.
-    let door = back.door().filter(|_| mode == CaptureMode::Live);
-    variables.extend(door.map(|door| (OsString::from(DOOR), door.to_owned())));
+    // Where nothing is watched nothing is refused, and nobody needs a relay.
+    let relay = back.relay().filter(|_| mode == CaptureMode::Live);
+    variables.extend(relay.map(|relay| (OsString::from(RELAY), relay.to_owned())));
     variables
 }
 

@@ -97,8 +97,8 @@ impl Observer for Asking<'_, '_> {
         self.recorder.before(touch)
     }
 
-    fn is_settled(&mut self, path: &Path, act: Act) -> bool {
-        self.recorder.is_settled(path, act)
+    fn is_noted(&mut self, path: &Path, act: Act) -> bool {
+        self.recorder.is_noted(path, act)
     }
 
     fn made(&mut self, place: &Place, number: (u64, u64)) {

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use backout_capture::overlay::{self, Survivors, Task};
+use backout_capture::overlay::{self, Invocation, Survivors};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::{Baseline, FileError, FileRequest};
 use backout_model::{OperationId, TargetPath, TaskStatus};
@@ -130,7 +130,7 @@ impl Engine {
         let id = self.next_id();
         let mut manifest = self.new_manifest(id, task)?;
         self.keep_manifest(&manifest)?;
-        let finished = match overlay::run(&as_task(task)?, &self.places(id), &self.masks()?) {
+        let finished = match overlay::run(&as_invocation(task)?, &self.places(id), &self.masks()?) {
             Ok(finished) => finished,
             Err(error) => {
                 self.remove_trial(id)?;
@@ -417,13 +417,13 @@ impl Engine {
     }
 }
 
-fn as_task(task: &TrialTask) -> Result<Task, EngineError> {
+fn as_invocation(task: &TrialTask) -> Result<Invocation, EngineError> {
     let mut words = task.command.iter().cloned();
     let empty = || TrialError::NotStarted {
         program: String::new(),
         source: std::io::ErrorKind::NotFound.into(),
     };
-    Ok(Task {
+    Ok(Invocation {
         program: words.next().ok_or_else(empty)?,
         arguments: words.collect(),
         directory: task.directory.clone(),

@@ -82,7 +82,7 @@ impl Engine {
             .collect();
         let now = mapped_to(taken.iter().map(|standing| &standing.target), outcomes);
         let is_back = |outcome: &TargetOutcome| {
-            outcome.kind.is_settled() && !matches!(outcome.kind, OutcomeKind::Left { .. })
+            outcome.kind.is_taken_back() && !matches!(outcome.kind, OutcomeKind::Left { .. })
         };
         let settled = now.into_iter().filter(is_back);
         let effect = self.store.effect(about.id)?;

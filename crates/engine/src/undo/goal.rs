@@ -521,8 +521,8 @@ impl Engine {
             let how = How::from(OnConflict::Merge);
             let driver = self.driver_of(&effect)?;
             let trial = driver.prepare_undo(self.next_id(), &effect, how)?;
-            let is_settled = |outcome: &TargetOutcome| outcome.kind.is_settled();
-            if !trial.outcomes.iter().all(is_settled) {
+            let is_taken_back = |outcome: &TargetOutcome| outcome.kind.is_taken_back();
+            if !trial.outcomes.iter().all(is_taken_back) {
                 continue;
             }
             // Only what is really merged leaves the later write in place. A target that looks untouched was changed

@@ -317,10 +317,10 @@ impl Engine {
         if act.verb == Verb::Redo {
             self.mark_left(work, &mut outcomes)?;
         }
-        let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_settled());
+        let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_taken_back());
         // What was found to be so already is part of it, too: a redo brings its standing back.
         let is_ours = |outcome: &&TargetOutcome| {
-            outcome.kind.is_settled() && !matches!(outcome.kind, OutcomeKind::Left { .. })
+            outcome.kind.is_taken_back() && !matches!(outcome.kind, OutcomeKind::Left { .. })
         };
         let is_done = |outcome: &TargetOutcome| outcome.kind == OutcomeKind::AlreadyGone;
         let has_something = outcomes.iter().any(|outcome| is_ours(&outcome))

@@ -117,7 +117,8 @@ impl Engine {
         };
         let outcomes = self.store.outcomes_of(about, undo.id)?;
         let mut kinds = outcomes.iter().map(|outcome| &outcome.kind);
-        let is_taken = |kind: &OutcomeKind| kind.is_settled() && *kind != OutcomeKind::AlreadyGone;
+        let is_taken =
+            |kind: &OutcomeKind| kind.is_taken_back() && *kind != OutcomeKind::AlreadyGone;
         Ok(outcomes.is_empty() || kinds.any(is_taken))
     }
 }

@@ -101,7 +101,9 @@ impl Work<'_> {
 
     /// Tells whether nothing of the operation stays in effect if these targets are taken back.
     pub(crate) fn is_whole(&self, outcomes: &[TargetOutcome]) -> bool {
-        let settled = outcomes.iter().filter(|outcome| outcome.kind.is_settled());
+        let settled = outcomes
+            .iter()
+            .filter(|outcome| outcome.kind.is_taken_back());
         let settled: HashSet<&Key> = settled.map(|outcome| outcome.target.key()).collect();
         let mut all = self.operation.in_effect();
         all.all(|standing| settled.contains(standing.target.key()))

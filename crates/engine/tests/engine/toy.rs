@@ -199,7 +199,7 @@ impl Driver for Toy {
             (State::Other { why }, _) => OutcomeKind::Conflict { why },
         };
         let outcomes = vec![TargetOutcome::new(swap.target(), kind.clone())];
-        let after = if kind.is_settled() {
+        let after = if kind.is_taken_back() {
             swap.before
         } else {
             now.clone()

@@ -1,16 +1,16 @@
 //! What the domain needs from the outside, as traits.
 //!
 //! `storage` implements a [`Store`], which is all of what the engine needs kept: the journal, leases, contents, depots, the
-//! workspace, its upkeep, and who is alive. `drivers` implement [`Driver`]; tests put their own in place. Reading and
+//! workspace, its maintenance, and who is alive. `drivers` implement [`Driver`]; tests put their own in place. Reading and
 //! writing contents are two traits, so that what may not write cannot.
 
 mod error;
 mod journal;
 mod leases;
+mod maintenance;
 mod owners;
 mod reference;
 mod store;
-mod upkeep;
 mod verify;
 mod workspace;
 
@@ -20,13 +20,13 @@ use std::io::Read;
 pub use self::error::{Cause, StorageError};
 pub use self::journal::{Filter, Journal};
 pub use self::leases::{Lease, Leases, OpenAct};
+pub use self::maintenance::{
+    CompactBudget, CompactReport, GcReport, GcRequest, LeftBehind, Maintenance, PackSalvage,
+    StoreSummary, StoredBytes, Tell,
+};
 pub use self::owners::{BEAT_MS, Owners, SILENT_MS_MAX};
 pub use self::reference::{CANDIDATES_MAX, OperationRef, RefError};
 pub use self::store::Store;
-pub use self::upkeep::{
-    CompactBudget, CompactReport, GcReport, GcRequest, LeftBehind, PackSalvage, StoreSummary,
-    StoredBytes, Tell, Upkeep,
-};
 pub use self::verify::{
     ChangedSince, CheckSlots, NotUndoable, OfOtherDriver, OutOfReach, RepairSeen, VerifyFinding,
     VerifyReport, hurt_images,

@@ -98,7 +98,7 @@ impl Texts<'_> {
             theirs: 0,
         };
         for fixed in self.fixed_lines() {
-            self.settle(from, fixed, &mut merged, &mut conflicts);
+            self.merge_between(from, fixed, &mut merged, &mut conflicts);
             merged.extend(self.base.get(fixed.base).copied().unwrap_or_default());
             from = Three {
                 base: fixed.base + 1,
@@ -111,7 +111,7 @@ impl Texts<'_> {
             ours: self.ours.len(),
             theirs: self.theirs.len(),
         };
-        self.settle(from, end, &mut merged, &mut conflicts);
+        self.merge_between(from, end, &mut merged, &mut conflicts);
         if conflicts.is_empty() {
             Merge::Clean(merged)
         } else {
@@ -137,7 +137,7 @@ impl Texts<'_> {
     }
 
     /// Merges the lines between two fixed ones.
-    fn settle(
+    fn merge_between(
         &self,
         from: Three<usize>,
         to: Three<usize>,

@@ -10,7 +10,7 @@ use backout_model::ports::{ContentsError, ReadContents};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::codec::ROW_BYTES_MAX;
-use super::pack::{self, Place};
+use super::pack::{self, ChunkAt};
 use super::rows::{Fault, Found, read_in};
 use crate::state_dir::CONTENTS;
 use crate::{StorageError, Store};
@@ -89,7 +89,7 @@ fn places(
     transaction: &Transaction<'_>,
     digest: &Digest,
     chunks: &[Digest],
-) -> Result<VecDeque<Place>, Fault> {
+) -> Result<VecDeque<ChunkAt>, Fault> {
     chunks
         .iter()
         .map(|chunk| {
@@ -104,7 +104,7 @@ pub(super) fn place(
     store: &Store,
     transaction: &Transaction<'_>,
     chunk: &Digest,
-) -> Result<Option<Place>, StorageError> {
+) -> Result<Option<ChunkAt>, StorageError> {
     let found = transaction
         .prepare_cached("SELECT pack, offset, stored, size FROM chunk WHERE digest = ?1")
         .and_then(|mut statement| {
@@ -116,7 +116,7 @@ pub(super) fn place(
         })
         .map_err(|error| store.named(error))?;
     Ok(found.and_then(|[pack, offset, stored, size]| {
-        Some(Place {
+        Some(ChunkAt {
             digest: *chunk,
             pack,
             offset: u64::try_from(offset).ok()?,
@@ -127,13 +127,13 @@ pub(super) fn place(
 }
 
 /// Reads one chunk and checks it. The caller holds the lock on the packs.
-pub(super) fn read_chunk(store: &Store, place: &Place) -> Result<Vec<u8>, String> {
+pub(super) fn read_chunk(store: &Store, place: &ChunkAt) -> Result<Vec<u8>, String> {
     let file = File::open(pack::path_of(store, place.pack)).map_err(|_| missing(place))?;
     let (_, bytes) = pack::read_frame(&file, place).map_err(|flaw| flaw.to_string())?;
     Ok(bytes)
 }
 
-fn missing(place: &Place) -> String {
+fn missing(place: &ChunkAt) -> String {
     format!("the pack {} is missing or cannot be opened", place.pack)
 }
 
@@ -142,7 +142,7 @@ struct ChunkReader {
     digest: Digest,
     hasher: blake3::Hasher,
     left: u64,
-    places: VecDeque<Place>,
+    places: VecDeque<ChunkAt>,
     directory: PathBuf,
     packs: VecDeque<(i64, File)>,
     current: Cursor<Vec<u8>>,
@@ -151,7 +151,13 @@ struct ChunkReader {
 }
 
 impl ChunkReader {
-    fn new(store: &Store, lock: File, digest: Digest, size: u64, places: VecDeque<Place>) -> Self {
+    fn new(
+        store: &Store,
+        lock: File,
+        digest: Digest,
+        size: u64,
+        places: VecDeque<ChunkAt>,
+    ) -> Self {
         Self {
             digest,
             hasher: blake3::Hasher::new(),

@@ -53,7 +53,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Where a chunk lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ChunkAt {
     pub(crate) digest: Digest,
     pub(crate) pack: i64,
     /// Where its frame begins.
@@ -124,7 +124,7 @@ impl NewPack {
         digest: &Digest,
         size: usize,
         encoded: &Encoded,
-    ) -> Result<Place, StorageError> {
+    ) -> Result<ChunkAt, StorageError> {
         let offset = self.length;
         let number = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let (stored, size) = (number(encoded.bytes.len()), number(size));
@@ -134,7 +134,7 @@ impl NewPack {
         self.write(&size.to_le_bytes())?;
         self.write(digest.as_bytes())?;
         self.write(&encoded.bytes)?;
-        Ok(Place {
+        Ok(ChunkAt {
             digest: *digest,
             pack: self.id,
             offset,
@@ -174,7 +174,7 @@ impl NewPack {
 
     /// Decides about the file after the transaction that records it. It stays unless it certainly has no row: whether
     /// a commit that failed took place only the next reader can tell, so then `gc` decides.
-    pub(crate) fn settle<T>(
+    pub(crate) fn keep_or_drop<T>(
         mut self,
         recorded: Result<T, StorageError>,
     ) -> Result<T, StorageError> {
@@ -196,7 +196,7 @@ impl Drop for NewPack {
 }
 
 /// Reads the chunk at its place and checks it.
-pub(crate) fn read_frame(pack: &File, place: &Place) -> Result<(Encoded, Vec<u8>), Flaw> {
+pub(crate) fn read_frame(pack: &File, place: &ChunkAt) -> Result<(Encoded, Vec<u8>), Flaw> {
     const BROKEN: Flaw = Flaw::Frame {
         reason: "its frame in the pack is broken",
     };
@@ -228,7 +228,7 @@ pub(crate) fn read_frame(pack: &File, place: &Place) -> Result<(Encoded, Vec<u8>
 
 /// Lists the sound chunks that a pack holds, without the database. Behind a broken frame it goes on at the next place
 /// where a sound one begins.
-pub(crate) fn salvage(path: &Path, pack: i64) -> io::Result<Vec<Place>> {
+pub(crate) fn salvage(path: &Path, pack: i64) -> io::Result<Vec<ChunkAt>> {
     let file = File::open(path)?;
     let mut places = Vec::new();
     // The header is not needed to find the frames, so it may be broken.
@@ -239,7 +239,7 @@ pub(crate) fn salvage(path: &Path, pack: i64) -> io::Result<Vec<Place>> {
             .read_exact_at(&mut head, at)
             .ok()
             .and_then(|()| Frame::parse(&head))
-            .map(|frame| Place {
+            .map(|frame| ChunkAt {
                 digest: frame.digest,
                 pack,
                 offset: at,

@@ -15,7 +15,7 @@ use rusqlite::{Transaction, params};
 use super::codec::{Compressor, Effort, encode_with};
 use super::open::{place, read_chunk};
 use super::pack::{
-    self, CHUNK_BYTES_AVERAGE, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, NewPack, Place, encode_list,
+    self, CHUNK_BYTES_AVERAGE, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, ChunkAt, NewPack, encode_list,
 };
 use super::rows::{Fault, Found, put, read_in, replace};
 use super::sizes::{Kept, add_stored};
@@ -113,7 +113,7 @@ struct Stash<'s> {
     /// Its chunks, in order.
     chunks: Vec<Digest>,
     /// Each chunk once: where it was written now, or none if the store had it and it was sound.
-    known: HashMap<Digest, Option<Place>>,
+    known: HashMap<Digest, Option<ChunkAt>>,
     compressor: Compressor,
 }
 
@@ -148,7 +148,7 @@ impl<'s> Stash<'s> {
         Ok(())
     }
 
-    fn append(&mut self, digest: &Digest, bytes: &[u8]) -> Result<Place, StorageError> {
+    fn append(&mut self, digest: &Digest, bytes: &[u8]) -> Result<ChunkAt, StorageError> {
         let encoded = encode_with(&mut self.compressor, bytes, Effort::Quick);
         let pack = match &mut self.pack {
             Some(pack) => pack,
@@ -169,7 +169,7 @@ impl<'s> Stash<'s> {
         match (recorded, pack) {
             // The content was there already, so what was written for it is not needed.
             (Ok(false), _) => {}
-            (recorded, Some(pack)) => drop(pack.settle(recorded)?),
+            (recorded, Some(pack)) => drop(pack.keep_or_drop(recorded)?),
             (recorded, None) => drop(recorded?),
         }
         Ok(())

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
-    Candidate, Event, Key, OperationId, Reach, Retention, Status, Target, Timestamp, Verdict,
+    Candidate, Event, ExpiryReason, Key, OperationId, Reach, Retention, Status, Target, Timestamp,
     select_expired,
 };
 use rusqlite::{OptionalExtension as _, Transaction};
@@ -44,7 +44,7 @@ pub(super) struct Group {
     /// Its id stands for that place: the operations of a task finish at the same moment, and of those the one
     /// that was armed first must go first.
     pub(super) candidate: Candidate,
-    verdict: Option<Verdict>,
+    reason: Option<ExpiryReason>,
 }
 
 impl Group {
@@ -69,14 +69,14 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Lists the operations that go, oldest first.
-    pub(super) fn expired(&self) -> Vec<(OperationId, Verdict)> {
+    pub(super) fn expired(&self) -> Vec<(OperationId, ExpiryReason)> {
         let each = |group: &Group| {
-            let verdict = group.verdict?;
+            let reason = group.reason?;
             Some(
                 group
                     .members
                     .iter()
-                    .map(move |member| (id_from_sql(member.id), verdict))
+                    .map(move |member| (id_from_sql(member.id), reason))
                     .collect(),
             )
         };
@@ -89,7 +89,7 @@ impl Plan {
 
     /// Estimates how many bytes go with them.
     pub(super) fn bytes(&self) -> u64 {
-        let chosen = self.groups.iter().filter(|group| group.verdict.is_some());
+        let chosen = self.groups.iter().filter(|group| group.reason.is_some());
         chosen.map(|group| group.candidate.bytes).sum()
     }
 }
@@ -103,16 +103,16 @@ impl Store {
         report: &mut GcReport,
     ) -> Result<(), StorageError> {
         let plan = self.read(|transaction| self.plan_expiry(transaction, retention, now))?;
-        let chosen: Vec<&Group> = plan.groups.iter().filter(|g| g.verdict.is_some()).collect();
+        let chosen: Vec<&Group> = plan.groups.iter().filter(|g| g.reason.is_some()).collect();
         for groups in chosen.chunks(EXPIRED_AT_ONCE_MAX) {
             let expired = self.write(Durability::Power, |transaction| {
                 let leases = self.live_leases(transaction)?;
                 let mut expired = Vec::new();
                 for group in groups {
-                    if let Some(verdict) = group.verdict
+                    if let Some(reason) = group.reason
                         && self.is_as_planned(transaction, group, &leases)?
                     {
-                        expired.extend(group.members.iter().map(|m| (id_from_sql(m.id), verdict)));
+                        expired.extend(group.members.iter().map(|m| (id_from_sql(m.id), reason)));
                     }
                 }
                 if !expired.is_empty() {
@@ -147,20 +147,20 @@ impl Store {
             )
             .map_err(|error| self.named(error))?;
         let stored = u64::try_from(stored).unwrap_or(0);
-        let chosen: HashMap<OperationId, Verdict> =
+        let chosen: HashMap<OperationId, ExpiryReason> =
             select_expired(retention, &candidates, stored, now)
                 .into_iter()
                 .collect();
         let mut others = Vec::new();
         for group in &mut groups {
-            group.verdict = chosen.get(&group.candidate.id).copied();
-            if group.verdict.is_some() {
+            group.reason = chosen.get(&group.candidate.id).copied();
+            if group.reason.is_some() {
                 let known = others.len();
                 for member in &group.members {
                     others.extend(self.other_driver_of(transaction, id_from_sql(member.id))?);
                 }
                 if others.len() > known {
-                    group.verdict = None;
+                    group.reason = None;
                 }
             }
         }
@@ -214,7 +214,7 @@ impl Store {
                 members,
                 lsn,
                 candidate,
-                verdict: None,
+                reason: None,
             });
         }
         Ok(groups)
@@ -350,21 +350,25 @@ const fn is_finished(status: Status) -> bool {
 }
 
 /// Makes one event for each rule that let operations go.
-fn events(expired: &[(OperationId, Verdict)]) -> Vec<Event> {
-    [Verdict::TooOld, Verdict::TooManyVersions, Verdict::OverCap]
-        .into_iter()
-        .filter_map(|verdict| {
-            let ids: Vec<OperationId> = expired
-                .iter()
-                .filter(|(_, v)| *v == verdict)
-                .map(|(id, _)| *id)
-                .collect();
-            (!ids.is_empty()).then(|| Event::Expired {
-                ids,
-                why: verdict.as_str().to_owned(),
-            })
+fn events(expired: &[(OperationId, ExpiryReason)]) -> Vec<Event> {
+    [
+        ExpiryReason::TooOld,
+        ExpiryReason::TooManyVersions,
+        ExpiryReason::OverCap,
+    ]
+    .into_iter()
+    .filter_map(|reason| {
+        let ids: Vec<OperationId> = expired
+            .iter()
+            .filter(|(_, v)| *v == reason)
+            .map(|(id, _)| *id)
+            .collect();
+        (!ids.is_empty()).then(|| Event::Expired {
+            ids,
+            why: reason.as_str().to_owned(),
         })
-        .collect()
+    })
+    .collect()
 }
 
 /// Sets of operations that belong together.

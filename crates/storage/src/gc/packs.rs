@@ -15,7 +15,7 @@ use rusqlite::{Transaction, params};
 
 use crate::contents::codec::Form;
 use crate::contents::pack::{
-    self, FRAME_BYTES, HEADER_BYTES, NewPack, Place, decode_list, path_of, read_frame,
+    self, ChunkAt, FRAME_BYTES, HEADER_BYTES, NewPack, decode_list, path_of, read_frame,
 };
 use crate::contents::rows::to_digest;
 use crate::contents::{Kept, add_stored};
@@ -223,7 +223,7 @@ impl Store {
             self.move_chunks(transaction, id, &new, &moved)
         });
         crash_point("gc.repacked");
-        new.settle(recorded)?;
+        new.keep_or_drop(recorded)?;
         report.repacked += 1;
         Ok(())
     }
@@ -232,7 +232,7 @@ impl Store {
         &self,
         transaction: &Transaction<'_>,
         id: i64,
-    ) -> Result<Vec<Place>, StorageError> {
+    ) -> Result<Vec<ChunkAt>, StorageError> {
         let named = |error| self.named(error);
         let mut statement = transaction
             .prepare(
@@ -253,7 +253,7 @@ impl Store {
             let small = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
             let offset = u64::try_from(offset).unwrap_or(u64::MAX);
             let (stored, size) = (small(stored), small(size));
-            Ok(Place {
+            Ok(ChunkAt {
                 digest: to_digest(&digest)?,
                 pack: id,
                 offset,
@@ -269,7 +269,7 @@ impl Store {
         transaction: &Transaction<'_>,
         from: i64,
         to: &NewPack,
-        moved: &[Place],
+        moved: &[ChunkAt],
     ) -> Result<(), StorageError> {
         let named = |error| self.named(error);
         // Somebody may have stored a chunk anew meanwhile: that one stays where it is.

@@ -7,12 +7,12 @@
 //!
 //! Not here: contents (`contents/`), deciding what to undo (`model::plan_undo`). Layout: `docs/format.md`.
 
-mod acts;
 mod append;
 mod dependency;
 mod export;
 mod gaps;
 mod lease;
+mod open_acts;
 mod project;
 mod proposals;
 mod read;

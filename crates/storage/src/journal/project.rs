@@ -12,7 +12,7 @@ use backout_model::{
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::rows::{contradiction, from_json, id_to_sql, lsn_to_sql, reach_word, to_json, word};
-use super::standing::all_settled;
+use super::standing::all_taken_back;
 use crate::{StorageError, Store, contents};
 
 /// Whether an event is new or is read again.
@@ -55,7 +55,7 @@ pub(crate) fn project(
         }
         Event::Commit { id } => projection.status(*id, Status::Committed),
         Event::Abort { id, outcomes, .. } => {
-            let next = if all_settled(outcomes) {
+            let next = if all_taken_back(outcomes) {
                 Status::Aborted
             } else {
                 Status::InDoubt

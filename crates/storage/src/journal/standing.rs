@@ -31,11 +31,13 @@ impl Projection<'_, '_> {
         outcomes: &[TargetOutcome],
         is_partial: bool,
     ) -> Result<(), StorageError> {
-        if !is_partial && !all_settled(outcomes) {
+        if !is_partial && !all_taken_back(outcomes) {
             return self.status(id, Status::Failed);
         }
         if is_partial {
-            let settled = outcomes.iter().filter(|outcome| outcome.kind.is_settled());
+            let settled = outcomes
+                .iter()
+                .filter(|outcome| outcome.kind.is_taken_back());
             for outcome in settled {
                 self.execute(
                     "UPDATE target SET undone_by = ?3 WHERE operation = ?1 AND path = ?2 AND undone_by IS NULL",
@@ -208,6 +210,6 @@ impl Projection<'_, '_> {
     }
 }
 
-pub(super) fn all_settled(outcomes: &[TargetOutcome]) -> bool {
-    outcomes.iter().all(|outcome| outcome.kind.is_settled())
+pub(super) fn all_taken_back(outcomes: &[TargetOutcome]) -> bool {
+    outcomes.iter().all(|outcome| outcome.kind.is_taken_back())
 }

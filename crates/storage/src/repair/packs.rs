@@ -9,7 +9,7 @@ use backout_model::Digest;
 use backout_model::ports::Durability;
 use rusqlite::{Transaction, params};
 
-use crate::contents::pack::{self, Place};
+use crate::contents::pack::{self, ChunkAt};
 use crate::contents::rows::to_digest;
 use crate::{PackSalvage, StorageError, Store};
 
@@ -27,7 +27,7 @@ impl Store {
         transaction: &Transaction<'_>,
     ) -> Result<PackSalvage, StorageError> {
         let named = |error| self.named(error);
-        let mut sound: HashMap<Digest, Place> = HashMap::new();
+        let mut sound: HashMap<Digest, ChunkAt> = HashMap::new();
         let mut packs = Vec::new();
         for (id, path) in self.pack_files()? {
             let failed = |source| pack::failed(&path, "read", source);
@@ -90,7 +90,7 @@ impl Store {
     fn known_chunks(
         &self,
         transaction: &Transaction<'_>,
-    ) -> Result<HashMap<Digest, Place>, StorageError> {
+    ) -> Result<HashMap<Digest, ChunkAt>, StorageError> {
         let named = |error| self.named(error);
         let mut statement = transaction
             .prepare("SELECT digest, pack, offset, stored, size FROM chunk")
@@ -109,7 +109,7 @@ impl Store {
             let small = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
             known.insert(
                 digest,
-                Place {
+                ChunkAt {
                     digest,
                     pack,
                     offset: u64::try_from(offset).unwrap_or(u64::MAX),

@@ -68,13 +68,13 @@ impl Pages {
 
     /// Gives every row that a page of either file seems to hold. Copies of a row come more than once.
     pub(super) fn each_row(&self, take: &mut dyn FnMut(RawRow)) {
-        let mut places: Vec<Place> = (0..self.database.len())
+        let mut places: Vec<PageAt> = (0..self.database.len())
             .step_by(PAGE)
-            .map(Place::Database)
+            .map(PageAt::Database)
             .collect();
         let mut copies: Vec<usize> = self.in_log.values().flatten().copied().collect();
         copies.sort_unstable();
-        places.extend(copies.into_iter().map(Place::Log));
+        places.extend(copies.into_iter().map(PageAt::Log));
         let mut used = HashSet::new();
         places.retain(|place| !self.listed(*place, &mut used, take));
         // A leaf whose own header or list is hurt still has its rows: a cell is tried at every byte. Pages that only
@@ -92,10 +92,10 @@ impl Pages {
     }
 
     /// Gives the bytes of a page, fewer if the file ends in it.
-    fn at(&self, place: Place) -> &[u8] {
+    fn at(&self, place: PageAt) -> &[u8] {
         let rest = match place {
-            Place::Database(at) => self.database.get(at..),
-            Place::Log(at) => self.log.get(at..),
+            PageAt::Database(at) => self.database.get(at..),
+            PageAt::Log(at) => self.log.get(at..),
         };
         let rest = rest.unwrap_or_default();
         rest.get(..PAGE).unwrap_or(rest)
@@ -104,8 +104,8 @@ impl Pages {
     /// Takes the cells that a page lists, and tells whether all of them are rows, or none can be.
     fn listed(
         &self,
-        place: Place,
-        used: &mut HashSet<Place>,
+        place: PageAt,
+        used: &mut HashSet<PageAt>,
         take: &mut dyn FnMut(RawRow),
     ) -> bool {
         let (page, header) = (self.at(place), header_bytes(place));
@@ -126,9 +126,9 @@ impl Pages {
 
     fn rows_at(
         &self,
-        place: Place,
+        place: PageAt,
         at: usize,
-        used: &mut HashSet<Place>,
+        used: &mut HashSet<PageAt>,
         take: &mut dyn FnMut(RawRow),
     ) -> bool {
         let newest = self.cell(place, at, true, used);
@@ -144,10 +144,10 @@ impl Pages {
 
     fn cell(
         &self,
-        place: Place,
+        place: PageAt,
         at: usize,
         newest: bool,
-        used: &mut HashSet<Place>,
+        used: &mut HashSet<PageAt>,
     ) -> Option<RawRow> {
         let page = self.at(place);
         let mut cursor = at;
@@ -176,35 +176,35 @@ impl Pages {
     }
 
     /// Finds a page by its number: the newest in the log, or the one nearest to a place in it, or in the database.
-    fn find(&self, number: u32, from: Place, newest: bool) -> Option<Place> {
+    fn find(&self, number: u32, from: PageAt, newest: bool) -> Option<PageAt> {
         let copies = self.in_log.get(&number).map(Vec::as_slice);
         let copies = copies.unwrap_or_default();
         let copy = match (from, newest) {
             (_, true) => copies.last(),
             // The pages of one transaction lie near each other.
-            (Place::Log(place), false) => copies.iter().min_by_key(|copy| copy.abs_diff(place)),
-            (Place::Database(_), false) => None,
+            (PageAt::Log(place), false) => copies.iter().min_by_key(|copy| copy.abs_diff(place)),
+            (PageAt::Database(_), false) => None,
         };
         if let Some(copy) = copy {
-            return Some(Place::Log(*copy));
+            return Some(PageAt::Log(*copy));
         }
         let begin = usize::try_from(number).ok()?.checked_sub(1)? * PAGE;
-        (begin + PAGE <= self.database.len()).then_some(Place::Database(begin))
+        (begin + PAGE <= self.database.len()).then_some(PageAt::Database(begin))
     }
 }
 
 /// Where a page lies: the offset of its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum PageAt {
     Database(usize),
     Log(usize),
 }
 
 /// The header of the file lies on the first page.
-const fn header_bytes(place: Place) -> usize {
+const fn header_bytes(place: PageAt) -> usize {
     match place {
-        Place::Database(0) => 100,
-        Place::Database(_) | Place::Log(_) => 0,
+        PageAt::Database(0) => 100,
+        PageAt::Database(_) | PageAt::Log(_) => 0,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use backout_model::ports::StorageError;
 use backout_model::{
-    Digest, DriverName, Event, Intent, OperationId, OutcomeKind, Retention, TargetOutcome, Verb,
-    Verdict,
+    Digest, DriverName, Event, ExpiryReason, Intent, OperationId, OutcomeKind, Retention,
+    TargetOutcome, Verb,
 };
 use backout_storage::this_process;
 
@@ -24,7 +24,7 @@ fn has(world: &World, bytes: &[u8]) -> bool {
     world.store.has(&Digest::of(bytes)).expect("asked")
 }
 
-fn ids(expired: &[(OperationId, Verdict)]) -> Vec<OperationId> {
+fn ids(expired: &[(OperationId, ExpiryReason)]) -> Vec<OperationId> {
     let mut ids: Vec<_> = expired.iter().map(|(id, _)| *id).collect();
     ids.sort_unstable();
     ids
@@ -36,7 +36,7 @@ pub fn what_is_past_its_time_goes_and_can_no_longer_be_undone(world: &World) {
     world.clock.pass(HOUR_MS);
     world.finish(world.arm_with(2, &[node("/a")], &[b"both"]));
     let report = world.gc(&strict(), false);
-    assert_eq!(report.expired, [(id(1), Verdict::TooOld)]);
+    assert_eq!(report.expired, [(id(1), ExpiryReason::TooOld)]);
     assert!(!world.operation(id(1)).retained);
     assert!(world.operation(id(2)).retained);
     assert_eq!((has(world, b"old"), has(world, b"both")), (false, true));

@@ -7,23 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use backout_model::ports::{
-    GcReport, GcRequest, LeftBehind, OfOtherDriver, StoredBytes, Tell, Upkeep as _, Workspace as _,
+    GcReport, GcRequest, LeftBehind, Maintenance as _, OfOtherDriver, StoredBytes, Tell,
+    Workspace as _,
 };
 use backout_model::{
-    Candidate, DriverName, Event, Key, OperationId, Retention, Status, Timestamp, Verdict,
+    Candidate, DriverName, Event, ExpiryReason, Key, OperationId, Retention, Status, Timestamp,
     select_expired,
 };
 
 use super::change::Change;
+use super::maintenance::size_of;
 use super::state::{Answer, Row, State};
-use super::upkeep::size_of;
 use super::workspace::{CAPTURES, DEPOT, STAGING, names_in, operation_of};
 use super::{MemoryStore, held};
 
 /// What would expire now.
 #[derive(Debug, Default)]
 struct Plan {
-    expired: Vec<(OperationId, Verdict)>,
+    expired: Vec<(OperationId, ExpiryReason)>,
     others: Vec<OfOtherDriver>,
     bytes: u64,
 }
@@ -183,7 +184,7 @@ impl MemoryStore {
             .map(|slot| size_of(slot.path().as_path()));
         let stored = stored + slots.sum::<u64>();
         let mut plan = Plan::default();
-        for (id, verdict) in select_expired(retention, &all, stored, now) {
+        for (id, reason) in select_expired(retention, &all, stored, now) {
             let Some((candidate, group)) = candidates.get(&id) else {
                 continue;
             };
@@ -191,7 +192,7 @@ impl MemoryStore {
             let others: Vec<_> = others.collect();
             if others.is_empty() {
                 plan.bytes += candidate.bytes;
-                let ids = group.iter().map(|row| (row.operation.id, verdict));
+                let ids = group.iter().map(|row| (row.operation.id, reason));
                 plan.expired.extend(ids);
             } else {
                 plan.others.extend(others);
@@ -359,10 +360,14 @@ impl State {
 }
 
 /// Makes one event for each rule that let operations go.
-fn events(expired: &[(OperationId, Verdict)]) -> Vec<Event> {
-    let rules = [Verdict::TooOld, Verdict::TooManyVersions, Verdict::OverCap];
-    let event = |rule: Verdict| {
-        let ids = expired.iter().filter(|(_, verdict)| *verdict == rule);
+fn events(expired: &[(OperationId, ExpiryReason)]) -> Vec<Event> {
+    let rules = [
+        ExpiryReason::TooOld,
+        ExpiryReason::TooManyVersions,
+        ExpiryReason::OverCap,
+    ];
+    let event = |rule: ExpiryReason| {
+        let ids = expired.iter().filter(|(_, reason)| *reason == rule);
         let ids: Vec<OperationId> = ids.map(|(id, _)| *id).collect();
         let why = rule.as_str().to_owned();
         (!ids.is_empty()).then_some(Event::Expired { ids, why })

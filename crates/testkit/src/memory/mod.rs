@@ -15,10 +15,10 @@ mod gc;
 mod journal;
 mod leases;
 mod log;
+mod maintenance;
 mod owners;
 mod standing;
 mod state;
-mod upkeep;
 mod verify;
 mod workspace;
 

@@ -4,7 +4,7 @@ use backout_model::{
     Below, Key, OperationId, Reach, Standing, Status, TargetOutcome, TaskId, TaskStatus, Verb,
 };
 
-use super::state::{Answer, At, Placed, State, all_settled};
+use super::state::{Answer, At, Placed, State, all_taken_back};
 
 impl State {
     pub(super) fn undone(
@@ -14,10 +14,12 @@ impl State {
         outcomes: &[TargetOutcome],
         is_partial: bool,
     ) -> Answer<()> {
-        if !is_partial && !all_settled(outcomes) {
+        if !is_partial && !all_taken_back(outcomes) {
             return self.status(at, id, Status::Failed);
         }
-        let settled = outcomes.iter().filter(|outcome| outcome.kind.is_settled());
+        let settled = outcomes
+            .iter()
+            .filter(|outcome| outcome.kind.is_taken_back());
         let settled: Vec<&Key> = settled.map(|outcome| outcome.target.key()).collect();
         if let Some(row) = self.row(id) {
             for placed in &mut row.targets {

@@ -263,7 +263,7 @@ impl State {
             }
             Event::Commit { id } => self.status(at, *id, Status::Committed)?,
             Event::Abort { id, outcomes, .. } => {
-                let is_clean = all_settled(outcomes);
+                let is_clean = all_taken_back(outcomes);
                 let next = if is_clean {
                     Status::Aborted
                 } else {
@@ -485,8 +485,8 @@ impl State {
     }
 }
 
-pub(super) fn all_settled(outcomes: &[TargetOutcome]) -> bool {
-    outcomes.iter().all(|outcome| outcome.kind.is_settled())
+pub(super) fn all_taken_back(outcomes: &[TargetOutcome]) -> bool {
+    outcomes.iter().all(|outcome| outcome.kind.is_taken_back())
 }
 
 fn standing(targets: &[Target]) -> Vec<Standing> {

@@ -25,7 +25,7 @@ use rustix::process::umask;
 use super::calls::{Act, Kind, Shape, as_int};
 use super::masks::Masks;
 use super::memory::{read_exactly, read_path};
-use super::place::{Place, is_same};
+use super::resolve::{Place, is_same};
 use super::supervise::Touch;
 use super::sys::{self, Notice};
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::mount::MountAttrFlags;
 
 use crate::overlay::plan::{Means, Plan, Step};
-use crate::overlay::process::Task;
+use crate::overlay::process::Invocation;
 use crate::overlay::skeleton::below;
 
 /// What the child does, in order.
@@ -57,7 +57,7 @@ pub(super) enum What {
 
 impl Script {
     /// Makes a plan ready.
-    pub(in crate::overlay) fn new(plan: &Plan, task: &Task) -> io::Result<Self> {
+    pub(in crate::overlay) fn new(plan: &Plan, task: &Invocation) -> io::Result<Self> {
         let user = rustix::process::geteuid().as_raw();
         let group = rustix::process::getegid().as_raw();
         let map = |id: u32| format!("{id} {id} 1\n").into_bytes();

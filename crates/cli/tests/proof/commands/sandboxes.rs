@@ -308,11 +308,11 @@ fn where_no_listener_can_be_had_or_handed_over() {
 
 #[test]
 fn inside_of_another_watch() {
-    // It has no door, since it is to use another store: the kernel gives no second listener.
+    // It has no relay, since it is to use another store: the kernel gives no second listener.
     let world = world();
     let other = World::new();
     let line = format!(
-        "unset BACKOUT_DOOR; BACKOUT_STATE_DIR={} {} run -- sh -c 'echo x > f'",
+        "unset BACKOUT_RELAY; BACKOUT_STATE_DIR={} {} run -- sh -c 'echo x > f'",
         other.state().display(),
         env!("CARGO_BIN_EXE_backout")
     );
@@ -336,7 +336,7 @@ fn where_there_is_no_door_nothing_is_done_and_it_is_said() {
         &["run", "--", "bash", "-c", &line],
     );
     assert_ne!(output.status.code(), Some(0), "{}", said(&output));
-    assert!(said(&output).contains("no door"), "{}", said(&output));
+    assert!(said(&output).contains("no relay"), "{}", said(&output));
     assert!(!world.path("made").exists());
 }
 

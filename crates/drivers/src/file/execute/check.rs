@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use backout_model::{OutcomeKind, TargetOutcome, TargetPath};
 
 use super::{Purpose, Run, Step};
+use crate::file::before_image::INLINE_BYTES_MAX;
 use crate::file::compare::{Current, differs_in_kind};
 use crate::file::error::FileError;
 use crate::file::judge::differs_where_changed;
-use crate::file::keep::INLINE_BYTES_MAX;
 use crate::file::plan::targets_of;
 use crate::file::recipe::{Change, Image, Kind};
 use crate::file::sys::Node;
@@ -35,9 +35,9 @@ impl Run<'_> {
                 }
             }
             self.found.push(found);
-            self.tools.check_stopped()?;
+            self.context.check_stopped()?;
         }
-        self.tools.reach("file.checked")
+        self.context.reach("file.checked")
     }
 
     fn is_final(&self, index: usize, step: &Step, last: &HashMap<&TargetPath, usize>) -> bool {

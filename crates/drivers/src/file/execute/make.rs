@@ -12,8 +12,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::{Done, Run, SINGLE_SYNCS_MAX, Step};
+use crate::file::before_image::digest_of;
 use crate::file::error::{FileError, Naming as _};
-use crate::file::keep::digest_of;
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place, ToSync, bytes, meta, names};
@@ -35,7 +35,7 @@ impl Run<'_> {
         let firsts = numbered().filter(|(_, step)| !is_name(step));
         let seconds = numbered().filter(|(_, step)| is_name(step));
         for (index, step) in firsts.chain(seconds) {
-            self.tools.progress.advance(1);
+            self.context.progress.advance(1);
             let Change::Set { path, after, .. } = &step.change else {
                 continue;
             };
@@ -45,15 +45,15 @@ impl Run<'_> {
                     files.push((file, path.clone(), self.sync_name(true)));
                 }
             }
-            self.tools.reach("file.made")?;
+            self.context.reach("file.made")?;
         }
         self.finish_directories()?;
         if count > SINGLE_SYNCS_MAX {
             return self.sync_file_systems();
         }
-        self.tools.syncs.files(&files)?;
+        self.context.syncs.files(&files)?;
         for _ in &files {
-            self.tools.reach("file.synced")?;
+            self.context.reach("file.synced")?;
         }
         self.sync_new_directories()
     }
@@ -252,7 +252,7 @@ impl Run<'_> {
                 Ok(found)
             }
             Material::Stored | Material::Image => {
-                let mut from = self.tools.contents.open(digest)?;
+                let mut from = self.context.contents.open(digest)?;
                 Ok(bytes::copy_stream(&mut from, file)
                     .naming(&path, "write")?
                     .0)
@@ -302,7 +302,7 @@ impl Run<'_> {
                     ..
                 }
             ) {
-                self.tools
+                self.context
                     .syncs
                     .dir(&*Dir::of(stage)?.enter()?, self.sync_name(false))?;
             }
@@ -328,9 +328,9 @@ impl Run<'_> {
             }
         }
         for dir in dirs.values() {
-            self.tools.syncs.file_system(dir, self.sync_name(true))?;
+            self.context.syncs.file_system(dir, self.sync_name(true))?;
         }
-        self.tools.reach("file.synced")
+        self.context.reach("file.synced")
     }
 }
 

@@ -17,11 +17,11 @@
 
 mod check;
 mod closed;
+mod finish;
 mod make;
 mod reverse;
 mod rewrite;
 mod secure;
-mod settle;
 mod swap;
 pub(crate) mod tidy;
 
@@ -30,11 +30,11 @@ use std::ffi::OsString;
 
 use backout_model::{OperationId, TargetOutcome, TargetPath};
 
+use super::context::FileContext;
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, Image, Numbers, ParentTimes};
 use super::stage::{Material, Staged};
 use super::sys::Node;
-use super::tools::Tools;
 use closed::Opened;
 pub(crate) use closed::{is_closed, opened};
 
@@ -122,7 +122,7 @@ enum Done {
 
 /// One execution of a list of steps.
 struct Run<'a> {
-    tools: &'a Tools,
+    context: &'a FileContext,
     steps: &'a [Step],
     /// Per step, the temporary path.
     stages: Vec<TargetPath>,
@@ -152,7 +152,11 @@ struct Run<'a> {
 }
 
 /// Makes the steps happen, or nothing.
-pub(crate) fn run(tools: &Tools, id: OperationId, ready: &Staged) -> Result<Happened, FileError> {
+pub(crate) fn run(
+    context: &FileContext,
+    id: OperationId,
+    ready: &Staged,
+) -> Result<Happened, FileError> {
     let (steps, parents, own) = (&*ready.steps, &*ready.parents, &ready.own);
     let purpose = if ready.is_undo {
         Purpose::Undo
@@ -161,7 +165,7 @@ pub(crate) fn run(tools: &Tools, id: OperationId, ready: &Staged) -> Result<Happ
     };
     let (stages, carried) = stage_paths(id, steps);
     let mut run = Run {
-        tools,
+        context,
         steps,
         stages,
         carried,
@@ -181,18 +185,18 @@ pub(crate) fn run(tools: &Tools, id: OperationId, ready: &Staged) -> Result<Happ
     };
     // An undo has told how much there is when it began to judge.
     if purpose != Purpose::Undo {
-        tools.progress.total(steps.len() as u64 * 2);
+        context.progress.total(steps.len() as u64 * 2);
     }
-    let times = settle::times_of(parents);
+    let times = finish::times_of(parents);
     let all_times = run.times_of_all();
     let before = run.opened.clone();
     match run.all(parents, &times) {
         Ok(happened) => Ok(happened),
-        Err(cause) if tools.is_abandoned() => Err(cause),
+        Err(cause) if context.is_abandoned() => Err(cause),
         Err(cause) => {
             let cause = cause.speaking_of(&|path| run.target_of(path));
             let again = closed::open(steps, purpose, own);
-            let error = tools.going_back(|| run.reverse(cause, &all_times));
+            let error = context.going_back(|| run.reverse(cause, &all_times));
             closed::close(&again);
             closed::close(&before);
             Err(error)
@@ -210,16 +214,16 @@ impl Run<'_> {
         for index in 0..self.steps.len() {
             self.swap(index)?;
             self.keep_open(index);
-            self.tools.progress.advance(1);
+            self.context.progress.advance(1);
         }
         closed::close(&self.opened);
         self.check_all()?;
         let again = closed::open(self.steps, self.purpose, self.own);
         self.dispose_all()?;
         closed::close(&again);
-        self.settle_times(parents, times)?;
+        self.finish_times(parents, times)?;
         self.sync_all()?;
-        self.tools.reach("file.applied")?;
+        self.context.reach("file.applied")?;
         self.complete(parents)
     }
 

@@ -43,7 +43,7 @@ impl Run<'_> {
         }
         // Deepest first: giving a directory its times touches no other.
         for (path, was) in times.iter().rev() {
-            let _as_far_as_possible = super::settle::set_times(path, *was);
+            let _as_far_as_possible = super::finish::set_times(path, *was);
         }
         let _synced = self.sync_all();
         match failed {

@@ -27,14 +27,14 @@ impl Run<'_> {
         self.done.push(Done::Rewritten(index));
         self.rewritten.insert(node.identity.ino);
         let file = open_to_write(&place, &node)?;
-        self.tools.reach("file.rewrite")?;
+        self.context.reach("file.rewrite")?;
         // Only what is around the bytes may have changed.
         if !after.is_in(&place)? {
-            after.pour(self.tools, &file, path, &|| {
-                self.tools.reach("file.rewriting")
+            after.pour(self.context, &file, path, &|| {
+                self.context.reach("file.rewriting")
             })?;
         }
-        self.tools.reach("file.rewritten")?;
+        self.context.reach("file.rewritten")?;
         let gaps = meta::write(&file, Kind::File, &after.meta, path)?;
         if !gaps.is_empty() {
             return Err(FileError::Permission {
@@ -42,7 +42,7 @@ impl Run<'_> {
                 action: "change",
             });
         }
-        self.tools.syncs.file(&file, path, self.sync_name(true))?;
+        self.context.syncs.file(&file, path, self.sync_name(true))?;
         // Read back at once: a later step may take it elsewhere.
         match Current::at(path)?.differs(&after.image(), None)? {
             Some(why) if self.purpose != Purpose::Apply => Err(FileError::Damaged {
@@ -63,9 +63,9 @@ impl Run<'_> {
         let node = place.node()?.ok_or_else(|| changed(path))?;
         let file = open_to_write(&place, &node)?;
         if !before.is_in(&place)? {
-            before.pour(self.tools, &file, path, &|| Ok(()))?;
+            before.pour(self.context, &file, path, &|| Ok(()))?;
         }
         meta::write(&file, Kind::File, &before.meta, path)?;
-        self.tools.syncs.file(&file, path, self.sync_name(true))
+        self.context.syncs.file(&file, path, self.sync_name(true))
     }
 }

@@ -7,18 +7,18 @@
 use std::collections::BTreeMap;
 
 use super::{SINGLE_SYNCS_MAX, Step};
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, Image, Kind};
 use crate::file::sys::{Dir, ToSync};
-use crate::file::tools::Tools;
 
 const NAME: &str = "keep.file";
 
 /// Makes durable what the steps keep.
-pub(crate) fn secure(tools: &Tools, steps: &[Step]) -> Result<(), FileError> {
+pub(crate) fn secure(context: &FileContext, steps: &[Step]) -> Result<(), FileError> {
     let kept: Vec<&Step> = steps.iter().filter(|step| keeps_a_file(step)).collect();
     if kept.len() > SINGLE_SYNCS_MAX {
-        return sync_file_systems(tools, &kept);
+        return sync_file_systems(context, &kept);
     }
     // One that we may replace but not read is left to the system, and one whose name is only to come was ours.
     let opened = kept.into_iter().filter_map(|step| {
@@ -26,7 +26,7 @@ pub(crate) fn secure(tools: &Tools, steps: &[Step]) -> Result<(), FileError> {
         let file = Dir::of(path).and_then(|place| place.read()).ok()?;
         Some((file.into(), path.clone(), NAME))
     });
-    tools.syncs.files(&opened.collect::<Vec<ToSync>>())
+    context.syncs.files(&opened.collect::<Vec<ToSync>>())
 }
 
 fn keeps_a_file(step: &Step) -> bool {
@@ -42,7 +42,7 @@ fn keeps_a_file(step: &Step) -> bool {
     )
 }
 
-fn sync_file_systems(tools: &Tools, kept: &[&Step]) -> Result<(), FileError> {
+fn sync_file_systems(context: &FileContext, kept: &[&Step]) -> Result<(), FileError> {
     let mut dirs = BTreeMap::new();
     for step in kept {
         if let Ok(place) = Dir::of(step.change.path()) {
@@ -50,7 +50,7 @@ fn sync_file_systems(tools: &Tools, kept: &[&Step]) -> Result<(), FileError> {
         }
     }
     for dir in dirs.values() {
-        tools.syncs.file_system(dir, NAME)?;
+        context.syncs.file_system(dir, NAME)?;
     }
     Ok(())
 }

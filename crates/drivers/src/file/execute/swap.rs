@@ -18,7 +18,7 @@ impl Run<'_> {
         if self.carried.get(index) == Some(&true) {
             return Ok(());
         }
-        self.tools.reach("file.swap")?;
+        self.context.reach("file.swap")?;
         match &step.change {
             Change::Set {
                 path,
@@ -53,7 +53,7 @@ impl Run<'_> {
         }
         self.note_shared(step.seen);
         self.note_shared(step.seen_at_new);
-        self.tools.reach("file.swapped")
+        self.context.reach("file.swapped")
     }
 
     fn set(
@@ -177,9 +177,9 @@ impl Run<'_> {
             });
         }
         match readable {
-            Some(file) => self.tools.syncs.file(file, path, self.sync_name(true)),
+            Some(file) => self.context.syncs.file(file, path, self.sync_name(true)),
             None => self
-                .tools
+                .context
                 .syncs
                 .file_system(&place.dir, self.sync_name(true)),
         }
@@ -302,7 +302,7 @@ impl Run<'_> {
                 self.done.push(Done::Dropped(index));
             }
         }
-        self.tools.reach("file.disposed")
+        self.context.reach("file.disposed")
     }
 
     /// Gives the place and the image of what a step exchanged out.

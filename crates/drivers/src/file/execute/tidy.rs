@@ -9,13 +9,13 @@ use backout_model::{Slot, TargetPath};
 
 use super::temporary_name;
 use crate::file::compare::Current;
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, FileRecipe, Identity, Image, Kind};
 use crate::file::sys::{Dir, Place, names};
-use crate::file::tools::Tools;
 
 /// Clears the temporary names of an operation, those of settling it included.
-pub(crate) fn tidy(tools: &Tools, recipe: &FileRecipe) -> Result<(), FileError> {
+pub(crate) fn tidy(context: &FileContext, recipe: &FileRecipe) -> Result<(), FileError> {
     for (number, change) in recipe.changes.iter().enumerate() {
         let Some(parent) = change.path().parent() else {
             continue;
@@ -26,7 +26,7 @@ pub(crate) fn tidy(tools: &Tools, recipe: &FileRecipe) -> Result<(), FileError> 
             if rescue(&place, change)? && place.node()?.is_some() {
                 clear(&place, change, recipe)?;
             }
-            tools.reach("file.tidied")?;
+            context.reach("file.tidied")?;
         }
         if let Change::Move {
             from,

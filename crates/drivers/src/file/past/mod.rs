@@ -14,9 +14,9 @@ use backout_model::{Digest, TargetPath};
 use serde::{Deserialize, Serialize};
 
 use super::any_bytes::AnyBytes;
+use super::before_image::{link_target, meta_of};
 use super::compare::Current;
 use super::error::FileError;
-use super::keep::{link_target, meta_of};
 use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::meta::is_overlay_note;
 use super::sys::{Node, Place};

@@ -5,12 +5,12 @@ use std::io::Read as _;
 use backout_model::{Digest, TargetPath};
 
 use super::{Body, Was};
+use crate::file::before_image::digest_of;
 use crate::file::compare::Current;
+use crate::file::context::FileContext;
 use crate::file::error::{FileError, Naming as _};
-use crate::file::keep::digest_of;
 use crate::file::recipe::{Identity, Kind};
 use crate::file::sys::{Node, Place};
-use crate::file::tools::Tools;
 
 /// The bytes of a file, or why they are not here.
 #[derive(Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) enum Source {
 }
 
 /// Reads the bytes that a file had, if they are not more than `bytes_max`.
-pub(crate) fn read(tools: &Tools, was: &Was, bytes_max: u64) -> Result<Shown, FileError> {
+pub(crate) fn read(context: &FileContext, was: &Was, bytes_max: u64) -> Result<Shown, FileError> {
     if was.size.is_some_and(|size| size > bytes_max) {
         return Ok(Shown::TooMany);
     }
@@ -54,8 +54,8 @@ pub(crate) fn read(tools: &Tools, was: &Was, bytes_max: u64) -> Result<Shown, Fi
         Body::Bytes(bytes) => return Ok(Shown::Bytes(bytes.clone())),
         Body::Stored(_) | Body::Somewhere { .. } | Body::SameAs(_) | Body::Lost(_) => {}
     }
-    match was.source(tools)? {
-        Source::Stored(digest) => Ok(Shown::Bytes(tools.contents.read(&digest)?)),
+    match was.source(context)? {
+        Source::Stored(digest) => Ok(Shown::Bytes(context.contents.read(&digest)?)),
         Source::File(_, node) if node.identity.size > bytes_max => Ok(Shown::TooMany),
         Source::File(place, _) => Ok(Shown::Bytes(bytes_of(&place)?)),
         Source::Nowhere(why) => Ok(Shown::Lost(why)),
@@ -63,7 +63,7 @@ pub(crate) fn read(tools: &Tools, was: &Was, bytes_max: u64) -> Result<Shown, Fi
 }
 
 /// Names the bytes that a file had, if they can be had.
-pub(crate) fn digest(tools: &Tools, was: &Was) -> Result<Option<Digest>, FileError> {
+pub(crate) fn digest(context: &FileContext, was: &Was) -> Result<Option<Digest>, FileError> {
     let is_kept = matches!(
         was.body,
         Body::Somewhere {
@@ -74,7 +74,7 @@ pub(crate) fn digest(tools: &Tools, was: &Was) -> Result<Option<Digest>, FileErr
     if !is_kept || !was.is_file() || was.digest().is_some() {
         return Ok(was.digest());
     }
-    Ok(match was.source(tools)? {
+    Ok(match was.source(context)? {
         Source::Stored(digest) => Some(digest),
         Source::File(place, _) => Some(digest_of(&place)?.0),
         Source::Nowhere(_) => None,
@@ -82,13 +82,13 @@ pub(crate) fn digest(tools: &Tools, was: &Was) -> Result<Option<Digest>, FileErr
 }
 
 /// Tells whether one description is of the same bytes as another, in a file that has them still.
-pub(crate) fn is_same(tools: &Tools, was: &Was, other: &Was) -> Result<bool, FileError> {
+pub(crate) fn is_same(context: &FileContext, was: &Was, other: &Was) -> Result<bool, FileError> {
     let is_alike = match (was.digest(), was.identity) {
-        (Some(named), _) => digest(tools, other)? == Some(named),
+        (Some(named), _) => digest(context, other)? == Some(named),
         (None, Some(known)) => other.is_of(&known),
         (None, None) => false,
     };
-    Ok(is_alike && !matches!(other.source(tools)?, Source::Nowhere(_)))
+    Ok(is_alike && !matches!(other.source(context)?, Source::Nowhere(_)))
 }
 
 impl Was {
@@ -117,7 +117,7 @@ impl Was {
     }
 
     /// Finds the bytes.
-    pub(crate) fn source(&self, tools: &Tools) -> Result<Source, FileError> {
+    pub(crate) fn source(&self, context: &FileContext) -> Result<Source, FileError> {
         let nowhere = || Source::Nowhere("its bytes are not kept, or not any more".to_owned());
         match &self.body {
             Body::Stored(digest) => Ok(Source::Stored(*digest)),
@@ -140,7 +140,8 @@ impl Was {
                     }
                 }
                 // Another operation may have stored the same bytes.
-                let is_stored = |digest: &&Digest| tools.contents.has(digest).is_ok_and(|has| has);
+                let is_stored =
+                    |digest: &&Digest| context.contents.has(digest).is_ok_and(|has| has);
                 let stored = digest.as_ref().filter(is_stored);
                 Ok(stored.map_or_else(nowhere, |digest| Source::Stored(*digest)))
             }

@@ -8,8 +8,8 @@ use backout_model::text::{Occurrence, replace};
 
 use super::{Planner, View, near, number_of};
 use crate::file::any_bytes::AnyBytes;
+use crate::file::before_image::INLINE_BYTES_MAX;
 use crate::file::error::{FileError, Naming as _};
-use crate::file::keep::INLINE_BYTES_MAX;
 use crate::file::recipe::{Holes, Identity, Image, Kind, Meta};
 use crate::file::repeat;
 use crate::file::request::{Expect, Source};
@@ -229,7 +229,7 @@ impl Planner<'_> {
                 use_it(self, incoming)
             }
             Source::Stored(digest) => {
-                let mut stored = self.tools.contents.open(digest)?;
+                let mut stored = self.context.contents.open(digest)?;
                 let incoming = Incoming::of(&mut stored).naming(path, "read the source for")?;
                 use_it(self, incoming)
             }
@@ -293,10 +293,10 @@ impl Planner<'_> {
             Incoming::File(_) | Incoming::Stream(..) | Incoming::Grown(..) => None,
         };
         let near = near(path)?;
-        let waiting = wait(self.tools, self.id, &near, &mut self.open, incoming)?;
+        let waiting = wait(self.context, self.id, &near, &mut self.open, incoming)?;
         let stored = small.is_some_and(|content| self.keeper.inline_new(waiting.digest, &content));
         let meta = self.dress(path, &near, &waiting.material, wanted)?;
-        self.tools.reach("file.staged")?;
+        self.context.reach("file.staged")?;
         let image = Image::File {
             digest: waiting.digest,
             size: waiting.size,

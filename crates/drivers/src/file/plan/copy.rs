@@ -7,8 +7,8 @@ use backout_model::TargetPath;
 
 use super::content::Wanted;
 use super::{Planner, View};
+use crate::file::before_image::{INLINE_BYTES_MAX, digest_of, link_target};
 use crate::file::error::{FileError, Naming as _};
-use crate::file::keep::{INLINE_BYTES_MAX, digest_of, link_target};
 use crate::file::recipe::{Holes, Image, Kind};
 use crate::file::stage::{Incoming, Material};
 use crate::file::sys::{Node, Place};

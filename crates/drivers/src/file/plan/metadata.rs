@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use backout_model::TargetPath;
 
 use super::{Planner, View, number_of};
+use crate::file::before_image::meta_of;
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
-use crate::file::keep::meta_of;
 use crate::file::mode::ModeChange;
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
 use crate::file::stage::Material;

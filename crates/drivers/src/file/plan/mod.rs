@@ -20,27 +20,27 @@ use std::sync::Arc;
 use backout_model::ports::Prepared;
 use backout_model::{OperationId, TargetPath};
 
+use super::before_image::Keeper;
+use super::context::FileContext;
 use super::error::FileError;
 use super::execute::{Seen, Step};
-use super::keep::Keeper;
 use super::locks::Locks;
 use super::recipe::{Change, Image, Kind, Meta};
 use super::request::FileRequest;
 use super::resolve::{Last, directory};
 use super::stage::{Material, Staged};
 use super::sys::{Dir, Node, Place};
-use super::tools::Tools;
 
 pub(crate) use prepared::{parents_of, prepared, targets_of};
 pub(crate) use targets::{source, targets};
 
 /// Plans a request.
 pub(crate) fn plan(
-    tools: &Tools,
+    context: &FileContext,
     id: OperationId,
     request: &FileRequest,
 ) -> Result<Prepared<Staged>, FileError> {
-    let mut planner = Planner::new(tools, id);
+    let mut planner = Planner::new(context, id);
     planner.add(request, false)?;
     planner.finish()
 }
@@ -59,7 +59,7 @@ enum View {
 type Number = (u64, u64);
 
 pub(super) struct Planner<'t> {
-    tools: &'t Tools,
+    context: &'t FileContext,
     id: OperationId,
     keeper: Keeper<'t>,
     steps: Vec<Step>,
@@ -81,11 +81,11 @@ pub(super) struct Planner<'t> {
 }
 
 impl<'t> Planner<'t> {
-    fn new(tools: &'t Tools, id: OperationId) -> Self {
+    fn new(context: &'t FileContext, id: OperationId) -> Self {
         Self {
-            tools,
+            context,
             id,
-            keeper: Keeper::new(tools, id),
+            keeper: Keeper::new(context, id),
             steps: Vec::new(),
             sets: HashMap::new(),
             retouches: HashMap::new(),
@@ -493,8 +493,15 @@ impl<'t> Planner<'t> {
             locks.refuse(&step.change)?;
         }
         let parents = parents_of(self.steps.iter().map(|step| &step.change))?;
-        self.tools.reach("file.prepared")?;
-        prepared(self.tools, self.id, self.keeper, self.steps, parents, None)
+        self.context.reach("file.prepared")?;
+        prepared(
+            self.context,
+            self.id,
+            self.keeper,
+            self.steps,
+            parents,
+            None,
+        )
     }
 }
 

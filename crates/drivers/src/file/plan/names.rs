@@ -36,7 +36,7 @@ impl Planner<'_> {
     /// Finds the name that a path means.
     pub(super) fn name_of(&mut self, given: &Path, last: Last) -> Result<TargetPath, FileError> {
         let resolved = if self.steps.is_empty() {
-            resolve(self.tools, given, last)?
+            resolve(self.context, given, last)?
         } else {
             self.walk(given, last)?
         };
@@ -109,7 +109,7 @@ impl Planner<'_> {
         if at.parent().is_none() {
             return Err(FileError::Unusable { path: shown() });
         }
-        refuse_ours(self.tools, &at)?;
+        refuse_ours(self.context, &at)?;
         Ok(Resolved { path: at, link })
     }
 

@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use backout_model::ports::Prepared;
 use backout_model::{OperationId, Target, TargetPath};
 
+use crate::file::before_image::Keeper;
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::execute::{Step, opened, secure};
-use crate::file::keep::Keeper;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, ParentTimes};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
-use crate::file::tools::Tools;
 
 /// Wraps steps and what they keep into what the engine arms. An `undo` may open these directories.
 pub(crate) fn prepared(
-    tools: &Tools,
+    context: &FileContext,
     id: OperationId,
     keeper: Keeper<'_>,
     steps: Vec<Step>,
     parents: Vec<ParentTimes>,
     undo: Option<BTreeSet<TargetPath>>,
 ) -> Result<Prepared<Staged>, FileError> {
-    secure(tools, &steps)?;
+    secure(context, &steps)?;
     let changes: Vec<Change> = steps.iter().map(|step| step.change.clone()).collect();
     let recipe = FileRecipe {
         operation: id,

@@ -55,7 +55,7 @@ impl Planner<'_> {
         self.make_way(path, was.kind)?;
         match was.kind {
             Kind::Directory => self.directory_like(path, meta),
-            Kind::File => match was.source(self.tools)? {
+            Kind::File => match was.source(self.context)? {
                 Source::Stored(digest) => {
                     let after = Image::File {
                         digest,
@@ -119,9 +119,9 @@ impl Planner<'_> {
 
     /// Reads the metadata of something that was moved away, where it is now.
     fn meta_elsewhere(&mut self, path: &TargetPath, was: &Was) -> Result<Meta, FileError> {
-        match was.source(self.tools)? {
+        match was.source(self.context)? {
             Source::File(place, node) => {
-                let meta = crate::file::keep::meta_of(&place, &node)?;
+                let meta = crate::file::before_image::meta_of(&place, &node)?;
                 Ok(self.permitted(path, meta))
             }
             Source::Stored(_) | Source::Nowhere(_) => Err(FileError::Lost {

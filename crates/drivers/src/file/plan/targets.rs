@@ -6,30 +6,37 @@ use backout_model::text::parse;
 use backout_model::{Target, TargetPath};
 
 use super::patch::{base_of, inside};
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::past::{Past, Was};
 use crate::file::request::{FileRequest, LayerEntry, LayerState};
 use crate::file::resolve::{Last, resolve};
-use crate::file::tools::Tools;
 
 /// Names the targets of a request, resolved as the plan will resolve them.
-pub(crate) fn targets(tools: &Tools, request: &FileRequest) -> Result<Vec<Target>, FileError> {
+pub(crate) fn targets(
+    context: &FileContext,
+    request: &FileRequest,
+) -> Result<Vec<Target>, FileError> {
     let mut found = Vec::new();
-    add(tools, request, &mut found)?;
+    add(context, request, &mut found)?;
     found.sort_unstable();
     found.dedup();
     Ok(found)
 }
 
 /// Names what a path leads to whose content is taken over, with all below; none if it leads nowhere.
-pub(crate) fn source(tools: &Tools, path: &Path) -> Option<Target> {
-    let path = resolve(tools, path, Last::Itself).ok()?.path;
+pub(crate) fn source(context: &FileContext, path: &Path) -> Option<Target> {
+    let path = resolve(context, path, Last::Itself).ok()?.path;
     let is_tree = is_directory(&path);
     Some(target(path, is_tree))
 }
 
-fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<(), FileError> {
-    let at = |path: &Path, last: Last| Ok::<_, FileError>(resolve(tools, path, last)?.path);
+fn add(
+    context: &FileContext,
+    request: &FileRequest,
+    found: &mut Vec<Target>,
+) -> Result<(), FileError> {
+    let at = |path: &Path, last: Last| Ok::<_, FileError>(resolve(context, path, last)?.path);
     match request {
         FileRequest::Write { path, parents, .. } => {
             let path = at(path, Last::Followed)?;
@@ -84,13 +91,13 @@ fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<
         }
         FileRequest::Layer { entries, .. } => {
             for entry in entries {
-                add_entry(tools, entry, found)?;
+                add_entry(context, entry, found)?;
             }
         }
         FileRequest::Restore { names, .. } => add_past(names, found),
         FileRequest::Batch(requests) | FileRequest::Within { requests, .. } => {
             for request in requests {
-                add(tools, request, found)?;
+                add(context, request, found)?;
             }
         }
     }
@@ -98,14 +105,18 @@ fn add(tools: &Tools, request: &FileRequest, found: &mut Vec<Target>) -> Result<
 }
 
 /// Names what an entry of a layer writes: a directory that goes or moves takes all below along.
-fn add_entry(tools: &Tools, entry: &LayerEntry, found: &mut Vec<Target>) -> Result<(), FileError> {
-    let path = resolve(tools, &entry.path, Last::Itself)?.path;
+fn add_entry(
+    context: &FileContext,
+    entry: &LayerEntry,
+    found: &mut Vec<Target>,
+) -> Result<(), FileError> {
+    let path = resolve(context, &entry.path, Last::Itself)?.path;
     let is_tree = match &entry.becomes {
         LayerState::Nothing => is_directory(&path),
         LayerState::Like(from) => is_directory(&path) && !from.is_dir(),
         LayerState::Linked(_) => false,
         LayerState::Moved { from, .. } => {
-            found.push(Target::tree(resolve(tools, from, Last::Itself)?.path));
+            found.push(Target::tree(resolve(context, from, Last::Itself)?.path));
             true
         }
     };

@@ -10,9 +10,9 @@ use backout_model::TargetPath;
 
 use super::{Planner, View, near};
 use crate::file::any_bytes::AnyBytes;
+use crate::file::before_image::is_same_mount;
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
-use crate::file::keep::is_same_mount;
 use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::stage::Material;
 use crate::file::sys::{Node, Place, inherit};
@@ -114,7 +114,7 @@ impl Planner<'_> {
 
     /// Leaves our own state out of what is in a directory: no walk over a tree goes in.
     pub(super) fn others_in(&mut self, path: &TargetPath, names: Vec<OsString>) -> Vec<OsString> {
-        let is_ours = |name: &OsString| self.tools.depots.is_ours(&path.join(name));
+        let is_ours = |name: &OsString| self.context.depots.is_ours(&path.join(name));
         let (ours, others): (Vec<_>, Vec<_>) = names.into_iter().partition(is_ours);
         for name in ours {
             let path = path.join(&name);
@@ -204,7 +204,7 @@ impl Planner<'_> {
             self.copy(from, to, true, replace)?;
             return self.remove(from, true);
         }
-        if node.kind == Kind::Directory && self.tools.depots.is_above_ours(from) {
+        if node.kind == Kind::Directory && self.context.depots.is_above_ours(from) {
             return Err(FileError::Ours {
                 path: from.to_string(),
             });
@@ -363,7 +363,7 @@ impl Planner<'_> {
         };
         if let View::Real(place, node) = self.view(path)?
             && node.kind == Kind::Symlink
-            && crate::file::keep::link_target(&place)?.0 == to.as_bytes()
+            && crate::file::before_image::link_target(&place)?.0 == to.as_bytes()
         {
             return Ok(());
         }

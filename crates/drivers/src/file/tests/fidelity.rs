@@ -25,8 +25,8 @@ fn there_and_back(world: &World, request: &FileRequest) {
     let effect = world.apply(request).unwrap();
     assert_ne!(world.see(), before);
     let (_, outcomes) = world.undo(&effect, OnConflict::Refuse);
-    let is_settled = |outcome: &TargetOutcome| outcome.kind.is_settled();
-    assert!(outcomes.iter().all(is_settled), "{outcomes:?}");
+    let is_taken_back = |outcome: &TargetOutcome| outcome.kind.is_taken_back();
+    assert!(outcomes.iter().all(is_taken_back), "{outcomes:?}");
     assert_eq!(world.see(), before);
 }
 

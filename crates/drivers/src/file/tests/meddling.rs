@@ -9,7 +9,7 @@ use backout_model::ports::{Applied, How, OnConflict};
 use backout_model::{Effect, Verb};
 
 use super::world::World;
-use crate::file::tools::Progress;
+use crate::file::context::Progress;
 use crate::file::{FileDriver, FileError, FileRequest};
 
 const LARGE: usize = 300_000;

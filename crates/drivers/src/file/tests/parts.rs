@@ -9,8 +9,8 @@ use backout_model::ports::{How, OnConflict};
 use backout_model::{Effect, Key, OutcomeKind, TargetOutcome, Verb};
 
 use super::world::World;
+use crate::file::context::Progress;
 use crate::file::recipe::{FileRecipe, Image, Kind};
-use crate::file::tools::Progress;
 use crate::file::{FileError, FileRequest};
 
 fn write(world: &World, name: &str, text: &str) -> FileRequest {
@@ -277,7 +277,11 @@ fn a_large_file_with_other_bytes_is_not_taken_for_the_kept_one() {
     fs::write(world.path("g"), vec![b'x'; 100_000]).unwrap();
     fs::rename(world.path("g"), world.path("f")).unwrap();
     let plan = world.plan_undo(&redo, OnConflict::Refuse);
-    assert!(!plan.outcomes[0].kind.is_settled(), "{:?}", plan.outcomes);
+    assert!(
+        !plan.outcomes[0].kind.is_taken_back(),
+        "{:?}",
+        plan.outcomes
+    );
 }
 
 /// Stops the work after a number of looks at it.

@@ -11,7 +11,7 @@ use backout_model::{Digest, Effect, OperationId, OutcomeKind, Recipe, Slot, Targ
 
 use super::world::{Snapshot, World, snapshot};
 use crate::file::FileError;
-use crate::file::keep::meta_of;
+use crate::file::before_image::meta_of;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, Written};
 use crate::file::sys::{Dir, Node};
 
@@ -55,8 +55,8 @@ impl Story {
 }
 
 fn settled(outcomes: &[TargetOutcome]) {
-    let is_settled = outcomes.iter().all(|outcome| outcome.kind.is_settled());
-    assert!(is_settled, "{outcomes:?}");
+    let is_taken_back = outcomes.iter().all(|outcome| outcome.kind.is_taken_back());
+    assert!(is_taken_back, "{outcomes:?}");
 }
 
 fn node(world: &World, name: &str) -> Node {

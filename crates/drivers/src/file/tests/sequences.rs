@@ -138,8 +138,8 @@ fn operate(
                 recipe,
                 completion: None,
             });
-            let is_settled = outcomes.iter().all(|outcome| outcome.kind.is_settled());
-            assert!(is_settled, "{outcomes:?} after {error:?} of {story:#?}");
+            let is_taken_back = outcomes.iter().all(|outcome| outcome.kind.is_taken_back());
+            assert!(is_taken_back, "{outcomes:?} after {error:?} of {story:#?}");
             same(&snapshot(&world.root, false), &before, story);
             None
         }
@@ -169,15 +169,15 @@ fn every_sequence_of_operations_is_taken_back_step_by_step() {
         for (before, effect) in past.into_iter().rev() {
             let after = see(&world);
             let (undo, outcomes) = world.undo(&effect, OnConflict::Refuse);
-            let is_settled = outcomes.iter().all(|outcome| outcome.kind.is_settled());
-            assert!(is_settled, "{outcomes:?} of {story:#?}");
+            let is_taken_back = outcomes.iter().all(|outcome| outcome.kind.is_taken_back());
+            assert!(is_taken_back, "{outcomes:?} of {story:#?}");
             same(&see(&world), &before, &story);
             undone.push((after, undo));
         }
         for (after, undo) in undone.into_iter().rev() {
             let (_, outcomes) = world.undo(&undo, OnConflict::Refuse);
-            let is_settled = outcomes.iter().all(|outcome| outcome.kind.is_settled());
-            assert!(is_settled, "{outcomes:?} of {story:#?}");
+            let is_taken_back = outcomes.iter().all(|outcome| outcome.kind.is_taken_back());
+            assert!(is_taken_back, "{outcomes:?} of {story:#?}");
             same(&see(&world), &after, &story);
         }
     }

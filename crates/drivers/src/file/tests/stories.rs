@@ -23,12 +23,12 @@ fn remove(world: &World, name: &str) -> FileRequest {
 /// Takes an effect back, which must work.
 fn taken_back(world: &World, effect: &Effect) -> Effect {
     let (undo, outcomes) = world.undo(effect, OnConflict::Refuse);
-    assert!(is_settled(&outcomes), "{outcomes:?}");
+    assert!(is_taken_back(&outcomes), "{outcomes:?}");
     undo
 }
 
-fn is_settled(outcomes: &[TargetOutcome]) -> bool {
-    outcomes.iter().all(|outcome| outcome.kind.is_settled())
+fn is_taken_back(outcomes: &[TargetOutcome]) -> bool {
+    outcomes.iter().all(|outcome| outcome.kind.is_taken_back())
 }
 
 /// Tries to take an effect back, which must be refused for this reason and change nothing.

@@ -208,7 +208,11 @@ fn a_kept_file_that_a_process_still_writes_to_is_not_called_restored() {
         .unwrap();
     writer.write_all(b"late").unwrap();
     let undo = world.plan_undo(&effect, OnConflict::Refuse);
-    assert!(!undo.outcomes[0].kind.is_settled(), "{:?}", undo.outcomes);
+    assert!(
+        !undo.outcomes[0].kind.is_taken_back(),
+        "{:?}",
+        undo.outcomes
+    );
     drop(undo);
     world.undo(&effect, OnConflict::Force);
     assert_eq!(world.read("log").len(), 100_004);
@@ -333,7 +337,7 @@ fn still_undoes(golden: &str, wide: fn(String) -> String) {
     );
     let (_, outcomes) = world.undo(&effect, OnConflict::Refuse);
     assert!(
-        outcomes.iter().all(|outcome| outcome.kind.is_settled()),
+        outcomes.iter().all(|outcome| outcome.kind.is_taken_back()),
         "{outcomes:?}"
     );
     assert_eq!(world.read("written"), b"before");

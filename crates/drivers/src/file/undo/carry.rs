@@ -5,9 +5,9 @@
 use backout_model::TargetPath;
 
 use super::obtain::Obtained;
+use crate::file::before_image::{digest_of, link_target};
 use crate::file::compare::Current;
 use crate::file::error::FileError;
-use crate::file::keep::{digest_of, link_target};
 use crate::file::kept::{can_be_renamed, why_not_renamed};
 use crate::file::recipe::{Image, Kind};
 use crate::file::stage::Material;

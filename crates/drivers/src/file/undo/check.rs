@@ -8,9 +8,9 @@ use backout_model::{Effect, Flaw, Key, Slot, TargetPath};
 
 use super::obtain::obtain;
 use super::stamps::{changed_below, said_of_changed};
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, Numbers, Written};
-use crate::file::tools::Tools;
 
 /// What is wrong with an inode, if something is.
 type Finding = Result<Option<Flaw>, FileError>;
@@ -18,7 +18,7 @@ type Finding = Result<Option<Flaw>, FileError>;
 /// Looks at each of the inodes that an effect keeps for names that are needed: what they stood for before it. Of a tree that
 /// was kept whole every entry is looked at: none may have changed after it was put away.
 pub(crate) fn check_kept(
-    tools: &Tools,
+    context: &FileContext,
     effect: &Effect,
     is_needed: &dyn Fn(&Key) -> bool,
 ) -> Result<Vec<LookedAt>, FileError> {
@@ -44,8 +44,8 @@ pub(crate) fn check_kept(
         }
     }
     let look = |slot: &Slot, keeper| match keeper {
-        Keeper::Image(path, image) => check_image(tools, path, image, slot, &rewritten),
-        Keeper::Written(written) => Ok(written.lacks(tools)?.map(lost)),
+        Keeper::Image(path, image) => check_image(context, path, image, slot, &rewritten),
+        Keeper::Written(written) => Ok(written.lacks(context)?.map(lost)),
     };
     let each = keepers.into_iter();
     let each = each.map(|(slot, keeper)| {
@@ -62,17 +62,17 @@ enum Keeper<'a> {
 }
 
 fn check_image(
-    tools: &Tools,
+    context: &FileContext,
     path: &TargetPath,
     image: &Image,
     slot: &Slot,
     rewritten: &Numbers,
 ) -> Finding {
-    let obtained = match obtain(tools, path, image, false, rewritten)? {
+    let obtained = match obtain(context, path, image, false, rewritten)? {
         Ok(obtained) => obtained,
         // What force would take is there.
         Err(why) => {
-            let is_there = obtain(tools, path, image, true, rewritten)?.is_ok();
+            let is_there = obtain(context, path, image, true, rewritten)?.is_ok();
             return Ok(Some(if is_there {
                 Flaw::Changed(why)
             } else {

@@ -53,7 +53,7 @@ impl Undo<'_> {
         image: &Image,
     ) -> Result<Result<Obtained, String>, FileError> {
         let anyway = self.is_forced();
-        let obtained = obtain::obtain(self.tools, path, image, anyway, &self.rewritten)?;
+        let obtained = obtain::obtain(self.context, path, image, anyway, &self.rewritten)?;
         match obtained {
             Ok(obtained) => carried(path, self.as_dressed(obtained, image)),
             Err(why) => Ok(Err(why)),

@@ -5,17 +5,17 @@ use std::io::Read as _;
 use backout_model::text::{Merge, merge3};
 
 use crate::file::compare::Current;
+use crate::file::context::FileContext;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::kept::look_into;
 use crate::file::recipe::{Image, Kind};
-use crate::file::tools::Tools;
 
 /// The largest text that is merged.
 const MERGE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Merges the undo of a change into what is there now. The inner error says why it cannot be done.
 pub(super) fn merge(
-    tools: &Tools,
+    context: &FileContext,
     current: &Current,
     before: &Image,
     after: &Image,
@@ -28,7 +28,7 @@ pub(super) fn merge(
             "what is there now is not a text that could be merged".to_owned()
         ));
     }
-    let (Some(base), Some(theirs)) = (text(tools, after)?, text(tools, before)?) else {
+    let (Some(base), Some(theirs)) = (text(context, after)?, text(context, before)?) else {
         return Ok(Err(
             "the texts before and after are not both at hand".to_owned()
         ));
@@ -56,34 +56,34 @@ pub fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, String
     }
 }
 
-fn text(tools: &Tools, image: &Image) -> Result<Option<Vec<u8>>, FileError> {
+fn text(context: &FileContext, image: &Image) -> Result<Option<Vec<u8>>, FileError> {
     match image {
         Image::File {
             digest,
             size,
             stored: true,
             ..
-        } if *size <= MERGE_BYTES_MAX => Ok(Some(tools.contents.read(digest)?)),
+        } if *size <= MERGE_BYTES_MAX => Ok(Some(context.contents.read(digest)?)),
         Image::Kept {
             copy: Some(digest),
             identity,
             ..
-        } if identity.size <= MERGE_BYTES_MAX => Ok(Some(tools.contents.read(digest)?)),
+        } if identity.size <= MERGE_BYTES_MAX => Ok(Some(context.contents.read(digest)?)),
         Image::Kept {
             slot,
             node: Kind::File,
             identity,
             ..
         } if identity.size <= MERGE_BYTES_MAX => {
-            let kept = look_into(tools, slot)?;
-            let mut content = Vec::new();
+            let kept = look_into(context, slot)?;
+            let mut bytes = Vec::new();
             match (&kept.place, &kept.node) {
                 (Some(place), Some(node)) if node.is_kept(Kind::File, identity) => {
                     place
                         .read()?
-                        .read_to_end(&mut content)
+                        .read_to_end(&mut bytes)
                         .naming(&slot.path(), "read")?;
-                    Ok(Some(content))
+                    Ok(Some(bytes))
                 }
                 (_, _) => Ok(None),
             }

@@ -186,7 +186,7 @@ impl Undo<'_> {
         let room = outcomes
             .iter_mut()
             .filter(|it| it.target.file().is_some_and(is_room));
-        for outcome in room.filter(|outcome| outcome.kind.is_settled()) {
+        for outcome in room.filter(|outcome| outcome.kind.is_taken_back()) {
             let why = "what belongs there cannot come back".to_owned();
             outcome.kind = OutcomeKind::Conflict { why };
         }

@@ -3,15 +3,15 @@
 use backout_model::{Digest, TargetPath};
 
 use super::stamps::{changed_below, said_of_changed};
+use crate::file::before_image::{digest_of, meta_of};
 use crate::file::compare::{Current, differs_in_meta};
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
-use crate::file::keep::{digest_of, meta_of};
 use crate::file::kept::{WRITTEN_SINCE, look_into, why_empty};
 use crate::file::listing::{ENTRIES_MAX, listing};
 use crate::file::recipe::{Copied, Holes, Identity, Image, Kind, Numbers};
 use crate::file::stage::Material;
 use crate::file::sys::{Node, Place};
-use crate::file::tools::Tools;
 
 /// An image that can be made, with what it is made from.
 pub(super) struct Obtained {
@@ -41,7 +41,7 @@ impl Obtained {
 /// Checks that an image can be made. The inner error says why it cannot. With `anyway`, a kept inode that
 /// changed since is taken as it is; one of `rewritten` changes by the same effect, in place.
 pub(super) fn obtain(
-    tools: &Tools,
+    context: &FileContext,
     path: &TargetPath,
     image: &Image,
     anyway: bool,
@@ -68,13 +68,13 @@ pub(super) fn obtain(
                 return Ok(Err(why));
             };
             let said = format!("`{path}` comes back as a file of its own: {why}");
-            let obtained = obtain(tools, path, &copy.image(), anyway, rewritten)?;
+            let obtained = obtain(context, path, &copy.image(), anyway, rewritten)?;
             Ok(obtained.map(|obtained| obtained.with_note(said)))
         }
         Image::File { stored: false, .. } => Ok(Err("its bytes were never stored".to_owned())),
         Image::File {
             digest, without, ..
-        } => Ok(match tools.contents.has(digest) {
+        } => Ok(match context.contents.has(digest) {
             Ok(true) => Ok(Obtained {
                 note: without
                     .as_ref()
@@ -87,7 +87,7 @@ pub(super) fn obtain(
             )),
             Err(error) => Err(error.to_string()),
         }),
-        Image::Kept { .. } => obtain_kept(tools, path, image, anyway, rewritten),
+        Image::Kept { .. } => obtain_kept(context, path, image, anyway, rewritten),
         Image::Unkept { why, .. } => Ok(Err(format!("it was not kept: {why}"))),
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn not_the_first(to: &TargetPath) -> String {
 }
 
 fn obtain_kept(
-    tools: &Tools,
+    context: &FileContext,
     path: &TargetPath,
     image: &Image,
     anyway: bool,
@@ -132,7 +132,7 @@ fn obtain_kept(
     else {
         return Ok(Err("it was not kept".to_owned()));
     };
-    let Current { place, node, .. } = look_into(tools, slot)?;
+    let Current { place, node, .. } = look_into(context, slot)?;
     let is_rewritten = rewritten.contains(&identity.ino);
     let mut doubt = None;
     if let (Some(place), Some(node)) = (&place, node) {
@@ -166,7 +166,7 @@ fn obtain_kept(
         doubt = found.err();
     }
     let Some(digest) = copy else {
-        return Ok(Err(doubt.unwrap_or_else(|| why_empty(tools, slot))));
+        return Ok(Err(doubt.unwrap_or_else(|| why_empty(context, slot))));
     };
     let file = Image::File {
         digest: *digest,
@@ -176,15 +176,15 @@ fn obtain_kept(
         without: None,
         holes: Holes::new(),
     };
-    let is_away = tools.depots.out_of_reach(slot).is_some();
+    let is_away = context.depots.out_of_reach(slot).is_some();
     let said = said_of_copy(path, node.is_some(), is_away);
-    let obtained = obtain(tools, path, &file, anyway, rewritten)?;
+    let obtained = obtain(context, path, &file, anyway, rewritten)?;
     Ok(obtained.map(|obtained| obtained.with_note(said)))
 }
 
 /// Says why what is kept for an image is not taken unless that is asked for, if it is not.
 pub(crate) fn doubted(
-    tools: &Tools,
+    context: &FileContext,
     image: &Image,
     rewritten: &Numbers,
 ) -> Result<Option<String>, FileError> {
@@ -197,7 +197,7 @@ pub(crate) fn doubted(
     else {
         return Ok(None);
     };
-    let Current { place, node, .. } = look_into(tools, slot)?;
+    let Current { place, node, .. } = look_into(context, slot)?;
     let (Some(place), Some(node)) = (&place, node) else {
         return Ok(None);
     };

@@ -11,22 +11,22 @@ use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath}
 use super::dress::{Dressed, dressed};
 use super::outcomes_of;
 use super::select::{chosen, is_clean_tree};
+use crate::file::before_image::Keeper;
 use crate::file::compare::Current;
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::execute::{Step, is_closed, tidy::tidy};
 use crate::file::judge::{State, judge_all};
-use crate::file::keep::Keeper;
 use crate::file::listing::has_strangers;
 use crate::file::locks::Locks;
 use crate::file::plan::{parents_of, prepared};
 use crate::file::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
-use crate::file::tools::Tools;
 
 /// Prepares the operation that takes `effect` back.
 pub(crate) fn prepare_undo(
-    tools: &Tools,
+    context: &FileContext,
     id: OperationId,
     effect: &Effect,
     how: How<'_>,
@@ -34,20 +34,20 @@ pub(crate) fn prepare_undo(
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
     if how.is_unfinished {
-        tidy(tools, &recipe)?;
+        tidy(context, &recipe)?;
     }
     // Each is judged, made and put in place.
-    tools.progress.total(recipe.changes.len() as u64 * 3);
-    let states = judge_all(tools, &recipe, &completion)?;
+    context.progress.total(recipe.changes.len() as u64 * 3);
+    let states = judge_all(context, &recipe, &completion)?;
     let chosen = chosen(&recipe, &states, how.only)?;
     let numbered = recipe.changes.iter().enumerate();
     let meant = numbered.filter(|(index, _)| chosen.contains(index));
     let meant: Vec<&Change> = meant.map(|(_, change)| change).collect();
     let mut undo = Undo {
-        tools,
+        context,
         id,
         how,
-        keeper: Keeper::new(tools, id),
+        keeper: Keeper::new(context, id),
         steps: Vec::new(),
         open: 0,
         whole: whole_trees(&recipe, &completion),
@@ -79,7 +79,7 @@ pub(crate) fn prepare_undo(
     let mut stay = Vec::new();
     let judged = std::iter::zip(&recipe.changes, states).enumerate().rev();
     for (index, (change, state)) in judged {
-        tools.progress.advance(1);
+        context.progress.advance(1);
         if !chosen.contains(&index) {
             stay.extend((state != State::Before).then_some(change));
             continue;
@@ -87,13 +87,13 @@ pub(crate) fn prepare_undo(
         let is_shared = recipe.shared.contains_key(&index);
         let kind = undo.take_back(change, state, is_shared)?;
         if let Change::Move { from, .. } = change
-            && !kind.is_settled()
+            && !kind.is_taken_back()
         {
             undo.keep_room(from, &mut outcomes);
         }
-        stay.extend((!kind.is_settled()).then_some(change));
+        stay.extend((!kind.is_taken_back()).then_some(change));
         outcomes.extend(outcomes_of(change, &kind).into_iter().rev());
-        tools.reach("file.judged")?;
+        context.reach("file.judged")?;
     }
     outcomes.reverse();
     undo.leave_homes(&recipe, &completion, &chosen)?;
@@ -102,7 +102,7 @@ pub(crate) fn prepare_undo(
 
 /// An undo in the making.
 pub(super) struct Undo<'t> {
-    pub(super) tools: &'t Tools,
+    pub(super) context: &'t FileContext,
     pub(super) id: OperationId,
     pub(super) how: How<'t>,
     pub(super) keeper: Keeper<'t>,
@@ -293,13 +293,13 @@ impl Undo<'_> {
         stay: &[&Change],
     ) -> Result<PreparedUndo<Staged>, FileError> {
         let is_locked = self.refuse_locked(recipe, &mut outcomes);
-        let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_settled());
+        let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_taken_back());
         let goes_on = self.how.is_partial || self.is_forced() && !is_locked;
         if !is_whole && !goes_on {
             self.steps.clear();
             let why = "another target cannot be taken back, so nothing was".to_owned();
             for outcome in &mut outcomes {
-                if outcome.kind.is_settled() && outcome.kind != OutcomeKind::AlreadyGone {
+                if outcome.kind.is_taken_back() && outcome.kind != OutcomeKind::AlreadyGone {
                     outcome.kind = OutcomeKind::Skipped { why: why.clone() };
                 }
             }
@@ -313,9 +313,9 @@ impl Undo<'_> {
             self.put_back_times(&mut parents, (recipe, completion), stay, is_all)?;
             self.leave_times_of_others(&mut parents);
         }
-        self.tools.reach("file.undo-prepared")?;
+        self.context.reach("file.undo-prepared")?;
         let own = Some(recipe.own_directories());
-        let prepared = prepared(self.tools, self.id, self.keeper, self.steps, parents, own)?;
+        let prepared = prepared(self.context, self.id, self.keeper, self.steps, parents, own)?;
         Ok(PreparedUndo { prepared, outcomes })
     }
 }

@@ -11,12 +11,12 @@ use super::obtain::Obtained;
 use super::prepare::Undo;
 use super::put_back_changed;
 use super::rights::{gap_of_new, only_root, only_root_but_force, without_gap};
+use crate::file::before_image::meta_of;
 use crate::file::compare::Current;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::execute::is_closed;
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
-use crate::file::keep::meta_of;
 use crate::file::listing::listing;
 use crate::file::recipe::{Change, Holes, Identity, Image, Kind};
 use crate::file::stage::{Incoming, Material, wait};
@@ -51,7 +51,7 @@ impl Undo<'_> {
                 why: format!("{why}; what the command alone made of it is not known"),
             }),
             (State::Other { why }, OnConflict::Merge) => {
-                match merge(self.tools, &current, before, after)? {
+                match merge(self.context, &current, before, after)? {
                     Ok(merged) => self.put_merged(&current, merged, (before, after)),
                     Err(cannot) => Ok(OutcomeKind::Conflict {
                         why: format!("{why}; {cannot}"),
@@ -171,9 +171,9 @@ impl Undo<'_> {
         if is_closed(&place.dir.node()?) {
             return Ok((image, material, Vec::new()));
         }
-        let mut reader = self.tools.contents.open(digest)?;
+        let mut reader = self.context.contents.open(digest)?;
         let incoming = Incoming::of(&mut reader).naming(path, "read the kept content of")?;
-        let waiting = wait(self.tools, self.id, &place.dir, &mut self.open, incoming)?;
+        let waiting = wait(self.context, self.id, &place.dir, &mut self.open, incoming)?;
         if waiting.digest != *digest {
             return Err(FileError::WrongContent {
                 path: path.to_string(),
@@ -221,7 +221,7 @@ impl Undo<'_> {
                 || self.goes_back_as_it_is(node, *kind, identity)
                 || current.differs(after, None)?.is_none() =>
             {
-                let is_free = self.tools.depots.out_of_reach(slot).is_none()
+                let is_free = self.context.depots.out_of_reach(slot).is_none()
                     && Dir::of(&slot.path())?.node()?.is_none();
                 if is_free {
                     let image = Image::Kept {
@@ -504,11 +504,11 @@ impl Undo<'_> {
         let digest = backout_model::Digest::of(&merged);
         let size = u64::try_from(merged.len()).unwrap_or(u64::MAX);
         if !self.keeper.inline(digest, &merged) {
-            self.tools.stash.stash(self.id, &mut merged.as_slice())?;
+            self.context.stash.stash(self.id, &mut merged.as_slice())?;
         }
         let (now, seen) = self.keeper.keep(place)?;
         let incoming = Incoming::Bytes(merged);
-        let waiting = wait(self.tools, self.id, &place.dir, &mut self.open, incoming)?;
+        let waiting = wait(self.context, self.id, &place.dir, &mut self.open, incoming)?;
         if let Material::Nameless(file) = &waiting.material {
             meta::write(file, Kind::File, &wanted, path)?;
         }

@@ -39,7 +39,7 @@ impl Undo<'_> {
             });
         };
         if !before.is_in(place)?
-            && let Some(why) = before.lacks(self.tools)?
+            && let Some(why) = before.lacks(self.context)?
         {
             return Ok(OutcomeKind::Failed { why });
         }
@@ -77,7 +77,7 @@ impl Undo<'_> {
         before: &Written,
         after: &Written,
     ) -> Result<OutcomeKind, FileError> {
-        if let Some(why) = before.lacks(self.tools)? {
+        if let Some(why) = before.lacks(self.context)? {
             return Ok(OutcomeKind::Failed { why });
         }
         let digest = self.stored(before, &current.path)?;
@@ -106,7 +106,7 @@ impl Undo<'_> {
             return Ok(written.digest);
         };
         let mut copy = Dir::of(&slot.path())?.read()?;
-        let stashed = self.tools.stash.stash(self.id, &mut copy);
+        let stashed = self.context.stash.stash(self.id, &mut copy);
         let (digest, _) = stashed.map_err(|error| FileError::NoWayToKeep {
             path: path.to_string(),
             why: error.to_string(),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use backout_model::{Event, Refusal, Retention, Status, Verb, Verdict};
+use backout_model::{Event, ExpiryReason, Refusal, Retention, Status, Verb};
 
 use super::{ids, strict};
 use crate::contents::fixture::{DAY_MS, HOUR_MS, World, id, node, noise};
@@ -57,7 +57,7 @@ fn expiry_is_recorded_and_happens_once() {
     world.pass(40 * DAY_MS);
     assert_eq!(
         world.gc(&Retention::standard()).expired,
-        [(id(1), Verdict::TooOld)]
+        [(id(1), ExpiryReason::TooOld)]
     );
     assert_eq!(
         world.count("SELECT count(*) FROM record WHERE kind = 'expired'"),
@@ -116,7 +116,7 @@ fn a_file_keeps_its_newest_versions_and_they_stay_readable() {
         report
             .expired
             .iter()
-            .all(|(_, verdict)| *verdict == Verdict::TooManyVersions)
+            .all(|(_, reason)| *reason == ExpiryReason::TooManyVersions)
     );
     for (number, version) in versions.iter().enumerate() {
         assert_eq!(world.read(version), number >= 5, "version {number}");

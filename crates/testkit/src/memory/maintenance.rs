@@ -6,8 +6,8 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use backout_model::ports::{
-    CheckSlots, CompactBudget, CompactReport, GcReport, GcRequest, PackSalvage, StorageError,
-    StoreSummary, StoredBytes, Tell, Upkeep, VerifyReport, Workspace as _,
+    CheckSlots, CompactBudget, CompactReport, GcReport, GcRequest, Maintenance, PackSalvage,
+    StorageError, StoreSummary, StoredBytes, Tell, VerifyReport, Workspace as _,
 };
 use backout_model::{Digest, DriverName, Event, Lsn, Retention, Status, Timestamp};
 
@@ -16,7 +16,7 @@ use super::state::{Answer, State};
 use super::workspace::failed;
 use super::{MemoryStore, held};
 
-impl Upkeep for MemoryStore {
+impl Maintenance for MemoryStore {
     fn form(&self) -> String {
         "a store in memory".to_owned()
     }

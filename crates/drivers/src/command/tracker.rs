@@ -47,7 +47,7 @@ pub(crate) struct Cut {
 
 /// All that is known.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct Tracker {
     /// By the names before the command.
     pub(crate) known: HashMap<TargetPath, Known>,
     pub(crate) parents: BTreeMap<TargetPath, Times>,
@@ -81,7 +81,7 @@ pub(crate) struct Ledger {
     pub(crate) is_read: bool,
 }
 
-impl Ledger {
+impl Tracker {
     /// Takes a note in, with the bytes that came with it.
     pub(crate) fn apply(&mut self, note: Note, bytes: Vec<u8>) {
         match note {
@@ -342,8 +342,8 @@ mod tests {
         TargetPath::new(text).unwrap()
     }
 
-    fn mv(ledger: &mut Ledger, from: &str, to: &str) {
-        ledger.moved(&Move {
+    fn mv(tracker: &mut Tracker, from: &str, to: &str) {
+        tracker.moved(&Move {
             from: name(from),
             to: name(to),
             ino: 0,
@@ -354,23 +354,23 @@ mod tests {
 
     #[test]
     fn things_are_found_under_the_name_they_had() {
-        let mut ledger = Ledger::default();
-        mv(&mut ledger, "/a", "/b");
-        assert_eq!(ledger.origin(&name("/b/x")), Some(name("/a/x")));
+        let mut tracker = Tracker::default();
+        mv(&mut tracker, "/a", "/b");
+        assert_eq!(tracker.origin(&name("/b/x")), Some(name("/a/x")));
         assert_eq!(
-            ledger.origin(&name("/a/x")),
+            tracker.origin(&name("/a/x")),
             None,
             "nothing of before is there"
         );
-        mv(&mut ledger, "/b/x", "/c");
-        assert_eq!(ledger.origin(&name("/c/y")), Some(name("/a/x/y")));
-        assert_eq!(ledger.origin(&name("/b/x")), None);
-        mv(&mut ledger, "/b", "/d");
-        assert_eq!(ledger.origin(&name("/d/z")), Some(name("/a/z")));
-        assert_eq!(ledger.origin(&name("/d/x")), None);
-        mv(&mut ledger, "/d", "/a");
+        mv(&mut tracker, "/b/x", "/c");
+        assert_eq!(tracker.origin(&name("/c/y")), Some(name("/a/x/y")));
+        assert_eq!(tracker.origin(&name("/b/x")), None);
+        mv(&mut tracker, "/b", "/d");
+        assert_eq!(tracker.origin(&name("/d/z")), Some(name("/a/z")));
+        assert_eq!(tracker.origin(&name("/d/x")), None);
+        mv(&mut tracker, "/d", "/a");
         assert_eq!(
-            ledger.origin(&name("/a/z")),
+            tracker.origin(&name("/a/z")),
             Some(name("/a/z")),
             "back again"
         );
@@ -378,25 +378,25 @@ mod tests {
 
     #[test]
     fn what_the_command_made_has_no_name_of_before() {
-        let mut ledger = Ledger::default();
-        ledger.apply(Note::Absent(name("/new")), Vec::new());
-        assert!(ledger.is_in_new_directory(&name("/new/x")));
-        ledger.apply(Note::Absent(name("/to")), Vec::new());
-        mv(&mut ledger, "/new", "/to");
-        assert_eq!(ledger.origin(&name("/to/x")), None);
+        let mut tracker = Tracker::default();
+        tracker.apply(Note::Absent(name("/new")), Vec::new());
+        assert!(tracker.is_in_new_directory(&name("/new/x")));
+        tracker.apply(Note::Absent(name("/to")), Vec::new());
+        mv(&mut tracker, "/new", "/to");
+        assert_eq!(tracker.origin(&name("/to/x")), None);
     }
 
     #[test]
     fn an_exchange_swaps_both() {
-        let mut ledger = Ledger::default();
-        ledger.moved(&Move {
+        let mut tracker = Tracker::default();
+        tracker.moved(&Move {
             from: name("/a"),
             to: name("/b"),
             ino: 0,
             is_directory: true,
             is_exchange: true,
         });
-        assert_eq!(ledger.origin(&name("/a/x")), Some(name("/b/x")));
-        assert_eq!(ledger.origin(&name("/b/x")), Some(name("/a/x")));
+        assert_eq!(tracker.origin(&name("/a/x")), Some(name("/b/x")));
+        assert_eq!(tracker.origin(&name("/b/x")), Some(name("/a/x")));
     }
 }

@@ -1,7 +1,7 @@
-//! The door: how a watched process has something done outside of the watch.
+//! The relay: how a watched process has something done outside of the watch.
 //!
 //! A watched command may not write our state, so `backout` itself could do nothing inside of it. Instead it asks at the
-//! door, and the process in front, which nobody watches, runs the same program.
+//! relay, and the process in front, which nobody watches, runs the same program.
 //!
 //! ```text
 //! inside: checks who is there ─► words, directory, three streams ─┐
@@ -20,19 +20,19 @@
 
 mod caller;
 mod guest;
-mod keeper;
 mod peer;
 mod request;
+mod server;
 
 pub use caller::{Outside, ask_outside};
 pub use guest::{Guest, asked};
-pub(super) use keeper::Door;
 pub use request::{Malformed, Refusal, Request};
+pub(super) use server::Relay;
 
-/// The variable that tells where the door is, and who keeps it.
-pub const DOOR: &str = "BACKOUT_DOOR";
+/// The variable that tells where the relay is, and who runs it.
+pub const RELAY: &str = "BACKOUT_RELAY";
 
-/// The variable that tells a program that it was asked for at the door, and where the caller's environment is.
+/// The variable that tells a program that it was asked for through the relay, and where the caller's environment is.
 pub const ASKED: &str = "BACKOUT_ASKED";
 
 const STREAMS: usize = 3;

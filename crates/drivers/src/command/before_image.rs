@@ -22,7 +22,7 @@ use rustix::io::Errno;
 
 use super::orphans::{as_copy, slot_name};
 use crate::file::any_bytes::AnyBytes;
-use crate::file::keep::INLINE_BYTES_MAX;
+use crate::file::before_image::INLINE_BYTES_MAX;
 use crate::file::recipe::{Holes, Image, Kind, Meta};
 use crate::file::sys::{Node, as_owner, bytes, flags, meta};
 

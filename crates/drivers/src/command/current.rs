@@ -5,13 +5,13 @@ use std::io::Seek as _;
 use backout_model::{Slot, TargetPath};
 use rustix::fs::{Mode, OFlags, openat};
 
+use super::before_image::with_meta;
 use super::inodes::key_of;
-use super::keep::with_meta;
-use super::ledger::Known;
 use super::settle::{Before, Settling, missing, redressed};
+use super::tracker::Known;
+use crate::file::before_image::{digest_of, link_target, meta_of};
 use crate::file::compare::differs_in_meta;
 use crate::file::error::{FileError, Naming as _};
-use crate::file::keep::{digest_of, link_target, meta_of};
 use crate::file::recipe::{Change, Holes, Identity, Image, Kind, Meta};
 use crate::file::sys::{Dir, Node, Place, bytes, meta};
 
@@ -43,10 +43,10 @@ impl Settling<'_> {
     pub(super) fn copied(&mut self, path: &TargetPath, meta: Meta) -> Result<Image, FileError> {
         let place = Dir::of(path)?;
         let mut file = place.read()?;
-        let Some(depot) = self.tools.depots.depot_for(place.dir.path()) else {
+        let Some(depot) = self.context.depots.depot_for(place.dir.path()) else {
             let holes = bytes::holes(&file, file.metadata().naming(path, "look at")?.len());
             file.rewind().naming(path, "read")?;
-            let (digest, size) = self.tools.stash.stash(self.id, &mut file)?;
+            let (digest, size) = self.context.stash.stash(self.id, &mut file)?;
             return Ok(Image::File {
                 digest,
                 size,
@@ -173,7 +173,7 @@ impl Settling<'_> {
         let Image::Kept { slot, identity, .. } = before else {
             return Ok(false);
         };
-        let is_away = self.tools.depots.out_of_reach(slot).is_some();
+        let is_away = self.context.depots.out_of_reach(slot).is_some();
         let ino = identity.ino;
         let Some(node) = self.node(path)? else {
             return Ok(false);
@@ -197,7 +197,7 @@ impl Settling<'_> {
     /// is gone is told as that.
     pub(super) fn dress(&mut self, image: Image) -> Result<Image, FileError> {
         if let Some(slot) = image.slot()
-            && self.tools.depots.out_of_reach(slot).is_some()
+            && self.context.depots.out_of_reach(slot).is_some()
         {
             return Ok(image);
         }
@@ -293,7 +293,7 @@ impl Settling<'_> {
         let meta = plain.map_or_else(|| meta_of(&place, &node), Ok)?;
         Ok(match node.kind {
             Kind::File => {
-                let (digest, size) = match (self.ledger.left.get(path), &mut file) {
+                let (digest, size) = match (self.tracker.left.get(path), &mut file) {
                     (Some(Image::File { digest, size, .. }), _) => (*digest, *size),
                     (Some(Image::Kept { slot, .. }), _) => digest_of(&Dir::of(&slot.path())?)?,
                     (_, Some(file)) => bytes::digest_of_file(file).naming(path, "read")?,
@@ -335,7 +335,7 @@ impl Settling<'_> {
 
     /// Tells whether a name is as a scan saw it: then its bytes need not be read.
     pub(super) fn is_as_scanned(&mut self, path: &TargetPath) -> Result<bool, FileError> {
-        let Some(seen) = self.ledger.scanned.get(path).copied() else {
+        let Some(seen) = self.tracker.scanned.get(path).copied() else {
             return Ok(false);
         };
         let node = self.node(path)?;

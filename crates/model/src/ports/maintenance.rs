@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use serde::{Serialize, Serializer};
 
 use super::{CheckSlots, OfOtherDriver, StorageError, VerifyReport};
-use crate::{DriverName, Lsn, OperationId, Retention, Status, Timestamp, Verdict, any_path};
+use crate::{DriverName, ExpiryReason, Lsn, OperationId, Retention, Status, Timestamp, any_path};
 
 /// Told how many of how many steps are done.
 pub type Tell<'t> = dyn FnMut(u64, u64) + 't;
 
 /// What keeps a store in order.
-pub trait Upkeep {
+pub trait Maintenance {
     /// Says what kind of store it is, for people.
     fn form(&self) -> String;
 
@@ -131,7 +131,7 @@ pub struct GcReport {
     pub is_dry_run: bool,
     /// Operations whose images were let go, and which rule did it.
     #[serde(serialize_with = "tell_expired")]
-    pub expired: Vec<(OperationId, Verdict)>,
+    pub expired: Vec<(OperationId, ExpiryReason)>,
     /// Operations whose images are due and stay: the program does not have their driver.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OfOtherDriver>,
@@ -165,11 +165,11 @@ pub struct GcReport {
 #[derive(Serialize)]
 struct Expired {
     id: OperationId,
-    why: Verdict,
+    why: ExpiryReason,
 }
 
 fn tell_expired<S: Serializer>(
-    expired: &[(OperationId, Verdict)],
+    expired: &[(OperationId, ExpiryReason)],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(expired.iter().map(|&(id, why)| Expired { id, why }))

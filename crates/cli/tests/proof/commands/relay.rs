@@ -1,4 +1,4 @@
-//! The door: what `backout` inside of a command can have done outside, and what it cannot.
+//! The relay: what `backout` inside of a command can have done outside, and what it cannot.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -15,9 +15,9 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_backout");
 /// An ordinary user.
 const USER: u32 = 1_234;
 
-/// A Python line that goes to the door; `s` is its socket.
+/// A Python line that goes to the relay; `s` is its socket.
 const TO_THE_DOOR: &str = "import os,socket,time,sys,array; s=socket.socket(socket.AF_UNIX); \
-    s.connect(chr(0)+os.environ['BACKOUT_DOOR'].split(':')[0])";
+    s.connect(chr(0)+os.environ['BACKOUT_RELAY'].split(':')[0])";
 
 /// Runs a shell line under `run` and gives the exit code and all that was said.
 fn inside(world: &World, line: &str) -> (Option<i32>, String) {
@@ -70,7 +70,7 @@ fn a_command_that_did_all_through_the_door_is_taken_back_with_what_was_done_ther
     }
 }
 
-/// Takes the name of a door, as anybody can when the front has ended.
+/// Takes the name of a relay, as anybody can when the front has ended.
 fn taken(told: &str) -> UnixListener {
     let name = told.trim().split(':').next().unwrap();
     let address = SocketAddr::from_abstract_name(name).unwrap();
@@ -80,23 +80,23 @@ fn taken(told: &str) -> UnixListener {
 }
 
 #[test]
-fn another_user_who_takes_the_name_of_the_door_gets_nothing() {
+fn another_user_who_takes_the_name_of_the_relay_gets_nothing() {
     let world = World::new().of_user(USER);
     let program = world.scratch("backout");
     let script = format!(
-        "echo $BACKOUT_DOOR > door; (while [ ! -e go ]; do sleep 0.05; done; \
+        "echo $BACKOUT_RELAY > relay; (while [ ! -e go ]; do sleep 0.05; done; \
          SECRET=hidden {} write made --text x > told 2>&1; touch end) > /dev/null 2>&1 &",
         program.display()
     );
     let output = world.run(&["run", "--", "bash", "-c", &script]);
     assert!(output.status.success(), "{}", said(&output));
     // The front is gone, and what it left behind is not. This process is another user's.
-    let listener = taken(&world.read("door"));
+    let listener = taken(&world.read("relay"));
     fs::write(world.path("go"), "").unwrap();
     nobody_speaks(&world, &listener);
 }
 
-/// Whoever comes to a door that another keeps says nothing, until all is over.
+/// Whoever comes to a relay that another runs says nothing, until all is over.
 fn nobody_speaks(world: &World, listener: &UnixListener) {
     wait_for(|| {
         let is_over = world.path("end").exists();
@@ -114,18 +114,18 @@ fn nobody_speaks(world: &World, listener: &UnixListener) {
 fn another_process_of_the_same_user_that_takes_the_name_gets_nothing() {
     let world = World::new();
     let script = format!(
-        "echo $BACKOUT_DOOR > door; (while [ ! -e go ]; do sleep 0.05; done; \
+        "echo $BACKOUT_RELAY > relay; (while [ ! -e go ]; do sleep 0.05; done; \
          {PROGRAM} write made --text x > told 2>&1; touch end) > /dev/null 2>&1 &"
     );
     let output = world.run(&["run", "--", "bash", "-c", &script]);
     assert!(output.status.success(), "{}", said(&output));
-    let listener = taken(&world.read("door"));
+    let listener = taken(&world.read("relay"));
     fs::write(world.path("go"), "").unwrap();
     nobody_speaks(&world, &listener);
     // Nobody did it outside, and inside it cannot be done.
     assert!(!world.path("made").exists(), "{}", world.read("told"));
     assert!(
-        world.read("told").contains("no door"),
+        world.read("told").contains("no relay"),
         "{}",
         world.read("told")
     );
@@ -134,15 +134,14 @@ fn another_process_of_the_same_user_that_takes_the_name_gets_nothing() {
 #[test]
 fn a_process_beside_the_command_is_not_served() {
     let world = World::new();
-    let script =
-        "echo $BACKOUT_DOOR > door.new; mv door.new door; while [ ! -e end ]; do sleep 0.05; done";
+    let script = "echo $BACKOUT_RELAY > relay.new; mv relay.new relay; while [ ! -e end ]; do sleep 0.05; done";
     let mut child = world.spawn(&["--agent", "a", "run", "--", "bash", "-c", script]);
-    wait_for(|| world.path("door").exists());
-    let door = world.read("door").trim().to_owned();
+    wait_for(|| world.path("relay").exists());
+    let relay = world.read("relay").trim().to_owned();
     // It is not watched, so it does its work itself, as itself.
     let output = world
         .command(&["write", "beside", "--text", "x"])
-        .env("BACKOUT_DOOR", &door)
+        .env("BACKOUT_RELAY", &relay)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));
@@ -406,7 +405,7 @@ fn more_than_may_ask_at_once_wait_and_are_served() {
     let world = World::new();
     // So many are silent that no other is let in before their time is up.
     let line = format!(
-        "python3 -c \"import os,socket,time; n=chr(0)+os.environ['BACKOUT_DOOR'].split(':')[0]; \
+        "python3 -c \"import os,socket,time; n=chr(0)+os.environ['BACKOUT_RELAY'].split(':')[0]; \
          a=[socket.socket(socket.AF_UNIX) for _ in range(60)]; [s.connect(n) for s in a]; open('all','w'); time.sleep(600)\" & \
          while [ ! -e all ]; do sleep 0.05; done; {PROGRAM} write made --text x; code=$?; kill %1; exit $code"
     );
@@ -422,7 +421,7 @@ fn what_is_no_request_is_refused_and_its_descriptors_are_closed() {
         "{TO_THE_DOOR}\n\
          def ask(b, n):\n    \
              global s\n    \
-             s.close(); s = socket.socket(socket.AF_UNIX); s.connect(chr(0)+os.environ['BACKOUT_DOOR'].split(':')[0])\n    \
+             s.close(); s = socket.socket(socket.AF_UNIX); s.connect(chr(0)+os.environ['BACKOUT_RELAY'].split(':')[0])\n    \
              s.settimeout(10)\n    \
              r, w = os.pipe()\n    \
              s.sendmsg([b], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [w]*n))] if n else [])\n    \
@@ -563,9 +562,9 @@ fn whoever_asks_often_is_answered_every_time() {
 #[test]
 fn where_nothing_is_watched_there_is_no_door_and_none_is_needed() {
     let world = World::new();
-    let line = format!("echo \"door $BACKOUT_DOOR\"; {PROGRAM} write made --text x");
+    let line = format!("echo \"relay $BACKOUT_RELAY\"; {PROGRAM} write made --text x");
     let output = world.run(&["run", "--capture", "scan", "--", "bash", "-c", &line]);
     assert!(output.status.success(), "{}", said(&output));
-    assert!(said(&output).contains("door \n"), "{}", said(&output));
+    assert!(said(&output).contains("relay \n"), "{}", said(&output));
     assert_eq!(world.read("made"), "x");
 }

@@ -1,4 +1,4 @@
-//! What is said at the door, as bytes. Pure: nothing here reads or writes.
+//! What is said through the relay, as bytes. Pure: nothing here reads or writes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -16,7 +16,7 @@ pub(super) const ANSWER_BYTES: usize = 5;
 const ENDED: u8 = b'e';
 const REFUSED: u8 = b'r';
 
-/// What is asked at the door.
+/// What is asked of the relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Where the caller is.

@@ -9,8 +9,8 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, read
 use rustix::io::Errno;
 
 use super::mounts;
+use super::process_info::Scene;
 use super::reach::{path_text, taken};
-use super::task::Scene;
 use super::walk::{Lead, Walk};
 
 /// What the system puts behind the path of something that is gone.

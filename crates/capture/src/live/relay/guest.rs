@@ -11,14 +11,14 @@ use super::ASKED;
 use super::request::{decode_environment, encode_environment};
 use crate::live::sys;
 
-/// What a program knows that was asked for at the door.
+/// What a program knows that was asked for through the relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guest {
     /// The caller's environment: for the command that it wants run, and for nothing else.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// Tells whether this program was asked for at the door. To be called once, before anything is opened.
+/// Tells whether this program was asked for through the relay. To be called once, before anything is opened.
 pub fn asked() -> Option<Guest> {
     let number = std::env::var(ASKED).ok()?;
     let environment = number.parse().ok().and_then(sys::inherited).and_then(read);

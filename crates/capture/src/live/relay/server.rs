@@ -1,4 +1,4 @@
-//! Keeping the door: callers are let in, heard, served and seen off, and nobody is ever waited for.
+//! Running the relay: callers are let in, heard, served and seen off, and nobody is ever waited for.
 //!
 //! ```text
 //! waiting ── accept ─► speaking ── all is said ─► working ── the program ends ─► answered
@@ -26,9 +26,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::guest::hand_over;
 use super::peer::{Keeper, admit};
 use super::request::Answer;
-use super::{ASKED, DOOR, Refusal, Request, STREAMS};
+use super::{ASKED, RELAY, Refusal, Request, STREAMS};
 
-/// How many may wait before the door.
+/// How many may wait before the relay.
 const WAITING_MAX: i32 = 64;
 
 /// How many may be served at once. The others wait.
@@ -43,9 +43,9 @@ const ENDING_MAX: Duration = Duration::from_secs(5);
 /// So much is read at once.
 const READ_BYTES: usize = 64 * 1024;
 
-/// An open door.
+/// An open relay.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Relay {
     socket: OwnedFd,
     keeper: Keeper,
     callers: Vec<Caller>,
@@ -71,7 +71,7 @@ enum Caller {
     },
 }
 
-impl Door {
+impl Relay {
     /// Opens one, under a name that nobody guesses.
     pub(crate) fn open() -> io::Result<Self> {
         let random = std::fs::read_to_string("/proc/sys/kernel/random/uuid")?;
@@ -97,14 +97,14 @@ impl Door {
     /// Lists what to wait for.
     pub(crate) fn heard(&self) -> Vec<PollFd<'_>> {
         let has_room = self.callers.len() < CALLERS_MAX;
-        let door = has_room.then(|| PollFd::new(&self.socket, PollFlags::IN));
+        let relay = has_room.then(|| PollFd::new(&self.socket, PollFlags::IN));
         let callers = self.callers.iter().filter_map(|caller| match caller {
             Caller::Speaking { stream, .. } => Some(PollFd::new(stream, PollFlags::IN)),
             Caller::Working { stream, .. } => stream
                 .as_ref()
                 .map(|stream| PollFd::new(stream, PollFlags::RDHUP)),
         });
-        door.into_iter().chain(callers).collect()
+        relay.into_iter().chain(callers).collect()
     }
 
     /// Names the processes that do something outside.
@@ -269,7 +269,7 @@ fn start(
         .args(request.words)
         .envs(pinned.iter().cloned())
         .env(ASKED, number)
-        .env_remove(DOOR)
+        .env_remove(RELAY)
         .current_dir(request.directory)
         .stdin(Stdio::from(input))
         .stdout(Stdio::from(output))

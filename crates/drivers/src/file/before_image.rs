@@ -21,10 +21,10 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 use rustix::io::Errno;
 
 use super::any_bytes::AnyBytes;
+use super::context::FileContext;
 use super::error::{FileError, Naming as _};
 use super::recipe::{Copied, Holes, Image, Kind, Meta, Written};
 use super::sys::{Dir, Node, Place, bytes, flags, meta};
-use super::tools::Tools;
 
 /// Up to this size a content rides with the record that needs it.
 pub(crate) const INLINE_BYTES_MAX: u64 = 64 * 1024;
@@ -45,7 +45,7 @@ const TRIES_MAX: usize = 3;
 /// Collects what an operation keeps.
 #[derive(Debug)]
 pub(crate) struct Keeper<'t> {
-    tools: &'t Tools,
+    context: &'t FileContext,
     id: OperationId,
     slots: usize,
     inline_bytes: u64,
@@ -58,9 +58,9 @@ pub(crate) struct Keeper<'t> {
 
 impl<'t> Keeper<'t> {
     /// Begins an operation.
-    pub(crate) fn new(tools: &'t Tools, id: OperationId) -> Self {
+    pub(crate) fn new(context: &'t FileContext, id: OperationId) -> Self {
         Self {
-            tools,
+            context,
             id,
             slots: 0,
             inline_bytes: 0,
@@ -259,7 +259,7 @@ impl<'t> Keeper<'t> {
             let (digest, slot) = match depot {
                 Some(depot) => {
                     let slot = self.next_slot(depot);
-                    (copy_into(self.tools, &slot, place, &meta)?, Some(slot))
+                    (copy_into(self.context, &slot, place, &meta)?, Some(slot))
                 }
                 None => (self.copy(place, &node)?, None),
             };
@@ -339,8 +339,8 @@ impl<'t> Keeper<'t> {
             }
             file = place.read()?;
         }
-        self.tools.reach("file.stash")?;
-        let stashed = self.tools.stash.stash(self.id, &mut file);
+        self.context.reach("file.stash")?;
+        let stashed = self.context.stash.stash(self.id, &mut file);
         let (digest, _) = stashed.map_err(|error| {
             let first: &dyn std::error::Error = &error;
             let causes = std::iter::successors(Some(first), |error| error.source());
@@ -390,7 +390,7 @@ impl<'t> Keeper<'t> {
         if let Some(known) = self.depots.get(dir.path()) {
             return Ok(known.clone());
         }
-        let depot = self.tools.depots.depot_for(dir.path());
+        let depot = self.context.depots.depot_for(dir.path());
         let usable = match depot {
             Some(depot) => is_same_mount(dir, &*Dir::open(&depot)?)?.then_some(depot),
             None => None,
@@ -402,7 +402,7 @@ impl<'t> Keeper<'t> {
 
 /// Makes a durable copy of a file in a slot, dressed alike, and tells which bytes it has.
 fn copy_into(
-    tools: &Tools,
+    context: &FileContext,
     slot: &Slot,
     place: &Place,
     wanted: &Meta,
@@ -416,8 +416,8 @@ fn copy_into(
     made.rewind().naming(&path, "read")?;
     let (digest, _) = bytes::digest(&mut made).naming(&path, "read")?;
     meta::write(&made, Kind::File, wanted, &path)?;
-    tools.syncs.file(&made, &path, "keep.file")?;
-    tools.syncs.dir(&to.dir, "depot.link")?;
+    context.syncs.file(&made, &path, "keep.file")?;
+    context.syncs.dir(&to.dir, "depot.link")?;
     Ok(digest)
 }
 

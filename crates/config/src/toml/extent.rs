@@ -11,7 +11,7 @@ pub(super) struct Extent {
 }
 
 /// Sets `whole` of every table whose headers and lines stand together. `starts` has where all headers and lines begin.
-pub(super) fn settle(node: &mut Node, starts: &[usize]) -> Option<Extent> {
+pub(super) fn mark_whole(node: &mut Node, starts: &[usize]) -> Option<Extent> {
     let own = node.form == Form::Section && matches!(node.kind, Kind::Map(_));
     let mut extent = own.then(|| Extent {
         start: node.span.start(),
@@ -24,7 +24,7 @@ pub(super) fn settle(node: &mut Node, starts: &[usize]) -> Option<Extent> {
     for member in members {
         let part = match (member.node.form, member.whole) {
             (Form::Section | Form::Implied, _) => {
-                let part = settle(&mut member.node, starts);
+                let part = mark_whole(&mut member.node, starts);
                 member.whole = part
                     .filter(|part| stands_together(*part, starts))
                     .map(|p| Span::new(p.start, p.end));

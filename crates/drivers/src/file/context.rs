@@ -37,7 +37,7 @@ impl Progress for Silence {
 
 /// The ports and counters of a driver.
 #[derive(Debug)]
-pub(crate) struct Tools {
+pub(crate) struct FileContext {
     pub(crate) contents: Arc<dyn ReadContents>,
     pub(crate) stash: Arc<dyn WriteContents>,
     pub(crate) depots: Arc<dyn Depots>,
@@ -49,7 +49,7 @@ pub(crate) struct Tools {
     pub(crate) fault: Fault,
 }
 
-impl Tools {
+impl FileContext {
     /// Takes the ports.
     pub(crate) fn new(
         contents: Arc<dyn ReadContents>,

@@ -1,4 +1,4 @@
-//! Asking at the door, from inside.
+//! Asking the relay, from inside.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -13,12 +13,12 @@ use rustix::net::{
 
 use super::peer::Keeper;
 use super::request::{ANSWER_BYTES, Answer};
-use super::{DOOR, Refusal, Request, STREAMS};
+use super::{RELAY, Refusal, Request, STREAMS};
 
 /// What came of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outside {
-    /// There is no door here, or it is not ours: the caller does its work itself.
+    /// There is no relay here, or it is not ours: the caller does its work itself.
     NoDoor,
     /// It was done, and the program ended with this code.
     Done(i32),
@@ -30,7 +30,7 @@ pub enum Outside {
 
 /// If this process is watched, has its work done outside.
 pub fn ask_outside(words: &[OsString]) -> Outside {
-    let Some(socket) = at_the_door() else {
+    let Some(socket) = connected() else {
         return Outside::NoDoor;
     };
     let Ok(directory) = std::env::current_dir() else {
@@ -55,9 +55,9 @@ pub fn ask_outside(words: &[OsString]) -> Outside {
     }
 }
 
-/// Goes to the door, and makes sure that the front is there before a word is said.
-fn at_the_door() -> Option<OwnedFd> {
-    let keeper = Keeper::read(&std::env::var_os(DOOR)?)?;
+/// Connects to the relay, and makes sure that the front is there before a word is said.
+fn connected() -> Option<OwnedFd> {
+    let keeper = Keeper::read(&std::env::var_os(RELAY)?)?;
     let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
     let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None).ok()?;
     let name = std::os::unix::ffi::OsStrExt::as_bytes(keeper.name.as_os_str());

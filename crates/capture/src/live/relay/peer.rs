@@ -1,4 +1,4 @@
-//! Who is at the other side of the door.
+//! Who is at the other side of the relay.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, geteuid};
 
 use super::request::Refusal;
+use crate::live::process_info::Scene;
 use crate::live::sys;
-use crate::live::task::Scene;
 
 /// How far above a process to look: more than any tree of processes is deep.
 const DEPTH_MAX: usize = 1_000;
@@ -21,7 +21,7 @@ const TRIES_MAX: usize = 3;
 /// How many filters a process of the command has more than the front.
 const OWN_FILTERS: u32 = 1;
 
-/// Which process keeps the door. A number alone can be given to another process later.
+/// Which process runs the relay. A number alone can be given to another process later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Keeper {
     /// The name of the socket.

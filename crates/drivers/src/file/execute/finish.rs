@@ -33,7 +33,7 @@ impl Run<'_> {
     }
 
     /// Gives directories the times they shall have.
-    pub(super) fn settle_times(
+    pub(super) fn finish_times(
         &self,
         parents: &[ParentTimes],
         before: &[Option<Times>],
@@ -55,14 +55,14 @@ impl Run<'_> {
                 set_times(&parent.path, times)?;
             }
         }
-        self.tools.reach("file.times")
+        self.context.reach("file.times")
     }
 
     /// Makes every touched directory durable: depots first, so that no kept inode is ever nameless.
     pub(super) fn sync_all(&self) -> Result<(), FileError> {
         for depot in &self.depots {
-            self.tools.syncs.dir(&*Dir::open(depot)?, "depot.link")?;
-            self.tools.reach("file.depot-synced")?;
+            self.context.syncs.dir(&*Dir::open(depot)?, "depot.link")?;
+            self.context.reach("file.depot-synced")?;
         }
         if self.touched.len() > SINGLE_SYNCS_MAX {
             return self.sync_file_systems();
@@ -70,7 +70,7 @@ impl Run<'_> {
         for path in &self.touched {
             // A directory that this very operation removed or moved is in its parent's sync.
             match Dir::open(path) {
-                Ok(dir) => self.tools.syncs.dir(&dir, self.sync_name(false))?,
+                Ok(dir) => self.context.syncs.dir(&dir, self.sync_name(false))?,
                 Err(
                     FileError::NotFound { .. }
                     | FileError::NotADirectory { .. }
@@ -78,7 +78,7 @@ impl Run<'_> {
                 ) => {}
                 Err(error) => return Err(error),
             }
-            self.tools.reach("file.dir-synced")?;
+            self.context.reach("file.dir-synced")?;
         }
         Ok(())
     }

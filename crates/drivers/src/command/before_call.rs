@@ -7,12 +7,12 @@ use backout_model::TargetPath;
 use rustix::fs::{Access, AtFlags, accessat, fstat};
 use rustix::io::Errno;
 
-use super::keep::{KeepError, Kept, all_flags, flags_of, has_flags, meta_of, with_meta};
-use super::ledger::Known;
+use super::before_image::{KeepError, Kept, all_flags, flags_of, has_flags, meta_of, with_meta};
 use super::log::Note;
 use super::recorder::{
     ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times,
 };
+use super::tracker::Known;
 use crate::file::recipe::{Image, Kind, Meta};
 use crate::file::sys::{Node, flags};
 
@@ -91,8 +91,10 @@ impl Recorder {
     pub(super) fn origin(&mut self, place: &Place) -> Result<Option<TargetPath>, Stop> {
         let path = TargetPath::new(place.path());
         let path = path.map_err(|error| KeepError::Meta(error.to_string()))?;
-        let origin = self.ledger.origin(&path);
-        let parent = path.parent().and_then(|parent| self.ledger.origin(&parent));
+        let origin = self.tracker.origin(&path);
+        let parent = path
+            .parent()
+            .and_then(|parent| self.tracker.origin(&parent));
         if let Some(parent) = parent {
             self.parent(place, parent)?;
         }
@@ -102,9 +104,9 @@ impl Recorder {
     /// Notes the times of a directory before its entries change for the first time.
     pub(super) fn parent(&mut self, place: &Place, origin: TargetPath) -> Result<(), Stop> {
         // Of one that was there and is a new one now they are known.
-        let known = self.ledger.known.get(&origin);
+        let known = self.tracker.known.get(&origin);
         let is_new = matches!(known, Some(Known::Absent | Known::Whole(_)));
-        if is_new || self.ledger.parents.contains_key(&origin) {
+        if is_new || self.tracker.parents.contains_key(&origin) {
             return Ok(());
         }
         if let Ok(stat) = fstat(&place.dir) {
@@ -126,7 +128,7 @@ impl Recorder {
             return Ok(None); // it will be refused
         }
         let origin = self.origin(place)?;
-        let Some(origin) = origin.filter(|origin| !self.ledger.known.contains_key(origin)) else {
+        let Some(origin) = origin.filter(|origin| !self.tracker.known.contains_key(origin)) else {
             return Ok(None);
         };
         self.learn(Note::Absent(origin.clone()), Vec::new())?;
@@ -141,7 +143,7 @@ impl Recorder {
         let Some(origin) = self.inode_origin(place, &node)? else {
             return Ok(());
         };
-        let dressed = match self.ledger.known.get(&origin) {
+        let dressed = match self.tracker.known.get(&origin) {
             // Its inode is what was kept, and has another name: from now on its bytes are, and the inode beside them.
             Some(Known::Whole(image)) if is_inode(image, &node) => {
                 let (path, image) = (origin.clone(), image.clone());
@@ -151,7 +153,7 @@ impl Recorder {
             }
             Some(Known::Absent | Known::Whole(_)) => return Ok(()),
             Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
-            None if self.ledger.is_in_new_directory(&origin) => return Ok(()),
+            None if self.tracker.is_in_new_directory(&origin) => return Ok(()),
             None => None,
         };
         let (image, bytes) = self.content(place, &node, dressed)?;
@@ -203,15 +205,15 @@ impl Recorder {
 
     fn is_noted(&self, first: &TargetPath, node: &Node) -> bool {
         let number = node.identity.ino;
-        match self.ledger.known.get(first) {
+        match self.tracker.known.get(first) {
             Some(Known::Dressed { identity, .. }) => identity.ino == number,
             Some(Known::Whole(image)) => {
-                self.ledger.written.get(first) == Some(&number) || is_inode(image, node)
+                self.tracker.written.get(first) == Some(&number) || is_inode(image, node)
             }
             Some(Known::Absent) => false,
             // Nothing was done to it but that it got another name.
             None => {
-                let now = rustix::fs::lstat(self.ledger.now_of(first).as_path());
+                let now = rustix::fs::lstat(self.tracker.now_of(first).as_path());
                 now.is_ok_and(|now| {
                     (now.st_dev, now.st_ino) == (node.identity.dev, node.identity.ino)
                 })
@@ -223,7 +225,7 @@ impl Recorder {
     pub(super) fn forget_last(&mut self, node: &Node) {
         let number = (node.identity.dev, node.identity.ino);
         let first = self.firsts.get(&number);
-        let is_written = first.is_some_and(|first| self.ledger.written.contains_key(first));
+        let is_written = first.is_some_and(|first| self.tracker.written.contains_key(first));
         if !node.is_shared && !is_written {
             self.firsts.remove(&number);
         }
@@ -235,8 +237,8 @@ impl Recorder {
         let Some(first) = self.firsts.get(&key).cloned() else {
             return Ok(());
         };
-        let is_written = self.ledger.written.get(&first) == Some(&node.identity.ino);
-        if !is_written || self.ledger.shelved.contains_key(&first) {
+        let is_written = self.tracker.written.get(&first) == Some(&node.identity.ino);
+        if !is_written || self.tracker.shelved.contains_key(&first) {
             return Ok(());
         }
         let depots = Arc::clone(&self.depots);
@@ -283,16 +285,16 @@ impl Recorder {
         let Some(origin) = self.inode_origin(place, &node)? else {
             return Ok(());
         };
-        if self.ledger.known.contains_key(&origin) || self.ledger.is_in_new_directory(&origin) {
+        if self.tracker.known.contains_key(&origin) || self.tracker.is_in_new_directory(&origin) {
             return Ok(());
         }
         if node.kind == Kind::Directory {
-            if !self.ledger.parents.contains_key(&origin) {
+            if !self.tracker.parents.contains_key(&origin) {
                 let (path, times) = (origin.clone(), node.times);
                 self.learn(Note::Parent { path, times }, Vec::new())?;
             }
             if act == Act::Times {
-                if !self.ledger.timed.contains(&origin) {
+                if !self.tracker.timed.contains(&origin) {
                     self.learn(Note::Timed(origin), Vec::new())?;
                 }
                 return Ok(());
@@ -317,8 +319,8 @@ impl Recorder {
         let is_new = match self.origin(place)? {
             None => true,
             Some(origin) => {
-                self.ledger.known.get(&origin) == Some(&Known::Absent)
-                    || self.ledger.is_in_new_directory(&origin)
+                self.tracker.known.get(&origin) == Some(&Known::Absent)
+                    || self.tracker.is_in_new_directory(&origin)
             }
         };
         if is_new {
@@ -345,7 +347,9 @@ impl Recorder {
             return Ok(());
         };
         let origin = self.inode_origin(place, &node)?;
-        let told = origin.as_ref().and_then(|path| self.ledger.known.get(path));
+        let told = origin
+            .as_ref()
+            .and_then(|path| self.tracker.known.get(path));
         let meta = match told {
             Some(Known::Dressed { meta, .. }) => Some(meta),
             Some(Known::Whole(image)) => image.meta(),
@@ -392,7 +396,7 @@ impl Recorder {
         };
         // The times of a directory whose entries went first are those it had before that.
         let dressed = self.dressed_as(&origin);
-        let times = self.ledger.parents.get(&origin).copied();
+        let times = self.tracker.parents.get(&origin).copied();
         if let Some((image, bytes)) = self.shelf.by_value(place, &node)? {
             let image = with_times(with_meta(image, dressed), times);
             self.learn(
@@ -413,15 +417,15 @@ impl Recorder {
             return Ok(None);
         };
         let is_kept = matches!(
-            self.ledger.known.get(&origin),
+            self.tracker.known.get(&origin),
             Some(Known::Absent | Known::Whole(_))
         );
-        let is_needless = is_kept || self.ledger.is_in_new_directory(&origin);
+        let is_needless = is_kept || self.tracker.is_in_new_directory(&origin);
         Ok((!is_needless).then_some(origin))
     }
 
     pub(super) fn dressed_as(&self, origin: &TargetPath) -> Option<Meta> {
-        match self.ledger.known.get(origin) {
+        match self.tracker.known.get(origin) {
             Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
             _ => None,
         }
@@ -429,7 +433,7 @@ impl Recorder {
 
     /// Gives what a file was before its metadata changed, by whichever of its names that was noted.
     pub(super) fn dressed_before(&self, origin: &TargetPath, node: &Node) -> Option<Meta> {
-        let by_number = || match self.ledger.known.get(&self.first_of(node)?)? {
+        let by_number = || match self.tracker.known.get(&self.first_of(node)?)? {
             Known::Dressed { meta, .. } => Some(meta.clone()),
             Known::Whole(image) => image.meta().cloned(),
             Known::Absent => None,
@@ -440,7 +444,7 @@ impl Recorder {
     pub(super) fn read(&mut self, place: &Place) -> Result<Answer, Stop> {
         if let (Some(node), Ok(path)) = (node_of(place), TargetPath::new(place.path()))
             && node.kind == Kind::File
-            && !self.ledger.reads.contains(&path)
+            && !self.tracker.reads.contains(&path)
         {
             self.learn(Note::Read(path), Vec::new())?;
         }

@@ -143,7 +143,7 @@ fn images_that_are_lost_are_noted_by_a_repair() {
 }
 
 #[test]
-fn what_the_dead_left_is_settled_by_a_repair() {
+fn what_the_dead_left_is_taken_back_by_a_repair() {
     let world = World::new().file("a", "0");
     world.dies("file.swapped", ["write", "a", "--text", "1"]);
     let repaired = world.cli(["doctor", "--repair"]);
