@@ -29,7 +29,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backout_drivers::file::{Expect, FileRequest, Source};
-use backout_engine::{Engine, EngineError, Report, Settings, UndoOptions, UndoReport, UndoWhat};
+use backout_engine::{
+    Context, Engine, EngineError, Report, Settings, UndoOptions, UndoReport, UndoWhat,
+};
 use backout_model::OperationId;
 
 pub use backout_drivers::file as files;
@@ -61,11 +63,19 @@ impl Backout {
         Self::with(Settings::new(state_dir.as_ref()))
     }
 
-    /// Opens a state directory with settings of your own: agent, task, retention, waiting times.
+    /// Opens a state directory with settings of your own: retention, waiting times, gates.
     pub fn with(settings: Settings) -> Result<Self, Failure> {
         Ok(Self {
             engine: Arc::new(Engine::open(settings)?),
         })
+    }
+
+    /// Gives a handle on the same store for another agent, task or connection. It costs next to nothing.
+    #[must_use]
+    pub fn for_caller(&self, context: Context) -> Self {
+        Self {
+            engine: Arc::new(self.engine.for_caller(context)),
+        }
     }
 
     /// Stages the whole content of a file. The target is untouched until [`StagedWrite::apply`].

@@ -1,6 +1,6 @@
 //! A task: writes that are kept together or not at all.
 
-use backout_engine::{Settings, UndoOptions, UndoWhat};
+use backout_engine::{Context, UndoOptions, UndoWhat};
 use backout_model::{OperationId, TaskId};
 
 use crate::{Backout, Failure};
@@ -22,16 +22,18 @@ impl Task {
         backout
             .engine
             .begin(Some(id.clone()), Some(std::process::id()))?;
-        let mut settings: Settings = backout.engine.settings().clone();
-        settings.context.task = Some(id.clone());
+        let context = Context {
+            task: Some(id.clone()),
+            ..backout.engine.context().clone()
+        };
         Ok(Self {
-            backout: Backout::with(settings)?,
+            backout: backout.for_caller(context),
             id,
             is_over: false,
         })
     }
 
-    /// Gives the door through which the task's writes go.
+    /// Gives the handle through which the task's writes go.
     pub const fn backout(&self) -> &Backout {
         &self.backout
     }

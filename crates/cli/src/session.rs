@@ -7,10 +7,10 @@ use backout_drivers::config::ConfigRequest;
 use backout_drivers::file::{FileError, FileRequest, Progress};
 use backout_engine::{
     Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
-    UndoReport,
+    UndoReport, WriteRequest,
 };
 use backout_gates::Paths;
-use backout_model::ports::{Clock as _, Request};
+use backout_model::ports::Clock as _;
 use backout_model::{AgentId, OperationId, Retention, TaskId, Timestamp};
 use backout_storage::OperationRef;
 
@@ -99,23 +99,27 @@ impl Session {
     /// Opens the engine.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         let settings = self.settings()?;
-        Ok(if self.only_looks {
+        let engine = if self.only_looks {
             Engine::open_to_look(settings)?
         } else {
             Engine::open(settings)?
-        })
+        };
+        Ok(engine.for_caller(self.context()?))
     }
 
-    fn settings(&self) -> Result<Settings, Failure> {
-        let mut settings = Settings::new(state_dir(self.global.state_dir.as_deref())?);
-        settings.context = Context {
+    fn context(&self) -> Result<Context, Failure> {
+        Ok(Context {
             agent: self.agent.clone(),
             task: self.task.clone(),
             key: self.global.once.clone(),
             depends_on: references(&self.global.depends_on)?,
             within: self.within,
             is_inside: self.asked.is_some(),
-        };
+        })
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let mut settings = Settings::new(state_dir(self.global.state_dir.as_deref())?);
         settings.gates = vec![Arc::new(Paths::new(own_rules(), home()))];
         settings.retention = self.retention.clone();
         settings.progress = Some(Arc::clone(&self.bar) as Arc<dyn Progress>);
@@ -197,13 +201,13 @@ impl Session {
         kind: &advice::Asked,
     ) -> Result<(), Failure> {
         let said = show::write::past(&request, &self.here);
-        self.carry_out(Box::new(request), &said, |error| kind.advice(error))
+        self.carry_out(request.into(), &said, |error| kind.advice(error))
     }
 
     /// Has keys of a config file changed and says so in the past tense.
     pub(crate) fn write_keys(&mut self, request: ConfigRequest) -> Result<(), Failure> {
         let said = show::write::keys(&request, &self.here);
-        self.carry_out(Box::new(request), &said, |error| match error {
+        self.carry_out(request.into(), &said, |error| match error {
             FileError::NotFound { .. } => {
                 Some("check the name; `backout write FILE` makes a new file")
             }
@@ -214,7 +218,7 @@ impl Session {
     /// Has something written and shows it, with better advice than the engine's if there is any.
     fn carry_out(
         &mut self,
-        request: Box<dyn Request>,
+        request: WriteRequest,
         said: &str,
         advice: impl Fn(&FileError) -> Option<&'static str>,
     ) -> Result<(), Failure> {

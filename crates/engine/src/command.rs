@@ -2,16 +2,18 @@
 
 use std::path::PathBuf;
 
-use backout_model::ports::{OnConflict, Request};
+use backout_model::ports::OnConflict;
 use backout_model::{
-    AgentId, CallKey, CheckpointName, Lsn, OperationId, TargetPath, TaskId, Timestamp,
+    AgentId, CallKey, CheckpointName, Lsn, OperationId, TargetPath, TaskId, Timestamp, any_path,
 };
 use backout_storage::{Filter, OperationRef};
+use serde::{Deserialize, Serialize};
 
-use crate::{ProposalCommand, Selection, TryCommand};
+use crate::{ProposalCommand, RunRequest, Selection, TryCommand, WriteRequest};
 
 /// Who asks, and in what connection.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Context {
     /// The agent that asks.
     pub agent: Option<AgentId>,
@@ -28,13 +30,17 @@ pub struct Context {
 }
 
 /// Something the engine can be asked.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "command", content = "with", rename_all = "kebab-case")]
 pub enum Command {
     /// Write something.
     Write {
         /// What, for the driver that it names.
-        request: Box<dyn Request>,
+        request: WriteRequest,
     },
+    /// Run a command so that all it does to files can be taken back. A program that serves others does this in a process of
+    /// its own: the command is its child, and signals go to it.
+    Run(Box<RunRequest>),
     /// Run a command in layers, and what follows from it.
     Try(TryCommand),
     /// Decide about what waits for a decision.
@@ -99,6 +105,7 @@ pub enum Command {
     /// Check the machine and the store.
     Doctor {
         /// A directory of the file system to check.
+        #[serde(with = "any_path")]
         directory: PathBuf,
         /// Put right what can be put right.
         repair: bool,
@@ -113,8 +120,10 @@ pub enum Command {
 }
 
 /// Where an export goes.
+#[derive(Serialize, Deserialize)]
 pub enum ExportTarget {
-    /// A stream that is open already.
+    /// A stream that is open already. Only this process has it: such a command cannot be written down.
+    #[serde(skip)]
     Stream(Box<dyn std::io::Write + Send>),
 }
 
@@ -125,7 +134,8 @@ impl std::fmt::Debug for ExportTarget {
 }
 
 /// What to take back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum UndoWhat {
     /// The newest act still in effect of the agent that asks: an operation, or a redo of several.
     Newest {
@@ -148,7 +158,8 @@ pub enum UndoWhat {
 }
 
 /// What to bring back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RedoWhat {
     /// What the newest undo of the agent that asks took back.
     Newest {
@@ -160,7 +171,8 @@ pub enum RedoWhat {
 }
 
 /// What to recover.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RecoverWhat {
     /// All that dead processes left.
     All {
@@ -177,7 +189,8 @@ pub enum RecoverWhat {
 }
 
 /// What becomes of an operation that waits for a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Decide {
     /// What is there stays; the operation counts as done and can be undone.
     Keep,
@@ -193,7 +206,8 @@ pub enum Decide {
     clippy::struct_excessive_bools,
     reason = "each is a word of its own for whoever asks"
 )]
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UndoOptions {
     /// What to do with targets that changed since.
     pub on_conflict: OnConflict,
@@ -212,7 +226,8 @@ pub struct UndoOptions {
 }
 
 /// What to do with tasks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TaskCommand {
     /// Begin one.
     Begin {
@@ -231,7 +246,8 @@ pub enum TaskCommand {
 }
 
 /// What to do with checkpoints.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CheckpointCommand {
     /// Mark this point.
     Mark {

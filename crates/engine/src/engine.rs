@@ -23,8 +23,6 @@ const LEASE_WAIT_MS: u64 = 10_000;
 pub struct Settings {
     /// Where the state is kept.
     pub state_dir: PathBuf,
-    /// Who asks, and in what connection.
-    pub context: Context,
     /// How long a write waits for somebody else's write of the same target.
     pub lease_wait_ms: u64,
     /// How long images are kept.
@@ -40,7 +38,6 @@ impl Settings {
     pub fn new(state_dir: impl Into<PathBuf>) -> Self {
         Self {
             state_dir: state_dir.into(),
-            context: Context::default(),
             lease_wait_ms: LEASE_WAIT_MS,
             retention: Retention::standard(),
             gates: Vec::new(),
@@ -49,16 +46,21 @@ impl Settings {
     }
 }
 
-/// An open store with the drivers that understand its recipes.
+/// An open store with the drivers that understand its recipes, in the hands of one caller.
+///
+/// All that callers share lies behind pointers: [`Engine::for_caller`] gives another handle on the same store, for another
+/// agent or task or for another thread, and costs next to nothing. What was recovered on the way is told to the caller on whose way it was.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
+    /// Who asks, and in what connection.
+    pub(crate) context: Context,
     /// Every driver, by its name.
-    drivers: BTreeMap<DriverName, Arc<dyn Driver>>,
+    drivers: Arc<BTreeMap<DriverName, Arc<dyn Driver>>>,
     /// The driver of files, for what is a matter of files by its nature: `run`, `try`, `restore`, comparing files.
     pub(crate) files: Arc<FileDriver>,
     pub(crate) commands: CommandDriver,
-    pub(crate) settings: Settings,
+    pub(crate) settings: Arc<Settings>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
     /// What was recovered on the way to something else, until somebody asks.
@@ -66,9 +68,9 @@ pub struct Engine {
     /// What was found to be left half-way on the way to something else, until somebody asks.
     acts_left: Mutex<Vec<ActLeft>>,
     /// Operations of this process that nobody answers for any more.
-    abandoned: Mutex<HashSet<OperationId>>,
+    abandoned: Arc<Mutex<HashSet<OperationId>>>,
     /// Says that this process is at work, where somebody has to hear that.
-    _heart: Option<Heart>,
+    heart: Option<Arc<Heart>>,
 }
 
 impl Engine {
@@ -112,30 +114,50 @@ impl Engine {
         let files = Arc::new(files);
         let mut engine = Self {
             store,
-            drivers: BTreeMap::new(),
+            context: Context::default(),
+            drivers: Arc::default(),
             commands: CommandDriver::new(Arc::clone(&files)),
             files: Arc::clone(&files),
-            settings,
+            settings: Arc::new(settings),
             clock,
             ids,
             recovered: Mutex::default(),
             acts_left: Mutex::default(),
-            abandoned: Mutex::default(),
-            _heart: heart,
+            abandoned: Arc::default(),
+            heart: heart.map(Arc::new),
         };
         engine.register(Arc::new(ConfigDriver::new(Arc::clone(&files))))?;
         engine.register(files)?;
         Ok(engine)
     }
 
-    /// Adds a driver for requests and recipes that name it.
+    /// Gives a handle on the same store for somebody else, or for the same one in another connection.
+    #[must_use]
+    pub fn for_caller(&self, context: Context) -> Self {
+        Self {
+            store: Arc::clone(&self.store),
+            context,
+            drivers: Arc::clone(&self.drivers),
+            files: Arc::clone(&self.files),
+            commands: self.commands.clone(),
+            settings: Arc::clone(&self.settings),
+            clock: Arc::clone(&self.clock),
+            ids: Arc::clone(&self.ids),
+            recovered: Mutex::default(),
+            acts_left: Mutex::default(),
+            abandoned: Arc::clone(&self.abandoned),
+            heart: self.heart.clone(),
+        }
+    }
+
+    /// Adds a driver for requests and recipes that name it. Handles that were given out before do not know it.
     pub fn register(&mut self, driver: Arc<dyn Driver>) -> Result<(), EngineError> {
         let name = driver.name();
         if name == DriverName::COMMAND || self.drivers.contains_key(&name) {
             return Err(EngineError::DriverTaken { name });
         }
         self.store.know_driver(name.clone());
-        self.drivers.insert(name, driver);
+        Arc::make_mut(&mut self.drivers).insert(name, driver);
         Ok(())
     }
 
@@ -163,7 +185,8 @@ impl Engine {
             _ => self.store.check_end()?,
         }
         match command {
-            Command::Write { request } => self.write(&*request).map(Reply::Finished),
+            Command::Write { request } => self.write(&*self.typed(request)?).map(Reply::Finished),
+            Command::Run(request) => self.run(*request).map(Reply::Ran),
             Command::Try(command) => self.trial(command),
             Command::Proposal(command) => self.proposals(command),
             Command::Undo {
@@ -224,8 +247,13 @@ impl Engine {
     }
 
     /// Gives what the engine was opened with.
-    pub const fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Tells who asks.
+    pub const fn context(&self) -> &Context {
+        &self.context
     }
 
     /// Gives the store, for those who embed the engine and want to look deeper.

@@ -29,8 +29,8 @@ impl Repeatable {
         request: &dyn Request,
     ) -> Result<Self, EngineError> {
         let request = driver.repeatable(id, request)?;
-        let (bytes, mut contents) = driver.encode_request(&*request)?;
-        let body = NewContent::of(bytes);
+        let body = NewContent::of(request.as_text()?.as_str().as_bytes().to_vec());
+        let mut contents = driver.contents_of(&*request)?;
         contents.push(body.digest);
         contents.sort_unstable();
         contents.dedup();

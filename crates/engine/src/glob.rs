@@ -6,6 +6,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
+use backout_model::any_path;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A pattern, made absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
@@ -45,6 +48,19 @@ impl Glob {
     pub fn matches(&self, path: &Path) -> bool {
         path.ancestors()
             .any(|part| matches(&self.pattern, part.as_os_str().as_bytes()))
+    }
+}
+
+impl Serialize for Glob {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        any_path::serialize(Path::new(OsStr::from_bytes(&self.pattern)), serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Glob {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let pattern = any_path::deserialize(deserializer)?;
+        Ok(Self::new(pattern, Path::new("/")))
     }
 }
 

@@ -31,6 +31,7 @@ mod sources;
 mod task;
 mod trial;
 mod undo;
+mod write_request;
 
 pub use backout_model::ports::{Filter, Ids, OperationRef};
 pub use command::{
@@ -52,12 +53,13 @@ pub use reply::{
 };
 pub use report::{ErrorCode, Report, Severity, advice, force_flag, literal, quoted, redo_undone};
 pub use run::{
-    COPY_BYTES_MAX, Capture, RUN_VARIABLE, RunReport, RunRequest, STATE_VARIABLE, Watch,
+    COPY_BYTES_MAX, Capture, RUN_VARIABLE, Ran, RunReport, RunRequest, STATE_VARIABLE, Watch,
 };
 pub use selection::Selection;
 pub use sources::{RandomIds, SystemClock};
 pub use trial::{
-    TrialChange, TrialEnd, TrialError, TrialStanding, TrialState, TrialTask, TrialView, TrialWhat,
+    TrialChangeView, TrialEnd, TrialError, TrialStanding, TrialTask, TrialView, TrialWhat,
     TryCommand,
 };
 pub use undo::real_target;
+pub use write_request::{RequestText, WriteRequest};

@@ -81,7 +81,7 @@ impl Engine {
 
     /// Stages a write: the new state exists beside the target, which is untouched.
     pub fn stage(&self, request: &dyn Request) -> Result<StagedOperation<'_>, EngineError> {
-        self.stage_in(self.settings.context.clone(), request)
+        self.stage_in(self.context.clone(), request)
     }
 
     pub(crate) fn stage_in(

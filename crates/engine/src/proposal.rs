@@ -10,17 +10,19 @@ use backout_crashpoint::crash_point;
 use backout_drivers::file::{FileChange, Staged as StagedFiles};
 use backout_model::ports::{Durability, Entry, Prepared, Request, Ruling, Scope};
 use backout_model::{
-    Decided, Decision, Effect, Event, OperationId, PlanError, Proposal, Refusal, Status, choose,
+    Decided, Decision, Effect, Event, JsonText, OperationId, PlanError, Proposal, Refusal, Status,
+    choose,
 };
 use backout_storage::OperationRef;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::lease::HeldLease;
 use crate::lifecycle::StagedOperation;
 use crate::{Context, DiffFile, Engine, EngineError, Finished, GateError, Reply};
 
 /// What to do with proposals.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ProposalCommand {
     /// List those that wait.
     List,
@@ -43,13 +45,13 @@ pub enum ProposalCommand {
 }
 
 /// A proposal, with what it would change now.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ProposalView {
     /// The proposal.
     #[serde(flatten)]
     pub proposal: Proposal,
     /// Why it cannot be approved any more, if it cannot.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
     /// What it would change.
     pub files: Vec<DiffFile>,
@@ -105,7 +107,7 @@ impl Engine {
         self.recover_the_dead()?;
         let proposal = self.undecided(reference)?;
         let id = proposal.id;
-        let asker = &self.settings.context;
+        let asker = &self.context;
         let is_own = asker.agent.is_some() && asker.agent == proposal.agent;
         if asker.is_inside || asker.within.is_some() || is_own {
             return Err(GateError::Own { id }.into());
@@ -266,12 +268,14 @@ impl Engine {
 
     fn request_of(&self, proposal: &Proposal) -> Result<Box<dyn Request>, EngineError> {
         let driver = self.driver(&proposal.request.driver)?;
-        let body = self.store.read(&proposal.request.body);
-        let body = body.map_err(|error| GateError::Stale {
+        let stale = |why: String| GateError::Stale {
             id: proposal.id,
-            why: error.to_string(),
-        })?;
-        Ok(driver.decode_request(&body)?)
+            why,
+        };
+        let body = self.store.read(&proposal.request.body);
+        let body = body.map_err(|error| stale(error.to_string()))?;
+        let body = JsonText::from_slice(&body).map_err(|error| stale(error.to_string()))?;
+        Ok(driver.read_request(&body)?)
     }
 
     /// Makes sure that what is staged now is what was proposed.

@@ -10,16 +10,16 @@ use backout_storage::{
     ChangedSince, NotUndoable, OutOfReach, PackSalvage, Salvage, StorageError, VerifyFinding,
     VerifyReport, hurt_images, repair_journal,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::sources::sources;
 use crate::{Engine, EngineError, RecoverReport, Settings};
 
 /// What a repair did.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RepairReport {
     /// What was saved and lost of the journal, if it was hurt.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<Salvage>,
     /// What was found of large images in packs.
     pub packs: PackSalvage,

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use backout_model::{Target, TargetPath};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Glob;
 
 /// Which paths are meant.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Selection {
     /// Those that match one of these; all, if there are none.
     pub only: Vec<Glob>,

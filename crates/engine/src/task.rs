@@ -47,7 +47,7 @@ impl Engine {
                     .ok_or(EngineError::NoProcess { pid })
             })
             .transpose()?;
-        let agent = self.settings.context.agent.clone();
+        let agent = self.context.agent.clone();
         let event = Event::TaskBegin {
             task: id.clone(),
             agent: agent.clone(),
@@ -172,7 +172,7 @@ impl Engine {
             Some(name) => name,
             None => name(&format!("checkpoint-{}", self.next_id().short())),
         };
-        let Context { agent, task, .. } = self.settings.context.clone();
+        let Context { agent, task, .. } = self.context.clone();
         if let Some(old) = self.store.checkpoint(&name)?
             && (&old.agent, &old.task) != (&agent, &task)
         {
@@ -200,7 +200,7 @@ impl Engine {
     }
 
     fn named_or_only(&self, id: Option<TaskId>) -> Result<TaskId, EngineError> {
-        if let Some(id) = id.or_else(|| self.settings.context.task.clone()) {
+        if let Some(id) = id.or_else(|| self.context.task.clone()) {
             return Ok(id);
         }
         let tasks = self.store.tasks()?;

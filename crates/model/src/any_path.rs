@@ -38,14 +38,6 @@ pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::
     }
 }
 
-/// Writes a path, if there is one.
-pub fn serialize_option<S: Serializer>(
-    path: &Option<PathBuf>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    path.as_deref().map(Shape::of).serialize(serializer)
-}
-
 /// Reads a path.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
     match Shape::deserialize(deserializer)? {
@@ -54,6 +46,56 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf
             let bytes = unhex(&hex).ok_or_else(|| serde::de::Error::custom("not hexadecimal"))?;
             Ok(OsString::from_vec(bytes).into())
         }
+    }
+}
+
+/// A path, if there is one.
+pub mod some {
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Path(#[serde(with = "super")] PathBuf);
+
+    /// Writes a path, or `null`.
+    pub fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        path.clone().map(Path).serialize(serializer)
+    }
+
+    /// Reads a path, or `null`.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        let path = Option::<Path>::deserialize(deserializer)?;
+        Ok(path.map(|path| path.0))
+    }
+}
+
+/// Several paths.
+pub mod list {
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    use serde::{Deserializer, Serializer};
+
+    use crate::any_words;
+
+    /// Writes paths.
+    pub fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+        let words: Vec<OsString> = paths.iter().map(OsString::from).collect();
+        any_words::serialize(&words, serializer)
+    }
+
+    /// Reads paths.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        let words = any_words::deserialize(deserializer)?;
+        Ok(words.into_iter().map(PathBuf::from).collect())
     }
 }
 

@@ -15,8 +15,8 @@ use std::fmt;
 
 use crate::ports::{Applied, How, Prepared, PreparedUndo};
 use crate::{
-    Armed, Digest, DriverName, Effect, Flaw, Key, OperationId, Recipe, Slot, Target, TargetPath,
-    Traits, Verb,
+    Armed, Digest, DriverName, Effect, Flaw, JsonText, Key, OperationId, Recipe, Slot, Target,
+    TargetPath, Traits, Verb,
 };
 
 /// Something that a driver can be asked to write.
@@ -29,6 +29,10 @@ pub trait Request: Any + fmt::Debug + Send + Sync {
 
     /// Says it in one line for people.
     fn summary(&self) -> String;
+
+    /// Writes it down in the driver's own words, for [`Driver::read_request`] to read; an error if only this process can
+    /// carry it out.
+    fn as_text(&self) -> Result<JsonText, DriverError>;
 }
 
 impl dyn Request {
@@ -245,11 +249,13 @@ pub trait Driver: fmt::Debug + Send + Sync {
         request: &dyn Request,
     ) -> Result<Box<dyn Request>, DriverError>;
 
-    /// Gives a repeatable request as bytes, with the contents that they refer to. The same request gives the same bytes.
-    fn encode_request(&self, request: &dyn Request) -> Result<(Vec<u8>, Vec<Digest>), DriverError>;
+    /// Lists the contents of the store that a repeatable request refers to.
+    fn contents_of(&self, _request: &dyn Request) -> Result<Vec<Digest>, DriverError> {
+        Ok(Vec::new())
+    }
 
-    /// Reads a request that was encoded.
-    fn decode_request(&self, bytes: &[u8]) -> Result<Box<dyn Request>, DriverError>;
+    /// Reads a request that was written down.
+    fn read_request(&self, text: &JsonText) -> Result<Box<dyn Request>, DriverError>;
 
     /// Gives the digest of what a recipe would do: each target with what it was and what it becomes. Two that were prepared
     /// from the same request, and found the same, have the same.

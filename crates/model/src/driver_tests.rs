@@ -1,8 +1,8 @@
 //! What a driver, a fault, a depot and what is staged answer if they say nothing else, and what is said of them.
 
 use super::*;
+use crate::Completion;
 use crate::ports::{Depots, NewContent, OnConflict};
-use crate::{Completion, JsonText};
 
 /// The fault of a driver that knows nothing.
 #[derive(Debug, thiserror::Error)]
@@ -59,14 +59,7 @@ impl Driver for Plain {
         idle()
     }
 
-    fn encode_request(
-        &self,
-        _request: &dyn Request,
-    ) -> Result<(Vec<u8>, Vec<Digest>), DriverError> {
-        idle()
-    }
-
-    fn decode_request(&self, _bytes: &[u8]) -> Result<Box<dyn Request>, DriverError> {
+    fn read_request(&self, _text: &JsonText) -> Result<Box<dyn Request>, DriverError> {
         idle()
     }
 
@@ -156,6 +149,10 @@ impl Request for Ask {
     fn summary(&self) -> String {
         "write x".to_owned()
     }
+
+    fn as_text(&self) -> Result<JsonText, DriverError> {
+        idle()
+    }
 }
 
 #[derive(Debug)]
@@ -172,6 +169,10 @@ impl Request for AskOther {
 
     fn summary(&self) -> String {
         "run y".to_owned()
+    }
+
+    fn as_text(&self) -> Result<JsonText, DriverError> {
+        idle()
     }
 }
 

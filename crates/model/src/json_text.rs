@@ -28,6 +28,16 @@ impl JsonText {
         Self(raw.get().into())
     }
 
+    /// Takes bytes that somebody else wrote down.
+    pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice::<&RawValue>(bytes).map(Self::of_raw)
+    }
+
+    /// Gives the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// Reads it as what it is.
     pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(&self.0)

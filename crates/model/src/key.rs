@@ -13,7 +13,9 @@
 
 use std::fmt;
 
-use crate::{PathError, TargetPath};
+use serde::{Deserialize, Serialize};
+
+use crate::{PathError, Target, TargetPath};
 
 /// What stands between the bytes of a name and those of a part, and between two parts.
 const PART: u8 = 0;
@@ -43,8 +45,9 @@ pub enum KeyError {
     Path(#[from] PathError),
 }
 
-/// Where a target is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Where a target is. In JSON it looks like the target that reaches all below it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "Target", into = "Target")]
 pub struct Key {
     place: Names,
     parts: Box<[String]>,

@@ -8,6 +8,7 @@
 //! - A change whose undo nobody recorded does not compile: see [`Armed`].
 
 pub mod any_path;
+pub mod any_words;
 mod arm;
 mod command;
 mod digest;

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::touched::Touched;
 use crate::{
@@ -65,7 +65,7 @@ pub struct Permission {
 }
 
 /// Why an operation is part of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "chosen", rename_all = "kebab-case")]
 pub enum Chosen {
     /// It was asked for.
@@ -87,7 +87,7 @@ pub enum Chosen {
 }
 
 /// One step of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoStep {
     /// The operation to take back.
     pub id: OperationId,
@@ -103,7 +103,7 @@ pub struct UndoStep {
 }
 
 /// What an undo would do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoPlan {
     /// The operations that go, newest first.
     pub steps: Vec<UndoStep>,

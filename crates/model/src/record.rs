@@ -326,7 +326,7 @@ pub enum RecordError {
 }
 
 /// An event at its place in the chain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Its place.
     pub lsn: Lsn,

@@ -98,6 +98,18 @@ impl fmt::Display for Target {
     }
 }
 
+impl From<Target> for Key {
+    fn from(target: Target) -> Self {
+        target.key
+    }
+}
+
+impl From<Key> for Target {
+    fn from(key: Key) -> Self {
+        Self::new(key, Reach::Tree)
+    }
+}
+
 /// A target in JSON. A plain file is as it always was.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

@@ -10,8 +10,8 @@ use backout_capture::live::{
 };
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
-    Capture, Engine, EngineError, OperationRef, Reply, Report, RunReport, RunRequest, UndoOptions,
-    UndoWhat, Watch,
+    Capture, Engine, EngineError, OperationRef, Ran, Reply, Report, RunReport, RunRequest,
+    UndoOptions, UndoWhat, Watch,
 };
 use backout_model::{CaptureLevel, PlanError, Status};
 use clap::{Args, ValueEnum};
@@ -220,8 +220,12 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
         .map(|asked| asked.environment.clone());
     let ran = engine.run(request);
     session.tell_recovered(&engine);
-    let (mut report, watch, back) = match ran {
-        Ok(done) => done,
+    let Ran {
+        mut report,
+        left,
+        back,
+    } = match ran {
+        Ok(ran) => ran,
         Err(EngineError::NotStarted { program, source }) => {
             let is_missing = source.kind() == std::io::ErrorKind::NotFound;
             let code = if is_missing {
@@ -245,23 +249,23 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     if has_failed(&report) && is_to_go(on_failure) {
         stays = take_back(session, &engine, &mut report);
     }
-    if session.ui.is_json() {
-        session.ui.aside_json(&Reply::Ran(report.clone()));
-    }
-    if let Some(stays) = stays {
-        session.ui.report(&stays, &session.here);
-    }
     let ending = match (report.end.exit_code, report.end.signal) {
         (_, Some(signal)) => Ending::Signalled(signal),
         (code, None) => Ending::Exited(code.unwrap_or(1)),
     };
+    if session.ui.is_json() {
+        session.ui.aside_json(&Reply::Ran(report.into()));
+    }
+    if let Some(stays) = stays {
+        session.ui.report(&stays, &session.here);
+    }
     session.ui.flush();
     if let Some(back) = back {
         // If the front is gone, nobody waits.
         let _gone = back.report(ending);
     }
-    match watch {
-        Some(watch) => in_the_background(&engine, watch),
+    match left {
+        Some(left) => in_the_background(&engine, left),
         None => Ok(()),
     }
 }

@@ -122,7 +122,7 @@ fn details(file: &DiffFile) -> Vec<String> {
 }
 
 fn described(side: &DiffSide) -> String {
-    let mut parts = vec![side.kind.to_owned()];
+    let mut parts = vec![side.kind.to_string()];
     if let Some(to) = &side.points_to {
         parts.push(format!("to {}", printable(to)));
     }
@@ -149,7 +149,7 @@ fn differences(before: &DiffSide, after: &DiffSide, has_text: bool) -> Vec<Strin
             said.push(format!("{what} {old} -> {new}"));
         }
     };
-    let kind = |side: &DiffSide| Some(side.kind.to_owned());
+    let kind = |side: &DiffSide| Some(side.kind.to_string());
     differ("was", kind(before), kind(after));
     differ("mode", before.mode.clone(), after.mode.clone());
     differ("owner", owner(before), owner(after));

@@ -63,7 +63,7 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Verified(report) => checks::verified(session, report),
         Reply::Collected(outcome) => gc::collected(session, outcome),
         Reply::Doctor(report) => checks::doctor(session, report),
-        Reply::Ran(report) => run::finished(session, report),
+        Reply::Ran(ran) => run::finished(session, &ran.report),
         Reply::Exported { records } => {
             session
                 .ui

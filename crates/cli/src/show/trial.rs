@@ -1,6 +1,6 @@
 //! What a tried command changed. It is told on stderr: stdout belongs to the command.
 
-use backout_engine::{Finished, TrialChange, TrialStanding, TrialView, TrialWhat};
+use backout_engine::{Finished, TrialChangeView, TrialStanding, TrialView, TrialWhat};
 use backout_model::{OperationId, Timestamp};
 
 use super::time::{ago, size};
@@ -61,7 +61,7 @@ fn summary_text(session: &Session, view: &TrialView, is_whole: bool) -> String {
     text
 }
 
-fn line(session: &Session, change: &TrialChange) -> String {
+fn line(session: &Session, change: &TrialChangeView) -> String {
     let path = session.here.show(change.path.as_path());
     let (mark, style) = match change.what {
         TrialWhat::Created => ("+", GOOD),
@@ -72,7 +72,10 @@ fn line(session: &Session, change: &TrialChange) -> String {
     let mut detail = match (change.what, change.size_before, change.size_after) {
         (TrialWhat::Metadata, _, _) => "mode, owner or attributes".to_owned(),
         (TrialWhat::Moved, _, _) => {
-            let from = change.from().map(|from| session.here.show(from.as_path()));
+            let from = change
+                .from
+                .as_ref()
+                .map(|from| session.here.show(from.as_path()));
             format!("was {}", from.unwrap_or_default())
         }
         (_, Some(before), Some(after)) if before != after => {
@@ -103,7 +106,7 @@ fn line(session: &Session, change: &TrialChange) -> String {
 }
 
 /// Counts what changed, by kind.
-pub(crate) fn counts(changes: &[TrialChange]) -> String {
+pub(crate) fn counts(changes: &[TrialChangeView]) -> String {
     let words = [
         (TrialWhat::Created, "created"),
         (TrialWhat::Changed, "changed"),

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use backout_drivers::file::{FileRequest, Progress};
 use backout_engine::{
-    Engine, EngineError, Filter, Glob, OperationRef, RedoWhat, Selection, Settings, UndoOptions,
-    UndoReport, UndoWhat,
+    Context, Engine, EngineError, Filter, Glob, OperationRef, RedoWhat, Selection, Settings,
+    UndoOptions, UndoReport, UndoWhat,
 };
 use backout_model::ports::OnConflict;
 use backout_model::{Operation, OperationId, Status, TargetPath};
@@ -95,9 +95,11 @@ impl Scene {
         patience.0.store(-1, Ordering::Relaxed);
         let open = |agent: usize| {
             let mut settings = Settings::new(&state);
-            settings.context.agent = Self::agent(agent).map(|name| name.parse().unwrap());
             settings.progress = Some(Arc::clone(&patience) as Arc<dyn Progress>);
-            Engine::open(settings).unwrap()
+            Engine::open(settings).unwrap().for_caller(Context {
+                agent: Self::agent(agent).map(|name| name.parse().unwrap()),
+                ..Context::default()
+            })
         };
         Self {
             engines: (0..3).map(open).collect(),

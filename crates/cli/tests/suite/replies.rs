@@ -6,6 +6,7 @@
 
 #![expect(
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a field that is not there fails the test"
 )]
 
@@ -15,7 +16,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::Stdio;
 
-use backout_engine::ErrorCode;
+use backout_engine::{ErrorCode, Reply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -28,12 +29,33 @@ const WIDEST: u64 = (1 << 53) - 1;
 /// What prints no reply: text for a shell, and pages.
 const WITHOUT: [&str; 2] = ["completions", "man"];
 
+/// What the program answers by itself, without the engine.
+const OWN: [&str; 1] = ["classified"];
+
 /// Holds replies against the schema, and remembers which came up.
 struct Judge {
     schema: Schema,
     commands: BTreeSet<String>,
     replies: BTreeSet<String>,
     codes: BTreeSet<String>,
+}
+
+/// Another program reads a reply as what it is, and would say the same.
+#[track_caller]
+fn is_read_back(value: &Value) {
+    let mut told = value.clone();
+    for beside in ["recovered", "acts_left"] {
+        told.as_object_mut().unwrap().remove(beside);
+    }
+    let read: Result<Reply, _> = serde_json::from_value(told.clone());
+    match read {
+        Ok(reply) => assert_eq!(serde_json::to_value(reply).unwrap(), told),
+        // What only the program itself answers is no reply of the engine.
+        Err(error) if error.to_string().contains("unknown variant") => {
+            assert!(OWN.contains(&told["reply"].as_str().unwrap()), "{error}");
+        }
+        Err(error) => panic!("{error}\nin {told:#}"),
+    }
 }
 
 impl Judge {
@@ -86,6 +108,7 @@ impl Judge {
         // The one definition first: what it says is to the point.
         self.schema.check(&format!("reply-{kind}"), &value);
         self.schema.check("reply", &value);
+        is_read_back(&value);
         self.replies.insert(kind.to_owned());
         value
     }

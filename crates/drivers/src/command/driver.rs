@@ -2,10 +2,10 @@
 //!
 //! What a command did becomes a recipe of the file driver, so nothing here takes anything back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use backout_model::{OperationId, TargetPath};
+use backout_model::{Armed, OperationId, TargetPath};
 
 use super::Part;
 use super::recorder::{Limits, Recorder, RecorderError};
@@ -13,8 +13,12 @@ use super::scan::scan;
 use super::settle::{Reading, Settled, settle, settle_log};
 use crate::file::{FileDriver, FileError};
 
-/// Records what commands do to files.
+/// Where the log of a command is, as its recipe says.
 #[derive(Debug)]
+pub struct CommandLog(pub PathBuf);
+
+/// Records what commands do to files.
+#[derive(Debug, Clone)]
 pub struct CommandDriver {
     files: Arc<FileDriver>,
 }
@@ -25,16 +29,17 @@ impl CommandDriver {
         Self { files }
     }
 
-    /// Begins to record what a command does to files, in the log at `log`.
+    /// Begins to record what a command does to files, in the log that was armed with it. Nothing can be watched without a
+    /// recorder, so nothing starts before its undo is durable.
     pub fn record(
         &self,
-        id: OperationId,
-        log: &Path,
+        armed: Armed<CommandLog>,
         limits: Limits,
     ) -> Result<Recorder, RecorderError> {
+        let (id, _, CommandLog(log)) = armed.into_parts();
         Recorder::new(
             id,
-            log,
+            &log,
             (
                 Arc::clone(&self.files.context().depots),
                 Arc::clone(&self.files.context().stash),

@@ -43,7 +43,7 @@ mod settle;
 mod tracker;
 mod trees;
 
-pub use driver::CommandDriver;
+pub use driver::{CommandDriver, CommandLog};
 #[doc(hidden)]
 pub use log::{framed, weighed};
 pub use part::Part;

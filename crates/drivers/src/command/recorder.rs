@@ -12,6 +12,7 @@ use backout_model::ports::{Depots, WriteContents};
 use backout_model::{OperationId, TargetPath};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, openat};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::before_image::{KeepError, Shelf};
 use super::guard::served_now;
@@ -35,7 +36,8 @@ const MADE_MAX: usize = 256;
 const WHILE_IT_CHANGES_MAX: usize = 100;
 
 /// What to do with a file that would have to be copied and is above the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OverLimit {
     /// The call fails.
     #[default]

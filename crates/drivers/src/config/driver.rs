@@ -9,8 +9,8 @@ use backout_model::ports::{
     Past, Prepared, PreparedUndo, Request, Scope, State, ValueChange,
 };
 use backout_model::{
-    Armed, Digest, DriverName, Effect, Key, OperationId, OperationKind, OutcomeKind, Recipe,
-    Target, TargetOutcome, TargetPath, Traits,
+    Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, OperationKind, OutcomeKind,
+    Recipe, Target, TargetOutcome, TargetPath, Traits,
 };
 
 use super::current::{Looked, NoText, look};
@@ -459,14 +459,8 @@ impl Driver for ConfigDriver {
         }))
     }
 
-    fn encode_request(&self, request: &dyn Request) -> Result<(Vec<u8>, Vec<Digest>), DriverError> {
-        let request: &ConfigRequest = request.as_a()?;
-        let bytes = serde_json::to_vec(request).map_err(FileError::Request)?;
-        Ok((bytes, Vec::new()))
-    }
-
-    fn decode_request(&self, bytes: &[u8]) -> Result<Box<dyn Request>, DriverError> {
-        let request: ConfigRequest = serde_json::from_slice(bytes).map_err(FileError::Request)?;
+    fn read_request(&self, text: &JsonText) -> Result<Box<dyn Request>, DriverError> {
+        let request: ConfigRequest = text.read().map_err(FileError::Request)?;
         Ok(Box::new(request))
     }
 

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use backout_config::{ConfigError, Document, Edited, Format, KeyPath, NewValue, Value};
-use backout_model::ports::Request;
-use backout_model::{DriverName, Verb, any_path};
+use backout_model::ports::{DriverError, Request};
+use backout_model::{DriverName, JsonText, Verb, any_path};
 use serde::{Deserialize, Serialize};
 
 use super::error::ConfigFault;
 use super::recipe::CONFIG;
+use crate::file::FileError;
 
 /// A change of keys in one file. The file must be there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -94,6 +95,10 @@ impl Request for ConfigRequest {
             ConfigEdit::Unset { key } => format!("unset {key} in {path}"),
             ConfigEdit::Merge { .. } => format!("merge keys into {path}"),
         }
+    }
+
+    fn as_text(&self) -> Result<JsonText, DriverError> {
+        Ok(JsonText::of(self).map_err(FileError::Request)?)
     }
 }
 

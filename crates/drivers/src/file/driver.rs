@@ -10,7 +10,7 @@ use backout_model::ports::{
     PreparedUndo, ReadContents, Request, Scope, State, WriteContents,
 };
 use backout_model::{
-    Armed, Digest, DriverName, Effect, Key, OperationId, Recipe, TargetPath, Traits,
+    Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, Recipe, TargetPath, Traits,
 };
 
 use super::compare::Current;
@@ -255,14 +255,12 @@ impl Driver for FileDriver {
         Ok(Box::new(request))
     }
 
-    fn encode_request(&self, request: &dyn Request) -> Result<(Vec<u8>, Vec<Digest>), DriverError> {
-        let request: &FileRequest = request.as_a()?;
-        let bytes = serde_json::to_vec(request).map_err(FileError::Request)?;
-        Ok((bytes, repeat::needed(request)))
+    fn contents_of(&self, request: &dyn Request) -> Result<Vec<Digest>, DriverError> {
+        Ok(repeat::needed(request.as_a()?))
     }
 
-    fn decode_request(&self, bytes: &[u8]) -> Result<Box<dyn Request>, DriverError> {
-        let request: FileRequest = serde_json::from_slice(bytes).map_err(FileError::Request)?;
+    fn read_request(&self, text: &JsonText) -> Result<Box<dyn Request>, DriverError> {
+        let request: FileRequest = text.read().map_err(FileError::Request)?;
         Ok(Box::new(request))
     }
 

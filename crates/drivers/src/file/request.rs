@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use backout_model::ports::Request;
+use backout_model::ports::{DriverError, Request};
 use backout_model::text::Occurrence;
-use backout_model::{Digest, DriverName, OperationKind, Verb, any_path};
+use backout_model::{Digest, DriverName, JsonText, OperationKind, Verb, any_path};
 use serde::{Deserialize, Serialize};
 
 use super::any_bytes::{as_bytes, as_text};
 use super::baseline::Baseline;
+use super::error::FileError;
 use super::mode::ModeChange;
 use super::past::Past;
 
@@ -392,5 +393,9 @@ impl Request for FileRequest {
 
     fn summary(&self) -> String {
         self.summary()
+    }
+
+    fn as_text(&self) -> Result<JsonText, DriverError> {
+        Ok(JsonText::of(self).map_err(FileError::Request)?)
     }
 }

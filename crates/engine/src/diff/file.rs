@@ -153,7 +153,7 @@ fn attributes(was: Option<&Was>) -> Vec<(String, Vec<u8>)> {
 fn side(was: &Was, path: &TargetPath) -> DiffSide {
     let owner = was.owner();
     DiffSide {
-        kind: was.word(),
+        kind: was.word().into(),
         mode: was.mode().map(|mode| format!("{mode:04o}")),
         uid: owner.map(|(uid, _)| uid),
         gid: owner.map(|(_, gid)| gid),

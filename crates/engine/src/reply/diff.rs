@@ -1,10 +1,12 @@
 //! What changed in files, or would change.
 
+use std::borrow::Cow;
+
 use backout_model::{OperationId, TargetPath, Timestamp, wide};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What an operation changed.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Diff {
     /// The operation, or the trial.
     pub id: OperationId,
@@ -13,7 +15,7 @@ pub struct Diff {
 }
 
 /// What an undo would change.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PlanDiff {
     /// What would change back: from what is there now to what would be there.
     pub back: Vec<DiffFile>,
@@ -22,7 +24,7 @@ pub struct PlanDiff {
 }
 
 /// What happened to a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiffChange {
     /// It is new.
@@ -36,43 +38,43 @@ pub enum DiffChange {
 }
 
 /// What changed at one name.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DiffFile {
     /// The name.
     pub path: TargetPath,
     /// The key in it, if only that is meant.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Its old name, if it was moved.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<TargetPath>,
     /// What happened.
     pub change: DiffChange,
     /// What it was.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<DiffSide>,
     /// What it became.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<DiffSide>,
     /// How many lines are new; none if it is no text, or was not read.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<usize>,
     /// How many lines are gone.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<usize>,
     /// A unified diff of the content; empty if there is none to show.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Why there is no text although the content may differ.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unshown: Option<String>,
 }
 
 impl DiffFile {
     /// Says what it is, or was.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &str {
         let side = self.after.as_ref().or(self.before.as_ref());
-        side.map_or("nothing", |side| side.kind)
+        side.map_or("nothing", |side| &side.kind)
     }
 
     /// Counts the lines that differ.
@@ -82,32 +84,32 @@ impl DiffFile {
 }
 
 /// One side of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffSide {
     /// What it is: file, directory, symbolic link, pipe, socket, device.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The permission bits, in octal.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// The user's number.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
     /// The group's number.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
     /// How many bytes a file has.
-    #[serde(skip_serializing_if = "wide::is_none_or_wide")]
+    #[serde(default, skip_serializing_if = "wide::is_none_or_wide")]
     pub size: Option<u64>,
     /// When it was last changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Timestamp>,
     /// Where a symbolic link points.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points_to: Option<String>,
     /// Another name of the same file.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<TargetPath>,
     /// The names of its extended attributes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<String>,
 }

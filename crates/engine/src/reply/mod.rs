@@ -11,9 +11,9 @@ use backout_model::{
     Timestamp, any_path,
 };
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::{ProposalView, RepairReport, RunReport, TrialView};
+use crate::{ProposalView, Ran, RepairReport, TrialView};
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
 pub use recover::{ActLeft, RecoverReport, Recovered, RecoveredAs, TaskLeft};
@@ -23,7 +23,7 @@ pub use undo::{
 };
 
 /// What the engine answers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum Reply {
     /// The write happened, or nothing needed to.
@@ -40,7 +40,7 @@ pub enum Reply {
         /// Its name.
         id: OperationId,
         /// Whether it was only the rest of it: a part had been applied before.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_rest: bool,
     },
     /// What waits for a decision, oldest first.
@@ -104,7 +104,7 @@ pub enum Reply {
     /// What a check of the machine found.
     Doctor(DoctorReport),
     /// What a command did.
-    Ran(RunReport),
+    Ran(Ran),
     /// How many records were exported.
     Exported {
         /// Their number.
@@ -113,7 +113,7 @@ pub enum Reply {
 }
 
 /// A finished write.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Finished {
     /// The operation; none if the target was already as asked, so that nothing was recorded.
     pub id: Option<OperationId>,
@@ -126,12 +126,12 @@ pub struct Finished {
     /// Things worth knowing.
     pub notes: Vec<String>,
     /// What was left out of a trial that was applied in part.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<LeftPending>,
 }
 
 /// What was left out of a trial that was applied in part, and still waits for a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftPending {
     /// The trial.
     pub trial: OperationId,
@@ -140,7 +140,7 @@ pub struct LeftPending {
 }
 
 /// One operation with all that is known of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Shown {
     /// The operation.
     pub operation: Operation,
@@ -153,10 +153,10 @@ pub struct Shown {
 }
 
 /// Where things stand.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct StatusReport {
     /// The state directory.
-    #[serde(serialize_with = "any_path::serialize")]
+    #[serde(with = "any_path")]
     pub state_dir: PathBuf,
     /// The journal in numbers.
     pub summary: StoreSummary,
@@ -187,19 +187,19 @@ pub struct StatusReport {
 }
 
 /// What garbage collection did.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct GcOutcome {
     /// What was let go.
     pub collected: GcReport,
     /// What was packed.
     pub compacted: Option<CompactReport>,
     /// Where the audit records that left the journal are.
-    #[serde(serialize_with = "any_path::serialize_option")]
+    #[serde(default, with = "any_path::some")]
     pub audit_file: Option<PathBuf>,
 }
 
 /// One thing a check of the machine found.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Finding {
     /// What was checked.
     pub check: String,
@@ -208,16 +208,16 @@ pub struct Finding {
     /// What was found.
     pub detail: String,
     /// What to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
 /// What a check of the machine and the store found.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DoctorReport {
     /// One line per check.
     pub findings: Vec<Finding>,
     /// What was repaired, if that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<RepairReport>,
 }

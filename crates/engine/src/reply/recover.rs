@@ -1,10 +1,10 @@
 //! What recovery did.
 
 use backout_model::{OperationId, Status, TargetOutcome, TaskId, Verb};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What recovery made of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoveredAs {
     /// Nothing of it had happened.
@@ -20,7 +20,7 @@ pub enum RecoveredAs {
 }
 
 /// What recovery did with one operation.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Recovered {
     /// The operation.
     pub id: OperationId,
@@ -29,7 +29,7 @@ pub struct Recovered {
     /// Its line for people.
     pub summary: String,
     /// What an undo or a redo is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<OperationId>,
     /// What was made of it.
     #[serde(rename = "as")]
@@ -37,23 +37,23 @@ pub struct Recovered {
     /// What it is now.
     pub status: Status,
     /// The operation that took it back.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<OperationId>,
     /// What became of each target.
     pub outcomes: Vec<TargetOutcome>,
     /// What was done before it by the same undo or redo, and stays.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<OperationId>,
     /// What nobody can tell any more of what it did.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
     /// The processes of a command that nobody watched any more, and that were ended.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<String>,
 }
 
 /// A task that could not be rolled back.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TaskLeft {
     /// The task.
     pub task: TaskId,
@@ -62,7 +62,7 @@ pub struct TaskLeft {
 }
 
 /// An undo, a redo or a rollback of several operations that was left between two of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActLeft {
     /// Its first step, which stands for all that it did.
     pub act: OperationId,
@@ -75,25 +75,25 @@ pub struct ActLeft {
     /// The operations to name to go on.
     pub rest: Vec<OperationId>,
     /// The task that it was to roll back.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     /// Whether it was to take back a part of their targets only.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
 }
 
 /// What recovery did.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RecoverReport {
     /// Newest first.
     pub operations: Vec<Recovered>,
     /// Tasks whose owner died and that were rolled back.
     pub tasks: Vec<TaskId>,
     /// Tasks whose owner died and that could not be rolled back, and why not.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks_left: Vec<TaskLeft>,
     /// Undos and redos of several operations that were left between two of them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acts_left: Vec<ActLeft>,
     /// Operations whose owner is alive and that were left alone.
     pub running: Vec<OperationId>,

@@ -1,12 +1,12 @@
 //! What an undo or a redo would do, and what it did.
 
 use backout_model::{Chosen, LeftAlone, OperationId, Strategy, Target, TargetOutcome};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::PlanDiff;
 
 /// How a target stands against what an undo expects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum TargetState {
     /// As the operation left it: it comes back.
@@ -66,7 +66,7 @@ impl TargetState {
 }
 
 /// How far force would get with what stands in the way of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Forcing {
     /// Past all of it.
@@ -76,7 +76,7 @@ pub enum Forcing {
 }
 
 /// One target of a planned step.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PlannedTarget {
     /// The target.
     pub target: Target,
@@ -84,7 +84,7 @@ pub struct PlannedTarget {
     #[serde(flatten)]
     pub state: TargetState,
     /// Whether nothing will be there any more.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes: bool,
     /// Whether something would be there if nothing stood in the way.
     #[serde(skip)]
@@ -92,7 +92,7 @@ pub struct PlannedTarget {
 }
 
 /// Which way a step goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TakeBack {
     /// It takes an operation back.
@@ -102,7 +102,7 @@ pub enum TakeBack {
 }
 
 /// One step of a plan, as people see it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PlannedStep {
     /// The operation that goes or comes back.
     pub id: OperationId,
@@ -130,7 +130,7 @@ impl PlannedStep {
 }
 
 /// What an undo would do.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PlanView {
     /// The operations, undos or redos that were asked for, by name.
     pub named: Vec<OperationId>,
@@ -145,13 +145,13 @@ pub struct PlanView {
     /// Whether the plan can be executed as it is.
     pub is_executable: bool,
     /// Whether it could be executed with a merge, if not as it is.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_mergeable: bool,
     /// How far it could be executed with force, if not as it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force: Option<Forcing>,
     /// What would change, name by name, if that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<PlanDiff>,
 }
 
@@ -175,7 +175,7 @@ impl PlanView {
 }
 
 /// One operation that was to be taken or brought back.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UndoneStep {
     /// The operation.
     pub id: OperationId,
@@ -188,13 +188,13 @@ pub struct UndoneStep {
     /// What became of each target.
     pub outcomes: Vec<TargetOutcome>,
     /// Things worth knowing, such as what could not come back.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Whether somebody stopped it: then nothing of it was done.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_stopped: bool,
     /// The operation that was to do it, if that stopped half-way and could not be put back: it is in doubt.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_done: Option<OperationId>,
 }
 
@@ -210,10 +210,10 @@ impl UndoneStep {
 }
 
 /// What an undo did.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct UndoReport {
     /// The name under which all of it can be taken back; none if nothing was done.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<OperationId>,
     /// Newest first, as executed.
     pub steps: Vec<UndoneStep>,
@@ -229,7 +229,7 @@ impl UndoReport {
 }
 
 /// A target whose conflict stopped an undo.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RefusedTarget {
     /// The operation.
     pub id: OperationId,

@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 
 use backout_capture::live::{Back, SpawnError, Variables, Watching, spawn};
 use backout_crashpoint::crash_point;
-use backout_drivers::command::{Ask, Limits, OverLimit, Recorder, Settled};
+use backout_drivers::command::{Ask, CommandLog, Limits, OverLimit, Recorder, Settled};
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Dependency, DependencyReason,
     DriverName, Event, Intent, JsonText, OnFailure, OperationId, Recipe, Status, Target,
-    TargetPath, any_path,
+    TargetPath, any_path, any_words, arm,
 };
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +50,10 @@ const RECIPE_VERSION: u16 = 1;
 pub const COPY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
 /// What to run, and how.
+#[derive(Serialize, Deserialize)]
 pub struct RunRequest {
     /// The program and its arguments.
+    #[serde(with = "any_words")]
     pub words: Vec<OsString>,
     /// Whether opens for reading are recorded.
     pub reads: bool,
@@ -61,7 +63,8 @@ pub struct RunRequest {
     pub copy_bytes_max: u64,
     /// What to do with a larger one.
     pub over_limit: OverLimit,
-    /// Is asked about a larger one before it is refused.
+    /// Is asked about a larger one before it is refused. Only this process has it.
+    #[serde(skip)]
     pub ask: Option<Ask>,
     /// When the command is ended.
     pub timeout: Option<Duration>,
@@ -72,17 +75,22 @@ pub struct RunRequest {
     /// What becomes of what it did if its watcher dies.
     pub on_failure: OnFailure,
     /// Directories that are compared before and after, beside what is watched.
+    #[serde(with = "any_path::list")]
     pub roots: Vec<PathBuf>,
     /// Variables that the command gets beside ours, so that what it asks us to do is done in the same connection.
+    #[serde(with = "any_words::pairs")]
     pub environment: Vec<(OsString, OsString)>,
     /// The environment that the command starts from; ours if none.
+    #[serde(with = "any_words::some_pairs")]
     pub base: Option<Vec<(OsString, OsString)>>,
-    /// The process that the caller waits for, if it is another one.
+    /// The process that the caller waits for, if it is another one. Only this process knows it.
+    #[serde(skip)]
     pub back: Option<Back>,
 }
 
 /// How a command is watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Capture {
     /// By the best way that works here.
     #[default]
@@ -123,8 +131,33 @@ impl std::fmt::Debug for RunRequest {
     }
 }
 
+/// A command that has ended, and what it left.
+#[derive(Debug, Serialize, Deserialize)]
+#[must_use = "what it left running can write nothing unless it stays under watch"]
+pub struct Ran {
+    /// What it did.
+    #[serde(flatten)]
+    pub report: RunReport,
+    /// What it left running, for [`Engine::watch_on`].
+    #[serde(skip)]
+    pub left: Option<Watch>,
+    /// The process that the caller waits for, to be told.
+    #[serde(skip)]
+    pub back: Option<Back>,
+}
+
+impl From<RunReport> for Ran {
+    fn from(report: RunReport) -> Self {
+        Self {
+            report,
+            left: None,
+            back: None,
+        }
+    }
+}
+
 /// What a command did.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunReport {
     /// The operation.
     pub id: OperationId,
@@ -139,7 +172,7 @@ pub struct RunReport {
     /// Things worth knowing.
     pub notes: Vec<String>,
     /// What was taken back, since it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<UndoReport>,
 }
 
@@ -178,13 +211,10 @@ struct ArmedCommand {
 }
 
 impl Engine {
-    /// Runs a command. What it leaves running is given back, to be watched on.
-    pub fn run(
-        &self,
-        mut request: RunRequest,
-    ) -> Result<(RunReport, Option<Watch>, Option<Back>), EngineError> {
+    /// Runs a command. What it leaves running is given back, so that it stays under watch.
+    pub fn run(&self, mut request: RunRequest) -> Result<Ran, EngineError> {
         self.recover_the_dead()?;
-        let context = self.settings.context.clone();
+        let context = self.context.clone();
         self.check_task(&context)?;
         let limits = Limits {
             copy_bytes_max: request.copy_bytes_max,
@@ -252,8 +282,8 @@ impl Engine {
             source: std::io::Error::other("it has no record"),
         })?;
         let back = watch.take_back();
-        let watch = (!survivors.is_empty()).then_some(watch);
-        Ok((report, watch, back))
+        let left = (!survivors.is_empty()).then_some(watch);
+        Ok(Ran { report, left, back })
     }
 
     /// Keeps what is below some directories before the command.
@@ -345,16 +375,14 @@ impl Engine {
             })?,
         };
         let intent = Intent {
-            depends_on: self.depends_on(id, &self.settings.context, &[], &[])?,
+            depends_on: self.depends_on(id, &self.context, &[], &[])?,
             command: Some(start.clone()),
             ..self.intent_of_a_run(id, summary.clone(), recipe)
         };
-        let event = Event::Intent(Box::new(intent));
-        self.store
-            .append(&Entry::of(vec![event]), Durability::Power)
-            .map_err(EngineError::NotArmed)?;
+        let armed = arm(&*self.store, intent, Vec::new(), CommandLog(log));
+        let armed = armed.map_err(EngineError::NotArmed)?;
         crash_point("run.armed");
-        let recorder = self.commands.record(id, &log, limits);
+        let recorder = self.commands.record(armed, limits);
         let mut recorder = recorder.map_err(|error| self.give_up(id, &error.to_string()))?;
         for directory in self.store.own_directories() {
             recorder.forbid(&directory);
@@ -362,7 +390,7 @@ impl Engine {
         for link in self.store.links_to_it() {
             recorder.forbid_link(link);
         }
-        if let Some(within) = self.settings.context.within {
+        if let Some(within) = self.context.within {
             let desk = self.store.capture_desk(within);
             recorder = recorder.with_first_touch(Box::new(move |path| {
                 let _told = desk::tell(&desk, &[Target::node(path.clone())], &|| {});
@@ -436,7 +464,7 @@ impl Engine {
 
     /// What an operation is when it is done: its task has the last word.
     fn status_when_done(&self) -> Status {
-        match self.settings.context.task {
+        match self.context.task {
             Some(_) => Status::Applied,
             None => Status::Committed,
         }

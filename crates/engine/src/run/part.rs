@@ -119,7 +119,7 @@ impl Engine {
         summary: String,
         recipe: Recipe,
     ) -> Intent {
-        let context = &self.settings.context;
+        let context = &self.context;
         Intent {
             id,
             verb: Verb::Run,

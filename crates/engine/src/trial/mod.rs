@@ -26,20 +26,22 @@ use std::path::{Path, PathBuf};
 use backout_capture::overlay::{self, Invocation, Survivors};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::{Baseline, FileError, FileRequest};
-use backout_model::{OperationId, TargetPath, TaskStatus};
+use backout_model::{OperationId, TargetPath, TaskStatus, any_path, any_words};
+use serde::{Deserialize, Serialize};
 
 use crate::{Context, Diff, Engine, EngineError, Finished, LeftPending, Reply, Selection};
 
 pub use error::TrialError;
-use manifest::{Manifest, VERSION};
-pub use manifest::{TrialChange, TrialEnd, TrialState, TrialWhat};
-pub use view::{TrialStanding, TrialView};
+use manifest::{Manifest, TrialChange, TrialState, VERSION};
+pub use manifest::{TrialEnd, TrialWhat};
+pub use view::{TrialChangeView, TrialStanding, TrialView};
 
 /// Where layers can be if the state directory's file system cannot hold them.
 const OTHER_PLACES: [&str; 3] = ["/dev/shm", "/var/tmp", "/tmp"];
 
 /// What to do with trials.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TryCommand {
     /// Run a command in layers.
     Run(TrialTask),
@@ -76,11 +78,13 @@ pub enum TryCommand {
 }
 
 /// A command to try.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrialTask {
     /// The program and its arguments.
+    #[serde(with = "any_words")]
     pub command: Vec<OsString>,
     /// Where it runs.
+    #[serde(with = "any_path")]
     pub directory: PathBuf,
     /// Whether it has no network but its own loopback.
     pub has_no_network: bool,
@@ -161,8 +165,8 @@ impl Engine {
             id,
             made: self.now(),
             owner: self.store.this_process(),
-            agent: self.settings.context.agent.clone(),
-            task: self.settings.context.task.clone(),
+            agent: self.context.agent.clone(),
+            task: self.context.task.clone(),
             command: words.map(|word| word.display().to_string()).collect(),
             directory: target(&task.directory).or_else(|_| target(&self.trial_home(id)))?,
             ended: None,
@@ -179,7 +183,7 @@ impl Engine {
 
     /// Who applies a trial, and in which task: whoever says so, else whoever made it, while its task is open.
     fn context_of(&self, manifest: &Manifest) -> Result<Context, EngineError> {
-        let mut context = self.settings.context.clone();
+        let mut context = self.context.clone();
         context.agent = context.agent.or_else(|| manifest.agent.clone());
         if let (None, Some(task)) = (&context.task, &manifest.task) {
             let found = self.store.task(task)?;

@@ -115,7 +115,7 @@ impl Engine {
         let history = History::new(operations);
         let mut permission = Permission {
             committed: options.committed,
-            agent: self.settings.context.agent.clone(),
+            agent: self.context.agent.clone(),
             others: options.others,
             apart: self.begun(&aim.redos)?,
             ..Permission::default()
@@ -321,8 +321,8 @@ impl Engine {
     /// Finds what was done last by the agent that asks: an operation, or all that one redo brought back.
     fn newest_act(&self, below: Option<&TargetPath>) -> Result<Vec<OperationId>, EngineError> {
         let filter = Filter {
-            agent: self.settings.context.agent.clone(),
-            task: self.settings.context.task.clone(),
+            agent: self.context.agent.clone(),
+            task: self.context.task.clone(),
             at: below.cloned().map(Key::from),
             ..Filter::default()
         };

@@ -185,7 +185,7 @@ impl Engine {
 
     /// Makes sure that who asks from inside of a command takes back nobody else's work.
     fn check_own(&self, history: &History, plan: &UndoPlan) -> Result<(), EngineError> {
-        let context = &self.settings.context;
+        let context = &self.context;
         if !context.is_inside {
             return Ok(());
         }
@@ -351,7 +351,7 @@ impl Engine {
         prepared.targets.extend(targets);
         prepared.targets.sort();
         prepared.targets.dedup();
-        let context = &self.settings.context;
+        let context = &self.context;
         let armed = self.arm(id, head, context, prepared, Vec::new())?;
         lease.is_ended_by_a_record();
         let applied = self.apply(armed)?;

@@ -34,7 +34,7 @@ impl Engine {
     /// Lists the commands that have not ended, newest first, but for the one that we are part of.
     fn commands_at_work(&self) -> Result<Vec<Operation>, EngineError> {
         let mut armed = self.store.armed()?;
-        armed.retain(|op| op.verb == Verb::Run && Some(op.id) != self.settings.context.within);
+        armed.retain(|op| op.verb == Verb::Run && Some(op.id) != self.context.within);
         Ok(armed)
     }
 

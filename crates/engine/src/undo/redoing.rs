@@ -61,7 +61,7 @@ impl Engine {
     /// back.
     fn newest_undo(&self, below: Option<&TargetPath>) -> Result<Vec<OperationId>, EngineError> {
         let filter = Filter {
-            agent: self.settings.context.agent.clone(),
+            agent: self.context.agent.clone(),
             at: below.cloned().map(Key::from),
             ..Filter::default()
         };

@@ -189,7 +189,7 @@ fn what_stood_at_the_name_of_a_move_before_goes_back_after_it() {
     fs::create_dir(world.path("e")).unwrap();
     let task = world.engine.begin(Some("t".parse().unwrap()), None);
     let task = task.unwrap().id;
-    let inside = world.with(|s| s.context.task = Some(task.clone()));
+    let inside = world.asking(|c| c.task = Some(task.clone()));
     let (from, to) = (world.path("d"), world.path("e"));
     for request in [
         FileRequest::write(world.path("e/f"), "1"),

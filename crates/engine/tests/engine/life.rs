@@ -93,7 +93,7 @@ fn a_task_is_rolled_back_whole_or_committed_whole() {
         .begin(Some("t".parse().unwrap()), None)
         .unwrap()
         .id;
-    let inside = world.with(|s| s.context.task = Some(task.clone()));
+    let inside = world.asking(|c| c.task = Some(task.clone()));
     let first = written(
         &inside
             .write(&FileRequest::write(world.path("a"), "2"))
@@ -126,7 +126,7 @@ fn a_task_is_rolled_back_whole_or_committed_whole() {
         .begin(Some("t2".parse().unwrap()), None)
         .unwrap()
         .id;
-    let inside = world.with(|s| s.context.task = Some(task.clone()));
+    let inside = world.asking(|c| c.task = Some(task.clone()));
     let id = written(
         &inside
             .write(&FileRequest::write(world.path("a"), "2"))
@@ -148,7 +148,7 @@ fn a_task_dies_with_its_owner() {
         .begin(Some("t".parse().unwrap()), Some(owner.id()))
         .unwrap()
         .id;
-    let inside = world.with(|s| s.context.task = Some(task));
+    let inside = world.asking(|c| c.task = Some(task));
     inside
         .write(&FileRequest::write(world.path("a"), "2"))
         .unwrap();
@@ -196,7 +196,7 @@ fn one_agent_never_reverts_what_another_wrote() {
     let world = World::new();
     let agent = |name: &str| {
         let name = name.parse().unwrap();
-        world.with(move |s| s.context.agent = Some(name))
+        world.asking(move |c| c.agent = Some(name))
     };
     let (a, b) = (agent("a"), agent("b"));
     let checkpoint = a

@@ -11,4 +11,5 @@ mod shelf;
 mod strange;
 mod toy;
 mod undo;
+mod wire;
 mod world;

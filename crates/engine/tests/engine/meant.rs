@@ -15,7 +15,7 @@ fn write(engine: &Engine, world: &World, name: &str, content: &str) -> Operation
 }
 
 fn agent(world: &World, name: &str) -> Engine {
-    world.with(|s| s.context.agent = Some(name.parse().unwrap()))
+    world.asking(|c| c.agent = Some(name.parse().unwrap()))
 }
 
 fn path(world: &World, name: &str) -> TargetPath {
@@ -51,7 +51,7 @@ fn the_newest_is_that_of_the_task_that_asks() {
     let world = World::new();
     let task = world.engine.begin(Some("t".parse().unwrap()), None);
     let task = task.unwrap().id;
-    let inside = world.with(|s| s.context.task = Some(task));
+    let inside = world.asking(|c| c.task = Some(task));
     let mine = write(&inside, &world, "mine", "1");
     let other = world.write("other", "1");
     inside.undo(&NEWEST, &UndoOptions::default()).unwrap();
@@ -261,7 +261,7 @@ fn a_path_in_a_tree_that_went_is_told_with_the_operation_that_took_it() {
 fn what_was_declared_to_depend_on_it_goes_also_where_the_change_merges_out() {
     let world = World::new().file("a", "1\n2\n3\n");
     let first = world.write("a", "one\n2\n3\n");
-    let engine = world.with(|s| s.context.depends_on = vec![first.to_string().parse().unwrap()]);
+    let engine = world.asking(|c| c.depends_on = vec![first.to_string().parse().unwrap()]);
     let app = write(&engine, &world, "app", "one");
     fs::write(world.path("a"), "one\n2\nthree\n").unwrap();
     let report = world.undo(first, &on(OnConflict::Merge)).unwrap();
@@ -281,10 +281,10 @@ fn who_asks_from_inside_of_a_command_takes_back_only_his_own() {
     let task = world.engine.begin(Some("t".parse().unwrap()), None);
     let task = task.unwrap().id;
     let inside = |agent: &str, has_task: bool| {
-        world.with(|s| {
-            s.context.agent = Some(agent.parse().unwrap());
-            s.context.task = has_task.then(|| task.clone());
-            s.context.is_inside = true;
+        world.asking(|c| {
+            c.agent = Some(agent.parse().unwrap());
+            c.task = has_task.then(|| task.clone());
+            c.is_inside = true;
         })
     };
     let mine = write(&inside("one", true), &world, "a", "1");

@@ -153,7 +153,7 @@ fn what_did_not_hold_and_what_somebody_wrote_over_it_stays() {
 #[test]
 fn another_agents_work_needs_a_word() {
     let world = World::new().file("a", "1");
-    let as_agent = |name: &str| world.with(|s| s.context.agent = Some(name.parse().unwrap()));
+    let as_agent = |name: &str| world.asking(|c| c.agent = Some(name.parse().unwrap()));
     let (one, other) = (as_agent("one"), as_agent("other"));
     let write = |text: &str| FileRequest::write(world.path("a"), text);
     let first = written(&one.write(&write("2")).unwrap());

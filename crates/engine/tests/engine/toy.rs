@@ -43,6 +43,10 @@ impl Request for Note {
     fn summary(&self) -> String {
         format!("note {}", self.name)
     }
+
+    fn as_text(&self) -> Result<JsonText, DriverError> {
+        JsonText::of(self).map_err(|error| DriverError::new(Unreadable(error)))
+    }
 }
 
 /// What a note was and becomes: the recipe, and what is staged.
@@ -139,15 +143,8 @@ impl Driver for Toy {
         Ok(Box::new(note.clone()))
     }
 
-    fn encode_request(&self, request: &dyn Request) -> Result<(Vec<u8>, Vec<Digest>), DriverError> {
-        let note: &Note = request.as_a()?;
-        let bytes = serde_json::to_vec(note);
-        let bytes = bytes.map_err(|error| DriverError::new(Unreadable(error)))?;
-        Ok((bytes, Vec::new()))
-    }
-
-    fn decode_request(&self, bytes: &[u8]) -> Result<Box<dyn Request>, DriverError> {
-        let note: Result<Note, _> = serde_json::from_slice(bytes);
+    fn read_request(&self, text: &JsonText) -> Result<Box<dyn Request>, DriverError> {
+        let note: Result<Note, _> = text.read();
         let note = note.map_err(|error| DriverError::new(Unreadable(error)))?;
         Ok(Box::new(note))
     }

@@ -118,7 +118,7 @@ fn the_chain_below_goes_when_asked() {
 fn declared_dependencies_count() {
     let world = World::new();
     let hosts = world.write("hosts", "db.internal");
-    let engine = world.with(|s| s.context.depends_on = vec![hosts.to_string().parse().unwrap()]);
+    let engine = world.asking(|c| c.depends_on = vec![hosts.to_string().parse().unwrap()]);
     let app = written(
         &engine
             .write(&FileRequest::write(world.path("app"), "db.internal"))

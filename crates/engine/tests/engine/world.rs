@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use backout_drivers::file::FileRequest;
 use backout_engine::{
-    Engine, EngineError, Finished, RedoWhat, Settings, UndoOptions, UndoReport, UndoWhat,
+    Context, Engine, EngineError, Finished, RedoWhat, Settings, UndoOptions, UndoReport, UndoWhat,
 };
 use backout_model::ports::OnConflict;
 use backout_model::{Intent, OperationId, Status};
@@ -37,6 +37,13 @@ impl World {
         let mut settings = self.engine.settings().clone();
         change(&mut settings);
         self.shelf.engine(settings)
+    }
+
+    /// Gives a handle on the same store for somebody else.
+    pub(crate) fn asking(&self, change: impl FnOnce(&mut Context)) -> Engine {
+        let mut context = Context::default();
+        change(&mut context);
+        self.engine.for_caller(context)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -20,5 +20,7 @@ mod strange;
 mod toy;
 #[path = "../engine/undo.rs"]
 mod undo;
+#[path = "../engine/wire.rs"]
+mod wire;
 #[path = "../engine/world.rs"]
 mod world;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use backout_engine::{
-    Command, Engine, EngineError, Filter, RedoWhat, Reply, Settings, UndoOptions, UndoReport,
-    UndoWhat,
+    Command, Context, Engine, EngineError, Filter, RedoWhat, Reply, Settings, UndoOptions,
+    UndoReport, UndoWhat,
 };
 use backout_model::ports::OnConflict;
 use backout_model::{CheckpointName, OperationId, Status, TaskId};
@@ -173,9 +173,11 @@ impl Run {
         self.names += 1;
         let id: TaskId = format!("task-{}", self.names).parse().unwrap();
         self.engine.begin(Some(id.clone()), None).unwrap();
-        let mut settings = self.engine.settings().clone();
-        settings.context.task = Some(id.clone());
-        self.task = Some((id, shelf::engine(settings)));
+        let context = Context {
+            task: Some(id.clone()),
+            ..Context::default()
+        };
+        self.task = Some((id, self.engine.for_caller(context)));
     }
 
     /// Writes, and tells whether that was not refused.

@@ -3,6 +3,8 @@
 //! Every answer is one moment's truth. A record is durable before the change it describes begins; an entry is all there or
 //! not at all; a history that cannot have happened is refused.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Append, OperationRef, RefError, StorageError};
 use crate::{
     ActPlan, AgentId, Asked, CallKey, Checkpoint, CheckpointName, Dependency, Effect, Event,
@@ -11,7 +13,8 @@ use crate::{
 };
 
 /// Which operations to list, newest first.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Filter {
     /// Only this agent's.
     pub agent: Option<AgentId>,

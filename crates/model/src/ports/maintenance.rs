@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{CheckSlots, OfOtherDriver, StorageError, VerifyReport};
 use crate::{DriverName, ExpiryReason, Lsn, OperationId, Retention, Status, Timestamp, any_path};
@@ -77,7 +77,7 @@ pub trait Maintenance {
 }
 
 /// A store in numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreSummary {
     /// The last record.
     pub last_lsn: Lsn,
@@ -90,7 +90,7 @@ pub struct StoreSummary {
 }
 
 /// How many bytes the store holds. Records and the database's own overhead are not counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StoredBytes {
     /// Contents in the database.
     pub inline: u64,
@@ -115,25 +115,25 @@ pub struct GcRequest {
 }
 
 /// Something that should be gone and is not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftBehind {
     /// Where it is.
-    #[serde(serialize_with = "any_path::serialize")]
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// Why it is still there.
     pub why: String,
 }
 
 /// What `gc` did, or in a dry run would do as far as can be told without doing it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GcReport {
     /// Whether nothing was done.
     pub is_dry_run: bool,
     /// Operations whose images were let go, and which rule did it.
-    #[serde(serialize_with = "tell_expired")]
+    #[serde(with = "expired")]
     pub expired: Vec<(OperationId, ExpiryReason)>,
     /// Operations whose images are due and stay: the program does not have their driver.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OfOtherDriver>,
     /// Contents removed.
     pub contents: u64,
@@ -161,18 +161,31 @@ pub struct GcReport {
     pub left: Vec<LeftBehind>,
 }
 
-/// Which operation's images were let go, and which rule did it.
-#[derive(Serialize)]
-struct Expired {
-    id: OperationId,
-    why: ExpiryReason,
-}
+/// Which operations' images were let go, and which rule did it: in JSON a list of objects.
+mod expired {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-fn tell_expired<S: Serializer>(
-    expired: &[(OperationId, ExpiryReason)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(expired.iter().map(|&(id, why)| Expired { id, why }))
+    use crate::{ExpiryReason, OperationId};
+
+    #[derive(Serialize, Deserialize)]
+    struct Expired {
+        id: OperationId,
+        why: ExpiryReason,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        expired: &[(OperationId, ExpiryReason)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(expired.iter().map(|&(id, why)| Expired { id, why }))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(OperationId, ExpiryReason)>, D::Error> {
+        let expired = Vec::<Expired>::deserialize(deserializer)?;
+        Ok(expired.into_iter().map(|it| (it.id, it.why)).collect())
+    }
 }
 
 /// How much one run of compaction may do.
@@ -195,7 +208,7 @@ impl CompactBudget {
 }
 
 /// What one run of compaction did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CompactReport {
     /// Operations looked at.
     pub operations: u64,
@@ -212,7 +225,7 @@ pub struct CompactReport {
 }
 
 /// What became of chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PackSalvage {
     /// Chunks that the database did not know, or knew at a wrong place, and that were found.
     pub found: u64,

@@ -37,6 +37,8 @@ pub use crate::driver::{
     ValueChange,
 };
 pub use crate::gate::{Gate, Reason, Ruling, StagedChange};
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Completion, Digest, Effect, Event, Key, Lsn, OperationId, Recipe, Target, TargetOutcome,
     TargetPath, Timestamp,
@@ -189,7 +191,8 @@ pub trait Depots: std::fmt::Debug + Send + Sync {
 }
 
 /// What an undo does with a target that changed since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OnConflict {
     /// Leave it alone and say so.
     #[default]

@@ -5,6 +5,8 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::StorageError;
 use crate::OperationId;
 
@@ -15,7 +17,8 @@ pub const CANDIDATES_MAX: usize = 5;
 const PREFIX_DIGITS_MIN: usize = 2;
 
 /// A name that a person gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum OperationRef {
     /// The newest, or the n-th before it.
     Newest {
@@ -57,6 +60,24 @@ pub enum RefError {
 fn list(candidates: &[OperationId]) -> String {
     let shown: Vec<String> = candidates.iter().map(ToString::to_string).collect();
     shown.join(", ")
+}
+
+impl From<OperationRef> for String {
+    fn from(reference: OperationRef) -> Self {
+        match reference {
+            OperationRef::Newest { back: 0 } => "@".to_owned(),
+            OperationRef::Newest { back } => format!("@-{back}"),
+            OperationRef::Prefix(prefix) => prefix,
+        }
+    }
+}
+
+impl TryFrom<String> for OperationRef {
+    type Error = RefError;
+
+    fn try_from(text: String) -> Result<Self, RefError> {
+        text.parse()
+    }
 }
 
 impl FromStr for OperationRef {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Digest, DriverName, Flaw, Gap, Lsn, OperationId, Slot, TargetPath, Timestamp};
 
 /// One thing that is not as it must be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum VerifyFinding {
     /// The database itself is hurt, or a table of it cannot be read.
@@ -50,7 +50,7 @@ pub enum VerifyFinding {
 }
 
 /// A kept inode that nobody can look at now. It may well be there, so nothing is given up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutOfReach {
     /// Where it should be.
     pub path: TargetPath,
@@ -61,7 +61,7 @@ pub struct OutOfReach {
 }
 
 /// A kept inode that somebody changed in its slot. It is there, so nothing is given up: with force it comes back as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedSince {
     /// Where it is.
     pub path: TargetPath,
@@ -72,7 +72,7 @@ pub struct ChangedSince {
 }
 
 /// An operation that is in effect and cannot be taken back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotUndoable {
     /// The operation.
     pub id: OperationId,
@@ -81,7 +81,7 @@ pub struct NotUndoable {
 }
 
 /// A repair that the journal tells of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairSeen {
     /// Its record.
     pub lsn: Lsn,
@@ -96,7 +96,7 @@ pub struct RepairSeen {
 }
 
 /// What a check of the whole store found.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VerifyReport {
     /// Records checked.
     pub records: u64,
@@ -115,7 +115,7 @@ pub struct VerifyReport {
     /// Operations in effect that cannot, newest first.
     pub not_undoable: Vec<NotUndoable>,
     /// Operations whose driver the program does not have. They are neither undoable here nor lost.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OfOtherDriver>,
     /// Repairs that were made. They are no damage, but whoever checks must know of them.
     pub repairs: Vec<RepairSeen>,
@@ -159,7 +159,7 @@ pub fn hurt_images(findings: &[VerifyFinding]) -> BTreeMap<OperationId, String> 
 pub type CheckSlots<'a> = dyn Fn(OperationId, &[Slot]) -> Vec<(Slot, Option<Flaw>)> + 'a;
 
 /// An operation whose driver this program does not have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfOtherDriver {
     /// The operation.
     pub id: OperationId,

@@ -27,7 +27,7 @@ use backout_crashpoint::crash_point;
 use backout_model::ports::Clock;
 use backout_model::{Digest, Event, Gap, Lsn, OperationId, Owner, any_path};
 use rusqlite::{Connection, OpenFlags};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::build::{Build, unlinked};
 use self::chain::{Chain, choose};
@@ -46,7 +46,7 @@ const NEW: &str = "journal.new";
 const READERS_WAIT: Duration = Duration::from_secs(5);
 
 /// What a repair of the journal saved and lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Salvage {
     /// Records saved.
     pub records: u64,
@@ -61,7 +61,7 @@ pub struct Salvage {
     /// Operations whose outcome was taken from a table that nothing vouches for.
     pub assumed: Vec<OperationId>,
     /// Where the damaged journal is now.
-    #[serde(serialize_with = "any_path::serialize")]
+    #[serde(with = "any_path")]
     pub evidence: PathBuf,
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use backout_drivers::file::FileRequest;
 use backout_engine::{
-    Command, Engine, EngineError, Finished, Settings, TaskCommand, UndoOptions, UndoReport,
-    UndoWhat,
+    Command, Context, Engine, EngineError, Finished, Settings, TaskCommand, UndoOptions,
+    UndoReport, UndoWhat,
 };
 use backout_model::OperationId;
 
@@ -73,10 +73,11 @@ impl Story {
             .unwrap();
         drop(engine);
         self.fold();
-        let mut settings = self.settings();
-        settings.context.task = Some("work".parse().unwrap());
         let task = |command| Command::Task(command);
-        let engine = Engine::open(settings).unwrap();
+        let engine = Engine::open(self.settings()).unwrap().for_caller(Context {
+            task: Some("work".parse().unwrap()),
+            ..Context::default()
+        });
         let begin = TaskCommand::Begin {
             id: Some("work".parse().unwrap()),
             owner_pid: None,
