@@ -34,7 +34,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
            bench commands: what `run` and `try` cost (minutes)
            bench --peers: the race against other tools, which it installs into target/peers (half an hour)
            bench long: a store with a million records (a quarter of an hour)
-  demo     show the main job in a temporary directory";
+  demo     show the main job in a temporary directory; --picture FILE draws it";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         Some("mutants") => mutants::mutants(&rest),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),
-        Some("demo") => demo::demo(),
+        Some("demo") => demo::demo(&rest),
         _ => Err(USAGE.to_owned()),
     };
     match result {

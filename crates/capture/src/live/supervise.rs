@@ -248,10 +248,17 @@ impl Supervisor {
             if let Some(index) = ready.also {
                 return Ok(Event::Readable(index));
             }
+            let is_due = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            // In a program with other threads the signal of its end may be lost on one of them.
+            if (ready.is_over || is_due)
+                && let Some(ending) = self.reap()?
+            {
+                return Ok(Event::Ended(ending));
+            }
             if ready.is_over {
                 return Ok(Event::Quiet);
             }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if is_due {
                 return Ok(Event::Deadline);
             }
         }
