@@ -104,3 +104,54 @@ fn a_plan_down_to_a_checkpoint_sees_it_too() {
     assert_eq!(world.cli(["rollback", "--to", "C", "-n"]).code, 1);
     assert_eq!(world.cli(["rollback", "--to", "C"]).code, 1);
 }
+
+/// A change that says nothing of the content does not mind that a key came and went since.
+#[test]
+fn a_key_set_after_a_change_of_the_mode_or_a_move_goes_first_and_both_come_back() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let rows: [(&[&str], &str, u32); 3] = [
+        (&["chmod", "600", "a.toml"], "a.toml", 0o600),
+        (&["mv", "a.toml", "b.toml"], "b.toml", 0o644),
+        (&["run", "--", "chmod", "600", "a.toml"], "a.toml", 0o600),
+    ];
+    for (first, name, mode) in rows {
+        let world = World::new().file("a.toml", "k = 1\n");
+        let before = |world: &World, name: &str| {
+            let file = std::fs::metadata(world.path(name)).unwrap();
+            (world.text(name), file.permissions().mode() & 0o777)
+        };
+        let was = before(&world, "a.toml");
+        let ran = world.run(&mut world.command(first));
+        assert_eq!(ran.code, 0, "{ran}");
+        world.did(["set", name, "k", "5"]);
+        let planned = world.cli(["undo", "@-1", "-n"]);
+        assert_eq!(planned.code, 0, "{first:?}: {planned}");
+        world.did(["undo", "@-1"]);
+        assert_eq!(before(&world, "a.toml"), was, "{first:?}");
+        world.did(["redo"]);
+        assert_eq!(
+            before(&world, name),
+            ("k = 5\n".to_owned(), mode),
+            "{first:?}"
+        );
+        world.did(["undo", "@-1"]);
+        assert_eq!(before(&world, "a.toml"), was, "{first:?}");
+    }
+}
+
+#[test]
+fn what_was_set_and_then_moved_comes_back_and_is_moved_again() {
+    let world = World::new().file("a.toml", "k = 1\n");
+    world.did(["set", "a.toml", "k", "5"]);
+    world.did(["mv", "a.toml", "b"]);
+    world.did(["undo", "@-1"]);
+    assert_eq!(
+        (world.text("a.toml").as_str(), world.has("b")),
+        ("k = 1\n", false)
+    );
+    world.did(["redo"]);
+    assert_eq!(
+        (world.text("b").as_str(), world.has("a.toml")),
+        ("k = 5\n", false)
+    );
+}

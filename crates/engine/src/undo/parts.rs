@@ -38,7 +38,11 @@ impl Engine {
             let Some(found) = self.after_parts(&side.path, newer, on_conflict)? else {
                 continue;
             };
-            if self.files.digest(left)? == Some(Digest::of(&found)) {
+            // What a recipe says nothing of, a change of the mode or a move, it does not mind either.
+            let Some(digest) = self.files.digest(left)? else {
+                continue;
+            };
+            if digest == Digest::of(&found) {
                 continue;
             }
             let was = left.size().unwrap_or_default();
