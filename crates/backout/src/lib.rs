@@ -152,7 +152,7 @@ fn said(report: &Report) -> String {
     }
     for next in &report.next {
         text.push_str("; ");
-        text.push_str(next);
+        text.push_str(&next.text);
     }
     text
 }

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use backout_capture::live::{Guest, Outside, Refusal, ask_outside, asked};
-use backout_engine::{ErrorCode, Report};
+use backout_engine::{Call, ErrorCode, Report};
 
 use crate::commands::Subcommand;
 use crate::failure::Failure;
@@ -40,7 +40,10 @@ pub(crate) fn ask(words: &[OsString]) -> Way {
         Outside::Unanswered => Way::Refused(
             Report::refused("it is not known what became of it")
                 .because("the command that this is part of ended before it was answered")
-                .next("see whether it was done with `backout log`, outside of the command"),
+                .next_call(
+                    "see whether it was done with {}, outside of the command",
+                    [Call::of("log")],
+                ),
         ),
     }
 }

@@ -6,7 +6,7 @@ use backout_capture::live::Guest;
 use backout_drivers::config::ConfigRequest;
 use backout_drivers::file::{FileError, FileRequest, Progress};
 use backout_engine::{
-    Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
+    Call, Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
     UndoReport, WriteRequest,
 };
 use backout_gates::Paths;
@@ -233,7 +233,7 @@ impl Session {
                 let better = error.as_a().and_then(advice);
                 let mut report = Report::from(EngineError::Driver(error));
                 if let Some(advice) = better {
-                    report.next = vec![advice.to_owned()];
+                    report.next = vec![advice.into()];
                 }
                 Err(report.into())
             }
@@ -297,7 +297,7 @@ impl Session {
             Err(Failure::Shown(code)) => code,
             // Nobody wants to know how a stream ended that nobody reads.
             Err(Failure::Engine(_)) if self.ui.is_closed() => 0,
-            Err(Failure::Engine(error)) => self.report(&self.without_door(Report::from(error))),
+            Err(Failure::Engine(error)) => self.report(&self.without_relay(Report::from(error))),
             Err(Failure::Report(report)) => self.report(&report),
         };
         match self.ui.finish() {
@@ -305,8 +305,9 @@ impl Session {
                 let mut report = Report::refused("the reply could not be written").because(error);
                 report.code = ErrorCode::NoReply;
                 if code == 0 {
-                    report = report.next(
-                        "if this was to change something, it was done: see it with `backout log -n 1`",
+                    report = report.next_call(
+                        "if this was to change something, it was done: see it with {}",
+                        [Call::of("log").typed("-n 1")],
                     );
                 }
                 self.report(&report).max(code)
@@ -316,7 +317,7 @@ impl Session {
     }
 
     /// Says why the state cannot be used where a command is watched and nobody can be asked to use it.
-    fn without_door(&self, report: Report) -> Report {
+    fn without_relay(&self, report: Report) -> Report {
         if self.within.is_none() || self.asked.is_some() || report.code != ErrorCode::StateDirectory
         {
             return report;
@@ -324,14 +325,14 @@ impl Session {
         let mut report = report
             .because("this is inside of a command that `backout run` watches, and there is no relay to ask")
             .because("the process in front of the command has ended, or sockets are forbidden here");
-        report.next = vec!["do it outside of the command".to_owned()];
+        report.next = vec!["do it outside of the command".into()];
         report
     }
 
     fn report(&mut self, report: &Report) -> u8 {
         let mut said = report.clone();
         for next in &mut said.next {
-            *next = show::as_called(next);
+            *next = next.worded(|call| format!("`{}`", show::command_line(&call.line())));
         }
         self.ui.report(&said, &self.here);
         report.exit_code()

@@ -51,7 +51,10 @@ pub use reply::{
     Recovered, RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState,
     TaskLeft, UndoReport, UndoneStep,
 };
-pub use report::{ErrorCode, Report, Severity, advice, force_flag, literal, quoted, redo_undone};
+pub use report::{
+    Call, ErrorCode, Next, Report, Severity, advice, force_options, literal, quoted, redo_undone,
+    word_options,
+};
 pub use run::{
     COPY_BYTES_MAX, Capture, RUN_VARIABLE, Ran, RunReport, RunRequest, STATE_VARIABLE, Watch,
 };

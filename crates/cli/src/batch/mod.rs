@@ -10,7 +10,7 @@ mod tests;
 use std::path::{Component, Path, PathBuf};
 
 use backout_drivers::file::{Expect, FileRequest, Source};
-use backout_engine::Report;
+use backout_engine::{Call, Report};
 use backout_model::text::Occurrence;
 
 use crate::accounts::ownership;
@@ -22,7 +22,7 @@ pub(crate) fn parse(json: &[u8], base: &Path) -> Result<Vec<FileRequest>, Report
     let batch: Batch = serde_json::from_slice(json).map_err(|error| {
         Report::usage("the batch cannot be read")
             .because(error)
-            .next("see its shape with `backout batch --help`")
+            .next_call("see its shape with {}", [Call::of("batch").option("help")])
     })?;
     if batch.changes.is_empty() {
         return Err(Report::usage("the batch is empty").next("put something into `changes`"));

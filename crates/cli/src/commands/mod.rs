@@ -41,7 +41,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use backout_drivers::file::FileRequest;
-use backout_engine::Report;
+use backout_engine::{Call, Report, quoted};
 
 use crate::failure::Failure;
 use crate::paths::absolute;
@@ -183,10 +183,10 @@ fn destinations(
                     "{} sources need a directory to go to",
                     sources.len()
                 ))
-                .next(format!(
-                    "make it first with `backout mkdir {}`",
-                    destination.display()
-                )),
+                .next_call(
+                    "make it first with {}",
+                    [Call::of("mkdir").typed(&quoted(destination.as_os_str()))],
+                ),
         );
     }
     let place = |source: &PathBuf| {

@@ -1,6 +1,6 @@
 //! `backout rollback`
 
-use backout_engine::{Command, Report, UndoWhat};
+use backout_engine::{Call, Command, Report, UndoWhat};
 use backout_model::{CheckpointName, TaskId};
 use clap::Args;
 
@@ -34,8 +34,11 @@ pub(crate) fn cmd_rollback(session: &mut Session, args: RollbackArgs) -> Result<
         (None, Some(task)) => UndoWhat::Task(task),
         (None, None) => {
             return Err(Report::usage("it is not clear what to roll back")
-                .next("name a task; see them with `backout task list`")
-                .next("or a checkpoint with `--to`; see them with `backout checkpoint --list`")
+                .next_call("name a task; see them with {}", [Call::of("task list")])
+                .next_call(
+                    "or a checkpoint with `--to`; see them with {}",
+                    [Call::of("checkpoint").option("list")],
+                )
                 .into());
         }
     };

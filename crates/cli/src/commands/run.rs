@@ -10,7 +10,7 @@ use backout_capture::live::{
 };
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
-    Capture, Engine, EngineError, OperationRef, Ran, Reply, Report, RunReport, RunRequest,
+    Call, Capture, Engine, EngineError, OperationRef, Ran, Reply, Report, RunReport, RunRequest,
     UndoOptions, UndoWhat, Watch,
 };
 use backout_model::{CaptureLevel, PlanError, Status};
@@ -199,7 +199,10 @@ fn no_longer_watched(
         }
         Err(error) => report
             .because(error)
-            .next("record what it did with `backout recover`, then keep it or take it back")
+            .next_call(
+                "record what it did with {}, then keep it or take it back",
+                [Call::of("recover")],
+            )
             .into(),
     })
 }
@@ -254,7 +257,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
         (code, None) => Ending::Exited(code.unwrap_or(1)),
     };
     if session.ui.is_json() {
-        session.ui.aside_json(&Reply::Ran(report.into()));
+        session.ui.aside_json(&Reply::Ran(Box::new(report.into())));
     }
     if let Some(stays) = stays {
         session.ui.report(&stays, &session.here);

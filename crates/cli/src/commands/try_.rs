@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
 
 use backout_engine::{
-    Command, Engine, EngineError, Glob, Reply, Report, Selection, TrialError, TrialStanding,
+    Call, Command, Engine, EngineError, Glob, Reply, Report, Selection, TrialError, TrialStanding,
     TrialTask, TrialView, TryCommand,
 };
 use clap::{Args, ValueEnum};
@@ -190,8 +190,14 @@ fn decide(session: &mut Session, args: TryArgs, selection: Selection) -> Result<
     } else {
         return Err(Report::usage("there is nothing to try")
             .because("no command was given, and no verdict about a trial")
-            .next("put two dashes before the command: `backout try -- COMMAND`")
-            .next("see the trials that wait with `backout try --list`")
+            .next_call(
+                "put two dashes before the command: {}",
+                [Call::of("try").blank("-- COMMAND")],
+            )
+            .next_call(
+                "see the trials that wait with {}",
+                [Call::of("try").option("list")],
+            )
             .into());
     };
     session.run(Command::Try(command))

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use backout_engine::{
-    Command, Engine, EngineError, Glob, OperationRef, Report, Selection, UndoOptions, UndoWhat,
-    literal,
+    Call, Command, Engine, EngineError, Glob, OperationRef, Report, Selection, UndoOptions,
+    UndoWhat, literal,
 };
 use backout_model::TargetPath;
 use backout_model::ports::OnConflict;
@@ -270,7 +270,10 @@ fn what(engine: &Engine, args: &UndoArgs) -> Result<UndoWhat, Failure> {
     if args.names.is_empty() {
         if args.at.is_some() {
             return Err(Report::usage("`--at` needs a path")
-                .next("name what to take back: `backout undo PATH --at WHEN`")
+                .next_call(
+                    "name what to take back: {}",
+                    [Call::of("undo").blank("PATH --at WHEN")],
+                )
                 .into());
         }
         let below = below_here(args.everywhere)?;
@@ -287,7 +290,10 @@ fn what(engine: &Engine, args: &UndoArgs) -> Result<UndoWhat, Failure> {
     if args.with_dependencies && !paths.is_empty() {
         return Err(Report::usage("`--with-dependencies` is for operations")
             .because("what an operation was built on may lie at other paths")
-            .next("name the operation: see which wrote the path with `backout log PATH`")
+            .next_call(
+                "name the operation: see which wrote the path with {}",
+                [Call::of("log").blank("PATH")],
+            )
             .into());
     }
     match (operations.is_empty(), paths.is_empty(), since) {

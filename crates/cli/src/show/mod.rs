@@ -151,17 +151,6 @@ pub(crate) fn command_line(command: &str) -> String {
     format!("backout {with}{command}")
 }
 
-/// Makes the commands in a text act on the same store. The engine does not know how the program was called.
-pub(crate) fn as_called(text: &str) -> String {
-    let with = CALLED_WITH.get().map_or("", String::as_str);
-    let parts = text.split('`').enumerate();
-    let parts = parts.map(|(number, part)| match part.strip_prefix("backout ") {
-        Some(command) if number % 2 == 1 && !command.starts_with(with) => command_line(command),
-        _ => part.to_owned(),
-    });
-    parts.collect::<Vec<_>>().join("`")
-}
-
 /// Shows something that can be typed.
 fn typed(command: &str) -> String {
     format!("`{}`", paint(ACCENT, &command_line(command)))

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use backout_engine::{
-    Engine, PlanView, PlannedStep, PlannedTarget, TakeBack, TargetState, force_flag,
+    Engine, PlanView, PlannedStep, PlannedTarget, TakeBack, TargetState, force_options,
+    word_options,
 };
 use backout_model::Chosen;
 
@@ -187,20 +188,14 @@ fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usiz
 }
 
 fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
-    let command = |flag: &str| typed(&asked.command(&plan.named, flag));
+    let command = |options: &[&'static str]| typed(&asked.call(&plan.named, options).line());
     if plan.is_executable {
-        return vec![format!("do it with {}", command(""))];
+        return vec![format!("do it with {}", command(&[]))];
     }
     let mut hints = Vec::new();
-    let mut flags = String::new();
-    if !plan.needs_committed.is_empty() {
-        flags.push_str(" --committed");
-    }
-    if !plan.needs_others.is_empty() {
-        flags.push_str(" --others");
-    }
-    if !flags.is_empty() {
-        hints.push(format!("take them back as well with {}", command(&flags)));
+    let words = word_options(plan);
+    if !words.is_empty() {
+        hints.push(format!("take them back as well with {}", command(&words)));
     }
     let is_conflict = |target: &PlannedTarget| matches!(target.state, TargetState::Conflict { .. });
     let targets = || plan.steps.iter().flat_map(|step| &step.targets);
@@ -208,19 +203,19 @@ fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
     if plan.is_mergeable {
         hints.push(format!(
             "take out only this change with {}",
-            command(" --merge")
+            command(&["merge"])
         ));
     }
     let is_lost =
         |target: &PlannedTarget| matches!(target.state, TargetState::CannotComeBack { .. });
     let has_lost = targets().any(is_lost);
     if (has_conflict || has_lost) && targets().any(|target| target.state.is_work()) {
-        hints.push(format!("do the rest with {}", command(" --partial")));
+        hints.push(format!("do the rest with {}", command(&["partial"])));
     }
-    if let Some(flag) = force_flag(plan.force) {
+    if let Some(options) = force_options(plan.force) {
         hints.push(format!(
             "do it anyway, keeping what is there now, with {}",
-            command(flag)
+            command(options)
         ));
     }
     hints

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use backout_engine::{
-    Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep, advice, redo_undone,
+    Call, Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep, advice, redo_undone,
 };
 use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath};
 
@@ -52,27 +52,23 @@ impl Asked {
         }
     }
 
-    /// Gives the command that does the same to these operations, and to no others, whatever is newest then.
-    pub(super) fn command(&self, ids: &[OperationId], flag: &str) -> String {
+    /// Gives the call that does the same to these operations, and to no others, whatever is newest then.
+    pub(super) fn call(&self, ids: &[OperationId], options: &[&'static str]) -> Call {
         let verb = match self.words {
             Words::Undo => "undo",
             Words::Redo => "redo",
             Words::Rollback => "rollback",
         };
-        let names = match &self.name {
-            Some(name) => name.clone(),
-            None => ids
-                .iter()
-                .map(|id| id.short())
-                .collect::<Vec<_>>()
-                .join(" "),
+        let call = match &self.name {
+            Some(name) => Call::of(verb).typed(name),
+            None => Call::of(verb).operations(ids),
         };
-        let flags = if flag.contains("--force") {
+        let flags = if options.contains(&"force") {
             self.flags.replace(" --merge", "")
         } else {
             self.flags.clone()
         };
-        format!("{verb} {names}{flags}{flag}")
+        call.typed(&flags).options(options)
     }
 }
 
@@ -150,8 +146,8 @@ pub(crate) fn undone(session: &mut Session, engine: &Engine, report: &UndoReport
 
 /// Names the command that brings back what was undone since a checkpoint.
 pub(super) fn hint_undone(session: &mut Session, left: &[LeftAlone]) {
-    if let Some(command) = redo_undone(left) {
-        let command = typed(&command);
+    if let Some(call) = redo_undone(left) {
+        let command = typed(&call.line());
         let hint = format!("bring back what was undone since with {command}");
         session.ui.hint(&hint);
     }
@@ -164,9 +160,7 @@ pub(crate) fn report(error: EngineError, asked: &Asked) -> Report {
         Words::Redo => "nothing was redone",
         Words::Rollback => "nothing was rolled back",
     };
-    let command = |ids: &[OperationId], flag: &str| {
-        format!("`{}`", super::command_line(&asked.command(ids, flag)))
-    };
+    let command = |ids: &[OperationId], options: &[&'static str]| asked.call(ids, options);
     let is_nothing_chosen = matches!(&error, EngineError::Plan(PlanError::NothingChosen { .. }));
     let Some(next) = advice(&error, &command) else {
         let mut report = Report::from(error);

@@ -319,7 +319,13 @@ fn report_text(report: &Report, here: &Here) -> String {
         text.extend(["  ", &paint(DIM, "why:"), " ", &line(why, here), "\n"]);
     }
     for next in &report.next {
-        text.extend(["  ", &paint(ACCENT, "next:"), " ", &line(next, here), "\n"]);
+        text.extend([
+            "  ",
+            &paint(ACCENT, "next:"),
+            " ",
+            &line(&next.text, here),
+            "\n",
+        ]);
     }
     text
 }

@@ -218,7 +218,14 @@ fn an_error_is_an_object_on_standard_error() {
     {
       "code": "unknown-operation",
       "next": [
-        "see the operations with `backout log`"
+        {
+          "calls": [
+            {
+              "command": "log"
+            }
+          ],
+          "text": "see the operations with `backout log`"
+        }
       ],
       "severity": "refused",
       "what": "there is no operation `7f3c`",
@@ -236,8 +243,12 @@ fn a_wrong_question_is_answered_in_the_same_shape() {
     {
       "code": "usage",
       "next": [
-        "a similar argument exists: '--dry-run'",
-        "try '--help'."
+        {
+          "text": "a similar argument exists: '--dry-run'"
+        },
+        {
+          "text": "try '--help'."
+        }
       ],
       "severity": "usage",
       "what": "unexpected argument '--dryrun' found",

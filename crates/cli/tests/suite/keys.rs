@@ -232,7 +232,7 @@ fn a_key_in_json() {
     insta::assert_snapshot!(world.cli(["--json", "set", "app.toml", "server.port", "1"]), @r#"{"reply":"finished","id":"9e3779b97f4a7c15","summary":"set server.port in $WORLD/work/app.toml","status":"committed","strategy":"transaction","notes":[]}"#);
     insta::assert_snapshot!(world.cli(["--json", "diff", "@"]), @r#"{"reply":"diff","id":"9e3779b97f4a7c15","files":[{"path":"$WORLD/work/app.toml","key":"server.port","change":"changed","added":1,"removed":1,"text":"@@ -1 +1 @@\n-80\n+1\n"}]}"#);
     insta::assert_snapshot!(world.cli(["--json", "set", "app.toml", "host", "1"]), @r#"
-    {"code":"config-value","severity":"refused","what":"`$WORLD/work/app.toml`: `host` is a text (line 2, column 8), and `1` would make it a number","why":[],"next":["say `--string` to make `1` a text, or `--value-json` to change the type"]}
+    {"code":"config-value","severity":"refused","what":"`$WORLD/work/app.toml`: `host` is a text (line 2, column 8), and `1` would make it a number","why":[],"next":[{"text":"say `--string` to make `1` a text, or `--value-json` to change the type"}]}
     [exit code 1]
     "#);
 }

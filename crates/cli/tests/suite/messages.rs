@@ -142,7 +142,7 @@ const EXCUSED: [(&str, &[&str]); 14] = [
             "was written, and somebody else changed it at once",
             "nothing was decided about {}",
             "somebody else is deciding about it",
-            "see what came of it with `backout show {}`",
+            "see what came of it with {}",
             "something else has its name",
             "it has another size",
             "it went away while it was needed",

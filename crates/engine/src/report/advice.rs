@@ -3,18 +3,18 @@
 use backout_model::OperationId;
 use backout_model::ports::OnConflict;
 
-use super::quoted;
+use super::{Call, Next};
 use crate::{EngineError, Forcing, PlanView};
 
-/// Says a command for some operations, with a flag.
-pub(super) type Commander<'c> = &'c dyn Fn(&[OperationId], &str) -> String;
+/// Gives a call for some operations, with options.
+pub(super) type Commander<'c> = &'c dyn Fn(&[OperationId], &[&'static str]) -> Call;
 
-/// Gives what to do about a conflict or a plan that needs a word, best first; none for other errors. `command` says the
-/// same command once more, with a flag.
+/// Gives what to do about a conflict or a plan that needs a word, best first; none for other errors. `command` gives the
+/// same call once more, with options.
 pub fn advice(
     error: &EngineError,
-    command: &dyn Fn(&[OperationId], &str) -> String,
-) -> Option<Vec<String>> {
+    command: &dyn Fn(&[OperationId], &[&'static str]) -> Call,
+) -> Option<Vec<Next>> {
     if let EngineError::NeedsWord(view) = error {
         return Some(word_advice(view, command));
     }
@@ -29,89 +29,79 @@ pub fn advice(
     else {
         return None;
     };
-    let command = |flag: &str| command(named, flag);
+    let say = |text: &str, options: &[&'static str]| Next::naming(text, [command(named, options)]);
     let mut next = Vec::new();
     let is_lost = targets.iter().all(|target| target.is_lost);
     if !is_lost {
-        next.push(format!(
+        next.push(say(
             "see what would change back, and what others changed, with {}",
-            command(" --dry-run --diff")
+            &["dry-run", "diff"],
         ));
     }
     if *is_mergeable {
-        next.push(format!(
-            "take out only this change with {}",
-            command(" --merge")
-        ));
+        next.push(say("take out only this change with {}", &["merge"]));
     }
     if *has_rest {
-        next.push(format!("do the rest with {}", command(" --partial")));
+        next.push(say("do the rest with {}", &["partial"]));
     }
-    if let Some(flag) = force_flag(*force).filter(|_| *tried != OnConflict::Force) {
-        next.push(format!(
+    if let Some(options) = force_options(*force).filter(|_| *tried != OnConflict::Force) {
+        next.push(say(
             "do it anyway with {} (what is there now is kept)",
-            command(flag)
+            options,
         ));
     } else if !is_lost && !is_mergeable {
-        next.push(format!(
-            "put right what stands in the way, then {} again",
-            command("")
-        ));
+        next.push(say("put right what stands in the way, then {} again", &[]));
     }
     if let Some(tree) = targets.iter().find(|target| target.is_taken) {
-        let path = tree.target.file().map(|path| path.as_path().as_os_str());
-        next.push(format!(
-            "put what is in it beside what is there with `backout restore {} --from {} --after`",
-            quoted(path.unwrap_or_default()),
-            tree.id.short()
+        let call = Call::of("restore");
+        let call = match tree.target.file() {
+            Some(path) => call.path(path),
+            None => call,
+        };
+        let call = call.option("from").operation(tree.id).option("after");
+        next.push(Next::naming(
+            "put what is in it beside what is there with {}",
+            [call],
         ));
     }
     if let (true, Some(id)) = (next.is_empty(), targets.first().map(|target| target.id)) {
-        next.push(format!(
-            "see what the journal still knows with `backout show {}`",
-            id.short()
+        next.push(Next::naming(
+            "see what the journal still knows with {}",
+            [Call::show(id)],
         ));
     }
     Some(next)
 }
 
-/// Gives the flags that get past what stands in the way of a plan, as far as anything does.
-pub const fn force_flag(force: Option<Forcing>) -> Option<&'static str> {
+/// Gives the options that get past what stands in the way of a plan, as far as anything does.
+pub const fn force_options(force: Option<Forcing>) -> Option<&'static [&'static str]> {
     match force {
-        Some(Forcing::All) => Some(" --force"),
-        Some(Forcing::Part) => Some(" --force --partial"),
+        Some(Forcing::All) => Some(&["force"]),
+        Some(Forcing::Part) => Some(&["force", "partial"]),
         None => None,
     }
 }
 
 /// Gives what to do about a plan that needs a word.
-pub(super) fn word_advice(view: &PlanView, command: Commander<'_>) -> Vec<String> {
-    let mut flags = String::new();
-    if !view.needs_committed.is_empty() {
-        flags.push_str(" --committed");
-    }
-    if !view.needs_others.is_empty() {
-        flags.push_str(" --others");
-    }
-    let mut next = vec![format!(
-        "take them back as well with {}",
-        command(&view.named, &flags)
-    )];
+pub(super) fn word_advice(view: &PlanView, command: Commander<'_>) -> Vec<Next> {
+    let say =
+        |text: &str, options: &[&'static str]| Next::naming(text, [command(&view.named, options)]);
+    let mut next = vec![say("take them back as well with {}", &word_options(view))];
     if view.is_mergeable {
-        next.push(format!(
-            "take out only this change with {}",
-            command(&view.named, " --merge")
-        ));
+        next.push(say("take out only this change with {}", &["merge"]));
     }
-    next.push(format!(
-        "see the plan with {}",
-        command(&view.named, " --dry-run")
-    ));
+    next.push(say("see the plan with {}", &["dry-run"]));
     next
 }
 
-/// Says an undo of operations.
-pub(super) fn undo(ids: &[OperationId], flag: &str) -> String {
-    let names: Vec<String> = ids.iter().map(|id| id.short()).collect();
-    format!("`backout undo {}{flag}`", names.join(" "))
+/// Gives the options that say the words which a plan needs.
+pub fn word_options(view: &PlanView) -> Vec<&'static str> {
+    let committed = (!view.needs_committed.is_empty()).then_some("committed");
+    let others = (!view.needs_others.is_empty()).then_some("others");
+    committed.into_iter().chain(others).collect()
+}
+
+/// Gives an undo of operations.
+pub(super) fn undo(ids: &[OperationId], options: &[&'static str]) -> Call {
+    Call::undo(ids).options(options)
 }

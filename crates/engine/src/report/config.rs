@@ -2,7 +2,7 @@
 
 use backout_drivers::config::ConfigFault;
 
-use super::Report;
+use super::{Call, Report};
 
 pub(super) fn report(error: &ConfigFault) -> Report {
     let report = Report::refused(error.to_string()).because_of_causes(error);
@@ -13,7 +13,7 @@ pub(super) fn report(error: &ConfigFault) -> Report {
         ConfigFault::Config { cause, .. } => report.next(cause.next()),
         ConfigFault::Recipe { .. } => report.next("use the newer program"),
         ConfigFault::Unreadable(_) | ConfigFault::Contents(_) => {
-            report.next("see what else is damaged with `backout verify`")
+            report.next_call("see what else is damaged with {}", [Call::of("verify")])
         }
         ConfigFault::File(error) => super::file::report(error),
     }

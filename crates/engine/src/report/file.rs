@@ -1,11 +1,15 @@
 //! Reports of what can be wrong with files. Nothing was written unless it says otherwise.
 
 use backout_drivers::file::FileError;
+use backout_model::TargetPath;
 
-use super::{Report, quoted};
+use super::{Call, Next, Report, wrote_it};
 
 /// A write whose undo cannot be kept.
 const NO_UNDO: &str = "a write whose undo cannot be kept does not happen";
+
+/// Names the list of what is damaged.
+const DAMAGED: &str = "see what else is damaged with {}";
 
 /// How many paths of a conflict are named.
 const NAMED_MAX: usize = 10;
@@ -17,10 +21,10 @@ pub(super) fn report(error: &FileError) -> Report {
     if let FileError::Lost { path, why } = error {
         return Report::refused(error.to_string())
             .because(why)
-            .next(format!(
-                "see which operations wrote it with `backout log {}`",
-                quoted(path.as_ref())
-            ));
+            .next(match TargetPath::new(path) {
+                Ok(path) => wrote_it(&path),
+                Err(_) => Next::naming("see the operations with {}", [Call::of("log")]),
+            });
     }
     if let FileError::OutOfReach { why, .. } = error {
         return Report::refused(error.to_string()).because(why);
@@ -30,10 +34,10 @@ pub(super) fn report(error: &FileError) -> Report {
     if !why.is_empty() {
         report = report.because(why);
     }
-    if next.is_empty() {
-        report
-    } else {
-        report.next(next)
+    match next {
+        "" => report,
+        DAMAGED => report.next_call(DAMAGED, [Call::of("verify")]),
+        next => report.next(next),
     }
 }
 
@@ -127,7 +131,7 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
         FileError::Damaged { .. }
         | FileError::Contents(_)
         | FileError::Unreadable(_)
-        | FileError::WrongContent { .. } => ("", "see what else is damaged with `backout verify`"),
+        | FileError::WrongContent { .. } => ("", DAMAGED),
         FileError::NotSynced { .. } => (
             "after a failed sync nobody knows what the disk has",
             "check the disk and its file system, then try again",

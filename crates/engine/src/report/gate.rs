@@ -3,7 +3,7 @@
 use backout_model::ports::Reason;
 use backout_model::{OperationId, Status};
 
-use super::Report;
+use super::{Call, Next, Report};
 use crate::GateError;
 
 pub(super) fn report(error: &GateError) -> Report {
@@ -20,21 +20,18 @@ pub(super) fn report(error: &GateError) -> Report {
             .next("whoever proposed it has to ask again"),
         GateError::Stale { id, why } => not_approved(*id)
             .because(why)
-            .next(format!(
-                "see what it would do now with `backout pending {}`",
-                id.short()
-            ))
-            .next(format!(
-                "reject it with `backout reject {}`; whoever proposed it has to ask again",
-                id.short()
-            )),
+            .next_call(
+                "see what it would do now with {}",
+                [Call::of("pending").operation(*id)],
+            )
+            .next_call(
+                "reject it with {}; whoever proposed it has to ask again",
+                [Call::of("reject").operation(*id)],
+            ),
         GateError::BeingDecided { id } => {
             Report::refused(format!("nothing was decided about {}", id.short()))
                 .because("somebody else is deciding about it")
-                .next(format!(
-                    "see what came of it with `backout show {}`",
-                    id.short()
-                ))
+                .next_call("see what came of it with {}", [Call::show(*id)])
         }
         GateError::Own { id } => not_approved(*id)
             .because("who proposed a change cannot approve it, nor can a command under `run`")
@@ -60,19 +57,27 @@ fn waits(id: OperationId, reasons: &[Reason]) -> Report {
     let what = format!("nothing was written yet: it waits for a decision as {name}");
     reasoned(Report::refused(what), reasons)
         .operation(id)
-        .next(format!(
-            "go on with other work; `backout show {name}` says what was decided"
-        ))
-        .next(format!(
-            "a person decides with `backout approve {name}` or `backout reject {name}`"
-        ))
+        .next_call(
+            "go on with other work; {} says what was decided",
+            [Call::show(id)],
+        )
+        .next_call(
+            "a person decides with {} or {}",
+            [
+                Call::of("approve").operation(id),
+                Call::of("reject").operation(id),
+            ],
+        )
 }
 
 fn not_proposed(id: OperationId, status: Status) -> Report {
     let id = id.short();
     let report = Report::refused(format!("there is nothing to decide about operation {id}"))
         .because(format!("it is {status}"));
-    report.next("see what waits for a decision with `backout pending`")
+    report.next_call(
+        "see what waits for a decision with {}",
+        [Call::of("pending")],
+    )
 }
 
 /// Says what the gates found, and what would make it pass.
@@ -81,7 +86,7 @@ fn reasoned(mut report: Report, reasons: &[Reason]) -> Report {
         report = report.because(reason);
     }
     for remedy in reasons.iter().filter_map(|reason| reason.remedy.as_ref()) {
-        if !report.next.contains(remedy) {
+        if !report.next.contains(&Next::from(remedy)) {
             report = report.next(remedy);
         }
     }

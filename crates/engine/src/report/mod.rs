@@ -9,6 +9,7 @@ mod code;
 mod config;
 mod file;
 mod gate;
+mod next;
 mod plan;
 mod program;
 mod quote;
@@ -19,13 +20,14 @@ use std::error::Error;
 
 use backout_drivers::file::FileError;
 use backout_model::ports::DriverError;
-use backout_model::{AgentId, CheckpointName, OperationId, TargetOutcome, TaskId};
+use backout_model::{AgentId, CheckpointName, OperationId, TargetOutcome, TargetPath, TaskId};
 use backout_storage::{RefError, StorageError};
 use serde::Serialize;
 
 use crate::EngineError;
-pub use advice::{advice, force_flag};
+pub use advice::{advice, force_options, word_options};
 pub use code::ErrorCode;
+pub use next::{Call, Next};
 pub use plan::redo_undone;
 pub use quote::{literal, quoted};
 
@@ -59,7 +61,7 @@ pub struct Report {
     /// Why, most general first.
     pub why: Vec<String>,
     /// What to do next, best first.
-    pub next: Vec<String>,
+    pub next: Vec<Next>,
 }
 
 impl Report {
@@ -133,9 +135,15 @@ impl Report {
         self
     }
 
+    /// Adds advice that names calls, one for each `{}` in it.
+    #[must_use]
+    pub fn next_call<const N: usize>(self, advice: impl Into<String>, calls: [Call; N]) -> Self {
+        self.next(Next::naming(advice, calls))
+    }
+
     /// Adds advice.
     #[must_use]
-    pub fn next(mut self, advice: impl Into<String>) -> Self {
+    pub fn next(mut self, advice: impl Into<Next>) -> Self {
         self.next.push(advice.into());
         self
     }
@@ -226,7 +234,10 @@ impl Report {
                     report.why.extend(inner.why);
                 }
                 report.next = inner.next;
-                report.next("then run `backout recover`: it takes the operation back")
+                report.next_call(
+                    "then run {}: it takes the operation back",
+                    [Call::of("recover")],
+                )
             }
             EngineError::NotSettled { id, cause } => not_settled(id, *cause),
             EngineError::Stays { id, cause, why } => {
@@ -299,10 +310,7 @@ impl Report {
             EngineError::NotTouched { path, id } => {
                 Self::refused(format!("`{path}` was not restored"))
                     .because(format!("operation {} did not touch it", id.short()))
-                    .next(format!(
-                        "see which operations did with `backout log {}`",
-                        quoted(path.as_path().as_os_str())
-                    ))
+                    .next_call("see which operations did with {}", [Call::log_of(&path)])
             }
             EngineError::Unrestorable { path, why, undo } => unrestorable(&path, &why, undo),
             EngineError::NothingToDecide { id, status } => Self::refused(format!(
@@ -310,7 +318,10 @@ impl Report {
                 id.short()
             ))
             .because(format!("it is {status}"))
-            .next("see what waits for a decision with `backout status`"),
+            .next_call(
+                "see what waits for a decision with {}",
+                [Call::of("status")],
+            ),
             EngineError::AtWork { id, owner } => {
                 Self::refused(format!("operation {} is still at work", id.short()))
                     .because(format!("process {} does it", owner.pid))
@@ -323,7 +334,7 @@ impl Report {
             | EngineError::WhichTask { .. } => tasks(&error),
             EngineError::NoCheckpoint { name } => {
                 Self::refused(format!("there is no checkpoint `{name}`"))
-                    .next("see them with `backout checkpoint --list`")
+                    .next_call("see them with {}", [Call::of("checkpoint").option("list")])
             }
             EngineError::UndoneSince { undone } => plan::undone_since(&undone),
             EngineError::CheckpointTaken { name, agent, task } => {
@@ -336,7 +347,10 @@ impl Report {
             EngineError::NoCapture { source } => {
                 Self::refused("the command was not started: it cannot be watched here")
                     .because(source)
-                    .next("see which ways of watching work with `backout doctor`")
+                    .next_call(
+                        "see which ways of watching work with {}",
+                        [Call::of("doctor")],
+                    )
             }
             EngineError::Trial(error) => trial::report(&error),
             EngineError::Io { action, source } => {
@@ -348,16 +362,19 @@ impl Report {
 
 fn unrestorable(path: &str, why: &str, undo: Option<OperationId>) -> Report {
     let report = Report::refused(format!("`{path}` cannot be restored")).because(why);
-    report.next(match undo {
-        Some(id) => format!(
-            "take the whole operation back with `backout undo {}`",
-            id.short()
-        ),
-        None => format!(
-            "see which operations wrote it with `backout log {}`",
-            quoted(path.as_ref())
-        ),
+    report.next(match (undo, TargetPath::new(path)) {
+        (Some(id), _) => Next::naming("take the whole operation back with {}", [Call::undo(&[id])]),
+        (None, Ok(path)) => wrote_it(&path),
+        (None, Err(_)) => Next::naming("see the operations with {}", [Call::of("log")]),
     })
+}
+
+/// Names the list of what wrote a path.
+fn wrote_it(path: &TargetPath) -> Next {
+    Next::naming(
+        "see which operations wrote it with {}",
+        [Call::log_of(path)],
+    )
 }
 
 fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> Report {
@@ -401,10 +418,8 @@ fn not_settled(id: OperationId, cause: EngineError) -> Report {
         .because(inner.what)
         .because("what it replaced is kept, and its log tells what it did");
     report.next = inner.next;
-    let id = id.short();
-    report.next(format!(
-        "then run `backout recover`: it settles operation {id}"
-    ))
+    let advice = "then run {}: it settles operation ".to_owned() + &id.short();
+    report.next_call(advice, [Call::of("recover")])
 }
 
 /// Says that every target is as before, but that something of ours is left.
@@ -429,15 +444,11 @@ fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) ->
         report = report.because(format!("`{}`: {}", outcome.target, outcome.kind));
     }
     report
-        .next(format!(
-            "see what is kept with `backout show {}`",
-            id.short()
-        ))
-        .next(format!(
-            "take back what can be with `backout recover --rollback {0}`, or accept what is there with \
-             `backout recover --keep {0}`",
-            id.short()
-        ))
+        .next_call("see what is kept with {}", [Call::show(id)])
+        .next_call(
+            "take back what can be with {}, or accept what is there with {}",
+            [Call::roll_back(id), Call::keep(id)],
+        )
 }
 
 #[expect(
@@ -447,40 +458,37 @@ fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) ->
 fn tasks(error: &EngineError) -> Report {
     match error {
         EngineError::NoTask { id } => Report::refused(format!("there is no task `{id}`"))
-            .next("see them with `backout task list`")
-            .next(format!("begin it with `backout task begin {id}`")),
+            .next_call("see them with {}", [Call::of("task list")])
+            .next_call("begin it with {}", [Call::of("task begin").task(id)]),
         EngineError::TaskEnded { id } => Report::refused(format!("the task `{id}` has ended"))
             .because("a task that was committed or rolled back takes no more operations")
-            .next("begin another with `backout task begin NAME`"),
+            .next_call(
+                "begin another with {}",
+                [Call::of("task begin").blank("NAME")],
+            ),
         EngineError::TaskOpen { id } => Report::refused(format!("the task `{id}` is open already"))
             .next(format!("write into it with `--task {id}`"))
-            .next(format!(
-                "end it with `backout commit {id}` or `backout rollback {id}`"
-            )),
+            .next_call(
+                "end it with {} or {}",
+                [Call::of("commit").task(id), Call::of("rollback").task(id)],
+            ),
         EngineError::TaskWaits { task, id } => {
             Report::refused(format!("the task `{task}` was not committed"))
                 .because(format!("operation {} waits for a decision", id.short()))
-                .next(format!(
-                    "keep what is there with `backout recover --keep {}`",
-                    id.short()
-                ))
-                .next(format!(
-                    "or take it back with `backout recover --rollback {}`",
-                    id.short()
-                ))
+                .next_call("keep what is there with {}", [Call::keep(*id)])
+                .next_call("or take it back with {}", [Call::roll_back(*id)])
         }
-        EngineError::WhichTask { open: 0 } => {
-            Report::refused("no task is open").next("begin one with `backout task begin NAME`")
-        }
+        EngineError::WhichTask { open: 0 } => Report::refused("no task is open")
+            .next_call("begin one with {}", [Call::of("task begin").blank("NAME")]),
         EngineError::WhichTask { open } => Report::usage("it is not clear which task is meant")
             .because(format!("{open} tasks are open"))
-            .next("name one; see them with `backout task list`"),
+            .next_call("name one; see them with {}", [Call::of("task list")]),
         other => Report::refused(other.to_string()),
     }
 }
 
 fn reference(error: &RefError) -> Report {
-    let list = "see the operations with `backout log`";
+    let list = Next::naming("see the operations with {}", [Call::of("log")]);
     match error {
         RefError::Malformed { text } => {
             Report::usage(format!("`{text}` does not name an operation"))

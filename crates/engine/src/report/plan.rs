@@ -5,7 +5,7 @@ use backout_model::{
 };
 
 use super::advice::{advice, undo, word_advice};
-use super::{Report, quoted};
+use super::{Call, Report};
 use crate::{EngineError, PlanView, RefusedTarget, TakeBack, UndoReport};
 
 /// How many lines of the same kind are told before the rest is counted.
@@ -14,14 +14,14 @@ const LINES_MAX: usize = 8;
 pub(super) fn report(error: &PlanError) -> Report {
     match error {
         PlanError::Unknown { id } => Report::refused(format!("there is no operation {id}"))
-            .next("see the operations with `backout log`"),
+            .next_call("see the operations with {}", [Call::of("log")]),
         PlanError::AlreadyUndone { id, by } => {
             let report = Report::refused(format!("operation {} is already undone", id.short()));
             let report = match by {
                 Some(by) => report.because(format!("{} took it back", by.short())),
                 None => report,
             };
-            report.next(format!("bring it back with `backout redo {}`", id.short()))
+            report.next_call("bring it back with {}", [Call::redo(&[*id])])
         }
         PlanError::NeverHappened { id, status } => Report::refused(format!(
             "there is nothing to undo in operation {}",
@@ -31,7 +31,7 @@ pub(super) fn report(error: &PlanError) -> Report {
         PlanError::Unfinished { id } => {
             Report::refused(format!("operation {} is not finished", id.short()))
                 .because("its process is still at work, or died and nobody recovered it yet")
-                .next("run `backout recover` if nobody is at work")
+                .next_call("run {} if nobody is at work", [Call::of("recover")])
         }
         PlanError::Expired { id, for_sake_of } => {
             let what = match for_sake_of {
@@ -45,10 +45,10 @@ pub(super) fn report(error: &PlanError) -> Report {
             };
             report
                 .because(format!("the images of {} are no longer kept", id.short()))
-                .next(format!(
-                    "see what the journal still knows with `backout show {}`",
-                    id.short()
-                ))
+                .next_call(
+                    "see what the journal still knows with {}",
+                    [Call::show(*id)],
+                )
         }
         PlanError::Irreversible { id } => {
             Report::refused(format!("operation {} is irreversible", id.short()))
@@ -64,12 +64,9 @@ pub(super) fn report(error: &PlanError) -> Report {
                 "nothing that operation {} did and that is in effect matches what was chosen",
                 id.short()
             ))
-            .next(format!(
-                "see what it did with `backout show {}`",
-                id.short()
-            )),
+            .next_call("see what it did with {}", [Call::show(*id)]),
         PlanError::Nothing => Report::refused("there is nothing to undo")
-            .next("see the operations with `backout log`"),
+            .next_call("see the operations with {}", [Call::of("log")]),
     }
 }
 
@@ -78,25 +75,25 @@ pub(super) fn undone_since(undone: &[LeftAlone]) -> Report {
     let report = Report::refused("there is nothing to undo")
         .because("all that happened since is that what stood then was undone");
     match redo_undone(undone) {
-        Some(command) => report.next(format!("bring it back with `backout {command}`")),
+        Some(call) => report.next_call("bring it back with {}", [call]),
         None => report,
     }
 }
 
-/// Words the command that brings back what was undone since a checkpoint.
-pub fn redo_undone(left: &[LeftAlone]) -> Option<String> {
+/// Gives the call that brings back what was undone since a checkpoint.
+pub fn redo_undone(left: &[LeftAlone]) -> Option<Call> {
     let by = left.iter().filter_map(|left| match left {
-        LeftAlone::UndoneSince { by, .. } => Some(by.short()),
+        LeftAlone::UndoneSince { by, .. } => Some(*by),
         LeftAlone::Independent { .. }
         | LeftAlone::Merges { .. }
         | LeftAlone::Depends { .. }
         | LeftAlone::GoesAgain { .. }
         | LeftAlone::NotInEffect { .. } => None,
     });
-    let mut undos: Vec<String> = by.collect();
+    let mut undos: Vec<OperationId> = by.collect();
     undos.sort_unstable();
     undos.dedup();
-    (!undos.is_empty()).then(|| format!("redo {}", undos.join(" ")))
+    (!undos.is_empty()).then(|| Call::redo(&undos))
 }
 
 /// Says which operations would have to go and need a word.
@@ -146,9 +143,12 @@ pub(super) fn nothing_below(
                 "the newest operation elsewhere is {}: {summary}",
                 id.short()
             ))
-            .next(format!("undo it with `backout undo {}`", id.short()))
-            .next("or undo the newest wherever it is with `backout undo --everywhere`"),
-        None => report.next("see the operations with `backout log`"),
+            .next_call("undo it with {}", [Call::undo(&[*id])])
+            .next_call(
+                "or undo the newest wherever it is with {}",
+                [Call::of("undo").option("everywhere")],
+            ),
+        None => report.next_call("see the operations with {}", [Call::of("log")]),
     }
 }
 
@@ -163,10 +163,7 @@ pub(super) fn nothing_on_link(
         .because(format!(
             "it is a symbolic link to `{to}`, and that was written"
         ))
-        .next(format!(
-            "take that back with `backout undo {}`",
-            quoted(to.as_path().as_os_str())
-        ))
+        .next_call("take that back with {}", [Call::of("undo").path(to)])
 }
 
 /// Says that there is nothing at a path.
@@ -176,7 +173,6 @@ pub(super) fn nothing_on_path(
     other: Option<&(OperationId, TargetPath)>,
     at_work: Option<OperationId>,
 ) -> Report {
-    let typed = |path: &TargetPath| quoted(path.as_path().as_os_str());
     let report = Report::refused(format!("there is nothing to undo at `{path}`"));
     let report = still_at_work(report, at_work);
     if let Some((id, other)) = other {
@@ -185,10 +181,10 @@ pub(super) fn nothing_on_path(
                 "it is the same file as `{other}`, by which operation {} wrote it",
                 id.short()
             ))
-            .next(format!(
-                "take that back, by all of its names, with `backout undo {}`",
-                typed(other)
-            ));
+            .next_call(
+                "take that back, by all of its names, with {}",
+                [Call::of("undo").path(other)],
+            );
     }
     match inside {
         Some(id) => report
@@ -196,19 +192,12 @@ pub(super) fn nothing_on_path(
                 "operation {} wrote a whole tree that it lies in",
                 id.short()
             ))
-            .next(format!(
-                "bring back only this with `backout restore {} --from {}`",
-                typed(path),
-                id.short()
-            ))
-            .next(format!(
-                "or take back the whole tree with `backout undo {}`",
-                id.short()
-            )),
-        None => report.next(format!(
-            "see what was done to it with `backout log {}`",
-            typed(path)
-        )),
+            .next_call(
+                "bring back only this with {}",
+                [Call::of("restore").path(path).option("from").operation(id)],
+            )
+            .next_call("or take back the whole tree with {}", [Call::undo(&[id])]),
+        None => report.next_call("see what was done to it with {}", [Call::log_of(path)]),
     }
 }
 
@@ -227,10 +216,7 @@ fn still_at_work(report: Report, at_work: Option<OperationId>) -> Report {
 pub(super) fn nothing_to_redo(id: OperationId) -> Report {
     Report::refused(format!("operation {} is not undone", id.short()))
         .because("only what was undone can be redone")
-        .next(format!(
-            "see where it stands with `backout show {}`",
-            id.short()
-        ))
+        .next_call("see where it stands with {}", [Call::show(id)])
 }
 
 /// Says that there is no undo to take back.
@@ -245,14 +231,14 @@ pub(super) fn no_undo(
                 "what a redo had to take back comes only by name: {} {summary}",
                 id.short()
             ))
-            .next(format!(
-                "take that redo back, and have it again, with `backout undo {}`",
-                act.short()
-            ))
-            .next(format!(
-                "or bring back one path with `backout restore PATH --from {} --after`",
-                id.short()
-            ));
+            .next_call(
+                "take that redo back, and have it again, with {}",
+                [Call::undo(&[*act])],
+            )
+            .next_call(
+                "or bring back one path with {}",
+                [restore_from(*id).option("after")],
+            );
     }
     match recovered {
         Some((id, summary)) => report
@@ -260,25 +246,25 @@ pub(super) fn no_undo(
                 "what a recovery took back comes only by name: {} {summary}",
                 id.short()
             ))
-            .next(format!("bring it back with `backout redo {}`", id.short())),
-        None => report.next("see what was undone with `backout log`"),
+            .next_call("bring it back with {}", [Call::redo(&[*id])]),
+        None => report.next_call("see what was undone with {}", [Call::of("log")]),
     }
 }
 
 /// Says that an undo or a redo which was put back is to be done again.
 pub(super) fn put_back(id: OperationId, verb: Verb, subject: Option<OperationId>) -> Report {
-    let short = subject.unwrap_or(id).short();
+    let call = Call::of(verb.as_str()).operation(subject.unwrap_or(id));
     Report::refused(format!("operation {} died and was put back", id.short()))
         .because("there is no half of it to bring back")
-        .next(format!("do it again with `backout {verb} {short}`"))
+        .next_call("do it again with {}", [call])
 }
 
 /// Says that a part cannot be taken back by itself.
 pub(super) fn inseparable(id: OperationId, way: TakeBack, tree: Option<&Key>) -> Report {
     let short = id.short();
     let (done, comes, all) = match way {
-        TakeBack::Undo => ("undone", "taken back", format!("backout undo {short}")),
-        TakeBack::Redo => ("redone", "brought back", format!("backout redo {short}")),
+        TakeBack::Undo => ("undone", "taken back", Call::undo(&[id])),
+        TakeBack::Redo => ("redone", "brought back", Call::redo(&[id])),
     };
     let report = Report::refused(format!("operation {short} was not {done}"));
     let report = match tree {
@@ -286,10 +272,13 @@ pub(super) fn inseparable(id: OperationId, way: TakeBack, tree: Option<&Key>) ->
         None => report,
     };
     report
-        .next(format!("all of it is {comes} with `{all}`"))
-        .next(format!(
-            "or bring back one path with `backout restore PATH --from {short}`"
-        ))
+        .next_call(format!("all of it is {comes} with {{}}"), [all])
+        .next_call("or bring back one path with {}", [restore_from(id)])
+}
+
+fn restore_from(id: OperationId) -> Call {
+    let call = Call::of("restore").blank("PATH");
+    call.option("from").operation(id)
 }
 
 /// Says how far an undo had come when somebody stopped it.
@@ -309,11 +298,10 @@ pub(super) fn stopped(report: &UndoReport) -> Report {
         done => format!("{done} operations before it are done, and stay so"),
     });
     match report.act {
-        Some(act) => told.next(format!(
-            "take back what was done with `backout {} {}`",
-            verbs(report).1,
-            act.short()
-        )),
+        Some(act) => told.next_call(
+            "take back what was done with {}",
+            [Call::of(verbs(report).1).operation(act)],
+        ),
         None => told,
     }
 }
@@ -376,33 +364,33 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         told = told.because(format!("and {more} more"));
     }
     let mut stuck = left().filter(|(_, outcome)| !outcome.kind.is_taken_back());
-    let id = stuck.next().map(|(step, _)| step.id.short());
+    let id = stuck.next().map(|(step, _)| step.id);
     let (again, back_again) = verbs(report);
     let told = match (id, left().next()) {
         _ if let Some(half) = half_done => told
-            .next("put right what stands in the way, then `backout recover`: it puts back what was done")
-            .next(format!(
-                "or keep what is there with `backout recover --keep {}`",
-                half.short()
-            )),
-        (Some(id), _) => told.next(format!(
-            "put right what stands in the way, then `backout {again} {id}` again"
-        )),
+            .next_call(
+                "put right what stands in the way, then {}: it puts back what was done",
+                [Call::of("recover")],
+            )
+            .next_call("or keep what is there with {}", [Call::keep(half)]),
+        (Some(id), _) => told.next_call(
+            "put right what stands in the way, then {} again",
+            [Call::of(again).operation(id)],
+        ),
         // All is as it was to be, but not by us.
-        (None, Some((step, _))) if back == 0 => told.next(format!(
-            "see how it stands with `backout show {}`",
-            step.id.short()
-        )),
+        (None, Some((step, _))) if back == 0 => {
+            told.next_call("see how it stands with {}", [Call::show(step.id)])
+        }
         (None, _) => told,
     };
     let is_overtaken = |it: &TargetOutcome| matches!(it.kind, OutcomeKind::Overtaken { .. });
-    match report.act.map(OperationId::short) {
-        Some(act) if left().any(|(_, outcome)| is_overtaken(outcome)) => told.next(format!(
-            "take it back with `backout {back_again} {act} --force`, which keeps what somebody else wrote"
-        )),
-        Some(act) if back > 0 => told.next(format!(
-            "take back what was done with `backout {back_again} {act}`"
-        )),
+    let call = |act| Call::of(back_again).operation(act);
+    match report.act {
+        Some(act) if left().any(|(_, outcome)| is_overtaken(outcome)) => told.next_call(
+            "take it back with {}, which keeps what somebody else wrote",
+            [call(act).option("force")],
+        ),
+        Some(act) if back > 0 => told.next_call("take back what was done with {}", [call(act)]),
         _ => told,
     }
 }

@@ -2,7 +2,7 @@
 
 use backout_storage::StorageError;
 
-use super::Report;
+use super::{Call, Next, Report};
 
 pub(super) fn report(error: &StorageError) -> Report {
     match error {
@@ -16,7 +16,7 @@ pub(super) fn report(error: &StorageError) -> Report {
                     "the content {} is not in the store, or not any more",
                     digest.short()
                 ))
-                .next("try again; if it stays so, see `backout verify`")
+                .next_call("try again; if it stays so, see {}", [Call::of("verify")])
         }
         StorageError::NewerFormat { .. }
         | StorageError::Damaged { .. }
@@ -37,29 +37,45 @@ pub(super) fn report(error: &StorageError) -> Report {
                 .because(
                     "a sync failed, so what is on the disk is unknown until it is opened again",
                 )
-                .next("check the disk (`dmesg`), then start again and run `backout recover`")
+                .next_call(
+                    "check the disk (`dmesg`), then start again and run {}",
+                    [Call::of("recover")],
+                )
         }
         StorageError::DuplicateId { id } => {
             Report::refused(format!("operation {id} exists already")).next("try again")
         }
         StorageError::Record(error) => Report::broken("the journal's chain is broken")
             .because(error)
-            .next("see all of the damage with `backout verify`")
-            .next("save what can be saved with `backout doctor --repair`"),
+            .next_call("see all of the damage with {}", [Call::of("verify")])
+            .next_call(
+                "save what can be saved with {}",
+                [Call::of("doctor").option("repair")],
+            ),
         StorageError::Inconsistent { at, detail } => {
             Report::broken(format!("the journal contradicts itself at {at}"))
                 .because(detail)
-                .next("see all of the damage with `backout verify`")
-                .next("save what can be saved with `backout doctor --repair`")
+                .next_call("see all of the damage with {}", [Call::of("verify")])
+                .next_call(
+                    "save what can be saved with {}",
+                    [Call::of("doctor").option("repair")],
+                )
         }
         StorageError::Database(error) => Report::refused("the journal could not be used")
             .because(error)
-            .next("try again; if it stays so, `backout doctor` checks the store"),
+            .next_call(
+                "try again; if it stays so, {} checks the store",
+                [Call::of("doctor")],
+            ),
     }
 }
 
-const REPAIR: &str =
-    "save what can be saved with `backout doctor --repair`; it keeps the damaged files";
+fn repair() -> Next {
+    Next::naming(
+        "save what can be saved with {}; it keeps the damaged files",
+        [Call::of("doctor").option("repair")],
+    )
+}
 
 #[expect(
     clippy::wildcard_enum_match_arm,
@@ -82,13 +98,13 @@ fn journal(error: &StorageError) -> Report {
         StorageError::Damaged { path, source } => {
             Report::broken(format!("the journal `{}` is damaged", path.display()))
                 .because(source)
-                .next(REPAIR)
+                .next(repair())
         }
         StorageError::NotWhole { path, detail } => {
             Report::broken(format!("the journal `{}` is damaged", path.display()))
                 .because(*detail)
                 .next("put it back from a copy, if there is one")
-                .next(REPAIR)
+                .next(repair())
         }
         StorageError::LostRecords { last, had } => {
             Report::broken("the journal has lost its newest records")
@@ -96,7 +112,7 @@ fn journal(error: &StorageError) -> Report {
                     "it ends at record {last}, but it had come to {had}"
                 ))
                 .next("put `journal.sqlite-wal` back, if it was moved away")
-                .next(REPAIR)
+                .next(repair())
         }
         StorageError::InUse { pid } => {
             Report::refused("nothing was repaired: the store is being used")
@@ -159,7 +175,10 @@ fn room(error: &StorageError) -> Report {
             path.display()
         ))
         .because("a write whose undo cannot be kept does not happen")
-        .next("make room on that disk; then `backout gc` can let old images go"),
+        .next_call(
+            "make room on that disk; then {} can let old images go",
+            [Call::of("gc")],
+        ),
         StorageError::ReadOnly { path } => Report::refused(format!(
             "the state directory `{}` is read-only",
             path.display()
@@ -180,7 +199,10 @@ fn room(error: &StorageError) -> Report {
             };
             report
                 .because("nothing in it may be let go yet: it is uncommitted or not an hour old")
-                .next("commit or roll back open tasks (`backout status`), then `backout gc`")
+                .next_call(
+                    "commit or roll back open tasks ({}), then {}",
+                    [Call::of("status"), Call::of("gc")],
+                )
                 .next("raise the cap with `--cap` or BACKOUT_CAP_BYTES")
         }
         other => Report::refused(other.to_string()),

@@ -3,12 +3,16 @@
 use backout_capture::overlay::OverlayError;
 use backout_model::OperationId;
 
-use super::{Report, program};
+use super::{Call, Next, Report, program};
 use crate::TrialError;
 
 /// What works where layers do not.
-const RUN: &str =
-    "run it for real, with every change recorded before it happens: `backout run -- COMMAND`";
+fn run() -> Next {
+    Next::naming(
+        "run it for real, with every change recorded before it happens: {}",
+        [Call::of("run").blank("-- COMMAND")],
+    )
+}
 
 /// What to do where the kernel or its settings say no.
 const ALLOW: &str = "allow user namespaces (sysctl user.max_user_namespaces), or try it as root";
@@ -29,24 +33,26 @@ fn layers(error: &OverlayError) -> Report {
     let report = Report::refused("the command was not run").because(error);
     let report = report.because_of_causes(error);
     match error {
-        OverlayError::Impossible { .. } => report.next(RUN).next(ALLOW),
+        OverlayError::Impossible { .. } => report.next(run()).next(ALLOW),
         OverlayError::NoPlace { tried } => tried
             .iter()
             .fold(report, Report::because)
             .next("put the state directory on a disk or a tmpfs with `--state-dir`")
-            .next(RUN),
+            .next(run()),
         OverlayError::Unreadable { .. }
         | OverlayError::Unmakable { .. }
         | OverlayError::NotStarted { .. }
-        | OverlayError::Lost { .. } => report.next(RUN),
+        | OverlayError::Lost { .. } => report.next(run()),
     }
 }
 
 fn which(name: Option<&str>, found: usize) -> Report {
-    let list = "see them with `backout try --list`";
+    let list = Next::naming("see them with {}", [Call::of("try").option("list")]);
     match (name, found) {
-        (None, 0) => Report::refused("no trial waits for a verdict")
-            .next("try a command with `backout try -- COMMAND`"),
+        (None, 0) => Report::refused("no trial waits for a verdict").next_call(
+            "try a command with {}",
+            [Call::of("try").blank("-- COMMAND")],
+        ),
         (None, found) => Report::usage("it is not clear which trial is meant")
             .because(format!("{found} trials wait for a verdict"))
             .next(list),
@@ -86,12 +92,13 @@ fn unreadable(id: OperationId, why: &str) -> Report {
 fn nothing_chosen(id: OperationId) -> Report {
     Report::refused("nothing was applied")
         .because("no change matches what was chosen")
-        .next(format!(
-            "see what there is with `backout try --show {}`",
-            id.short()
-        ))
+        .next_call(
+            "see what there is with {}",
+            [Call::of("try").option("show").operation(id)],
+        )
 }
 
-fn discard(id: OperationId) -> String {
-    format!("let it go with `backout try --discard {}`", id.short())
+fn discard(id: OperationId) -> Next {
+    let call = Call::of("try").option("discard").operation(id);
+    Next::naming("let it go with {}", [call])
 }

@@ -90,7 +90,7 @@ fn a_name_is_taken_once() {
     assert!(matches!(&taken, EngineError::DriverTaken { name } if *name == TOY));
     let report = Report::from(taken);
     assert_eq!(report.what, "there is a driver `toy` already");
-    assert_eq!(report.next, ["give the other one another name"]);
+    assert_eq!(report.next, ["give the other one another name".into()]);
 }
 
 /// A store in which a driver that the world's engine does not have left an operation that was undone, its undo, and
@@ -137,7 +137,7 @@ fn what_needs_a_driver_that_is_not_there_is_refused_and_named() {
         let error = refused.unwrap_err();
         assert!(matches!(&error, EngineError::NoDriver { name } if *name == TOY));
         let report = Report::from(error);
-        insta::allow_duplicates! { insta::assert_snapshot!(format!("{}\n{:#?}\n{:#?}", report.what, report.why, report.next), @r#"
+        insta::allow_duplicates! { insta::assert_snapshot!(format!("{}\n{:#?}\n{:#?}", report.what, report.why, report.next.iter().map(|it| &it.text).collect::<Vec<_>>()), @r#"
         this program has no driver `toy`, so it cannot tell what there is to do
         [
             "nothing was changed; what the driver recorded stays kept",

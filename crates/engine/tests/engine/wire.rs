@@ -1,6 +1,12 @@
 //! What travels between processes: commands that were written down are carried out as if they had been asked here, and
 //! several callers share one engine.
 
+#![expect(
+    clippy::panic,
+    clippy::too_many_lines,
+    reason = "a test fails by panicking, and a table is as long as it is"
+)]
+
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::thread;
@@ -281,9 +287,10 @@ fn a_command_is_run_like_any_other_command() {
     let script = format!("echo after > {}", world.path("f").display());
     let request = RunRequest::new(vec!["sh".into(), "-c".into(), script.into()]);
     let reply = world.engine.execute(sent(&Command::Run(Box::new(request))));
-    let Reply::Ran(Ran { report, left, .. }) = reply.unwrap() else {
+    let Reply::Ran(ran) = reply.unwrap() else {
         panic!("it did not run");
     };
+    let Ran { report, left, .. } = *ran;
     assert!(left.is_none());
     assert_eq!((report.status, report.end.changed), (Status::Committed, 1));
     assert_eq!(world.read("f").as_deref(), Some("after\n"));

@@ -10,7 +10,7 @@ use crate::world::{World, said};
 fn typed(world: &World, report: &serde_json::Value, words: &[&str]) -> String {
     let hints = report["next"].as_array().unwrap();
     let commands = hints.iter().filter_map(|hint| {
-        let (_, rest) = hint.as_str().unwrap().split_once("`backout ")?;
+        let (_, rest) = hint["text"].as_str().unwrap().split_once("`backout ")?;
         Some(rest.split_once('`')?.0)
     });
     let is_meant = |line: &&str| words.iter().all(|word| line.contains(word));
@@ -247,7 +247,7 @@ fn what_was_written_by_another_name_is_told_where_nothing_was_done() {
     );
     assert_eq!(refused["why"][0], *why, "{refused}");
     let advice = "take that back, by all of its names, with `backout undo ";
-    let next = refused["next"][0].as_str().unwrap();
+    let next = refused["next"][0]["text"].as_str().unwrap();
     assert!(next.starts_with(advice), "{refused}");
     typed(&world, &refused, &["undo", "a z"]);
     let now = world.tree();

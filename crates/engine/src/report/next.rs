@@ -1,0 +1,296 @@
+//! What to do next, as data: a sentence, and the calls that it names. Each surface words the calls in its own way.
+
+use std::fmt;
+
+use backout_model::{OperationId, TargetPath, TaskId};
+use serde::Serialize;
+
+use super::quoted;
+
+/// Where a call stands in a sentence.
+const HOLE: &str = "{}";
+
+/// One thing to do next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Next {
+    /// The sentence, worded for whoever reads it.
+    pub text: String,
+    /// The calls that it names, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Call>,
+    #[serde(skip)]
+    template: String,
+}
+
+impl Next {
+    /// Makes a sentence that names calls, one for each `{}` in it, as one would type them into a shell.
+    pub fn naming<const N: usize>(template: impl Into<String>, calls: [Call; N]) -> Self {
+        let template = template.into();
+        let calls = Vec::from(calls);
+        Self {
+            text: worded(&template, &calls, &|call| format!("`{call}`")),
+            calls,
+            template,
+        }
+    }
+
+    /// Words the calls in another way.
+    #[must_use]
+    pub fn worded(&self, word: impl Fn(&Call) -> String) -> Self {
+        Self {
+            text: worded(&self.template, &self.calls, &word),
+            ..self.clone()
+        }
+    }
+}
+
+fn worded(template: &str, calls: &[Call], word: &dyn Fn(&Call) -> String) -> String {
+    let mut text = String::new();
+    let mut pieces = template.split(HOLE);
+    text.push_str(pieces.next().unwrap_or_default());
+    let mut calls = calls.iter();
+    for piece in pieces {
+        text.push_str(&calls.next().map_or_else(|| HOLE.to_owned(), word));
+        text.push_str(piece);
+    }
+    text
+}
+
+impl fmt::Display for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<&str> for Next {
+    fn from(text: &str) -> Self {
+        Self::naming(text, [])
+    }
+}
+
+impl From<String> for Next {
+    fn from(text: String) -> Self {
+        Self::naming(text, [])
+    }
+}
+
+impl From<&String> for Next {
+    fn from(text: &String) -> Self {
+        Self::naming(text.as_str(), [])
+    }
+}
+
+/// One call of a Backout command: what to do, and to what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    command: &'static str,
+    words: Vec<Word>,
+}
+
+/// One word of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Option(&'static str),
+    Operation(OperationId),
+    Path(TargetPath),
+    Task(TaskId),
+    /// What the reader has to fill in.
+    Blank(&'static str),
+    /// What the reader typed himself, as a shell reads it.
+    Typed(String),
+}
+
+impl Call {
+    /// Begins a call of a command.
+    pub const fn of(command: &'static str) -> Self {
+        Self {
+            command,
+            words: Vec::new(),
+        }
+    }
+
+    /// Adds an option, as the command line has it, without the dashes.
+    #[must_use]
+    pub fn option(self, name: &'static str) -> Self {
+        self.with(Word::Option(name))
+    }
+
+    /// Adds several options.
+    #[must_use]
+    pub fn options(self, names: &[&'static str]) -> Self {
+        names.iter().fold(self, |call, name| call.option(name))
+    }
+
+    /// Says which operation.
+    #[must_use]
+    pub fn operation(self, id: OperationId) -> Self {
+        self.with(Word::Operation(id))
+    }
+
+    /// Says which operations.
+    #[must_use]
+    pub fn operations(self, ids: &[OperationId]) -> Self {
+        ids.iter().fold(self, |call, id| call.operation(*id))
+    }
+
+    /// Says which path.
+    #[must_use]
+    pub fn path(self, path: &TargetPath) -> Self {
+        self.with(Word::Path(path.clone()))
+    }
+
+    /// Says which task.
+    #[must_use]
+    pub fn task(self, id: &TaskId) -> Self {
+        self.with(Word::Task(id.clone()))
+    }
+
+    /// Leaves a word for the reader to fill in.
+    #[must_use]
+    pub fn blank(self, name: &'static str) -> Self {
+        self.with(Word::Blank(name))
+    }
+
+    /// Repeats what the reader typed himself, as a shell reads it.
+    #[must_use]
+    pub fn typed(self, words: &str) -> Self {
+        match words.trim() {
+            "" => self,
+            words => self.with(Word::Typed(words.to_owned())),
+        }
+    }
+
+    /// Takes operations back.
+    pub fn undo(ids: &[OperationId]) -> Self {
+        Self::of("undo").operations(ids)
+    }
+
+    /// Brings operations back.
+    pub fn redo(ids: &[OperationId]) -> Self {
+        Self::of("redo").operations(ids)
+    }
+
+    /// Shows an operation.
+    pub fn show(id: OperationId) -> Self {
+        Self::of("show").operation(id)
+    }
+
+    /// Lists what was done to a path.
+    pub fn log_of(path: &TargetPath) -> Self {
+        Self::of("log").path(path)
+    }
+
+    /// Accepts what an operation left.
+    pub fn keep(id: OperationId) -> Self {
+        Self::of("recover").option("keep").operation(id)
+    }
+
+    /// Takes back what an operation left.
+    pub fn roll_back(id: OperationId) -> Self {
+        Self::of("recover").option("rollback").operation(id)
+    }
+
+    fn with(mut self, word: Word) -> Self {
+        self.words.push(word);
+        self
+    }
+
+    /// Gives the call as one would type it after the name of the program.
+    pub fn line(&self) -> String {
+        let mut line = self.command.to_owned();
+        for word in &self.words {
+            line.push(' ');
+            match word {
+                Word::Option(name) => line.extend(["--", name]),
+                Word::Operation(id) => line.push_str(&id.short()),
+                Word::Path(path) => line.push_str(&quoted(path.as_path().as_os_str())),
+                Word::Task(id) => line.push_str(id.as_str()),
+                Word::Blank(name) => line.push_str(name),
+                Word::Typed(words) => line.push_str(words),
+            }
+        }
+        line
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "backout {}", self.line())
+    }
+}
+
+/// A call as programs read it.
+#[derive(Debug, Default, Serialize)]
+struct Told<'c> {
+    command: &'c str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    options: Vec<&'c str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    operations: Vec<OperationId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<&'c TargetPath>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<&'c TaskId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blank: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    typed: Option<&'c str>,
+}
+
+impl Serialize for Call {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut told = Told {
+            command: self.command,
+            ..Told::default()
+        };
+        for word in &self.words {
+            match word {
+                Word::Option(name) => told.options.push(name),
+                Word::Operation(id) => told.operations.push(*id),
+                Word::Path(path) => told.paths.push(path),
+                Word::Task(id) => told.task = Some(id),
+                Word::Blank(name) => told.blank = Some(name),
+                Word::Typed(words) => told.typed = Some(words),
+            }
+        }
+        told.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_names_its_calls_and_says_them_as_data() {
+        let id = OperationId::from_bits(0x1234_5678_0000_0000);
+        let next = Next::naming(
+            "take it back with {}, or keep it with {}",
+            [Call::undo(&[id]).option("force"), Call::keep(id)],
+        );
+        assert_eq!(
+            next.text,
+            "take it back with `backout undo 12345678 --force`, or keep it with `backout recover --keep 12345678`"
+        );
+        let by_name = next.worded(|call| call.line().to_uppercase());
+        assert_eq!(
+            by_name.text,
+            "take it back with UNDO 12345678 --FORCE, or keep it with RECOVER --KEEP 12345678"
+        );
+        let told = serde_json::to_value(&next).unwrap();
+        assert_eq!(told["calls"][0]["command"], "undo");
+        assert_eq!(told["calls"][0]["options"][0], "force");
+        assert_eq!(told["calls"][1]["operations"][0], "1234567800000000");
+        let plain = Next::from("wait");
+        assert_eq!(serde_json::to_string(&plain).unwrap(), r#"{"text":"wait"}"#);
+    }
+
+    #[test]
+    fn paths_tasks_and_blanks_are_typed_as_a_shell_reads_them() {
+        let path = TargetPath::new("/w/a b").unwrap();
+        let call = Call::of("restore").path(&path).option("from").blank("REF");
+        assert_eq!(call.line(), "restore '/w/a b' --from REF");
+        let call = Call::of("commit").task(&"t".parse().unwrap());
+        assert_eq!(call.to_string(), "backout commit t");
+    }
+}
