@@ -1,4 +1,4 @@
-//! Words of a command in JSON, whatever their bytes are: each as [`any_path`](crate::any_path) writes a path.
+//! Words of a command in JSON, whatever their bytes are: each as `any_path` writes a path.
 //!
 //! For `#[serde(with = "any_words")]` on a `Vec<OsString>`; the modules are for pairs, such as variables.
 
