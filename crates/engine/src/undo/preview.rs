@@ -1,13 +1,12 @@
 //! Looking at every target that a plan would touch, before anything is touched.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ffi::OsString;
+use std::collections::{HashMap, HashSet};
 
-use backout_drivers::file::{FileChange, Was, names_shown, said_of_barred, said_of_strangers};
+use backout_drivers::file::{said_of_barred, said_of_strangers};
 use backout_model::ports::{Examined, OnConflict, State};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Status, Target,
-    TargetOutcome, TargetPath, TaskId, UndoPlan, UndoStep, Verb,
+    Chosen, History, Operation, OperationId, OutcomeKind, Reach, Status, Target, TargetOutcome,
+    TaskId, UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -304,110 +303,6 @@ impl Engine {
         }
     }
 
-    /// Finds the targets that will not be what an operation left when its turn comes: somebody else wrote between it and
-    /// the newer step that is taken back first, which brings back what that somebody wrote.
-    fn between(
-        &self,
-        work: &Work<'_>,
-        newer: &[Work<'_>],
-        examined: &[Examined],
-    ) -> Result<HashMap<Key, String>, EngineError> {
-        let mut between = HashMap::new();
-        let driver = self.driver_of(&work.effect)?;
-        // What is told in parts stands for itself, whatever happened to the rest of the file.
-        let whole = driver.values(&work.effect)?.is_none();
-        let Some(effect) = driver.as_files(&work.effect)?.filter(|_| whole) else {
-            return Ok(between);
-        };
-        let mut left = HashMap::new();
-        for change in self.sides(work)? {
-            left.insert(change.path.clone(), change);
-        }
-        // What is in a directory that was moved, or goes as one, goes with it.
-        let mut changes = self.files.changes(&effect)?.into_iter();
-        if changes.all(|change| change.from.is_none() && !change.is_as_now) {
-            let come = driver.outline(&work.effect)?.come;
-            between.extend(filled(&left, &come, self.brought_by(newer)?));
-        }
-        let is_shared = |path: &TargetPath| {
-            let of = |it: &&Examined| it.shared.is_some() && it.target.file() == Some(path);
-            examined.iter().find(of).and_then(|it| it.shared.clone())
-        };
-        // The nearest step is the last to write before this one's turn.
-        for newer in newer.iter().rev() {
-            for change in self.sides(newer)? {
-                let Some(left) = left.remove(&change.path) else {
-                    continue;
-                };
-                let found = change.before.as_ref();
-                if !left.is_as_now
-                    && let Some(what) = self.unlike(left.after.as_ref(), found)?
-                {
-                    let why = format!("{what} before {}", newer.operation.id.short());
-                    between.insert(change.path.into(), why);
-                } else if let Some(why) = is_shared(&change.path)
-                    && self.unlike(left.before.as_ref(), found)?.is_some()
-                {
-                    between.insert(change.path.into(), why);
-                }
-            }
-            // What is in a tree comes and goes with it; steps before that know nothing of it.
-            let is_inside = |path: &TargetPath| touches(&newer.step, &Target::node(path.clone()));
-            left.retain(|path, _| !is_inside(path));
-        }
-        Ok(between)
-    }
-
-    /// Says what somebody did to a name that was left as the first and found as the second, as far as both are known.
-    fn unlike(
-        &self,
-        left: Option<&Was>,
-        found: Option<&Was>,
-    ) -> Result<Option<&'static str>, EngineError> {
-        let (left, found) = match (left, found) {
-            (None, None) => return Ok(None),
-            (Some(_), None) => return Ok(Some("somebody else removed it")),
-            (None, Some(_)) => return Ok(Some("somebody else made it")),
-            (Some(left), Some(found)) => (left, found),
-        };
-        // By its other name a file may have been written without that being told of this one.
-        let is_second = left.same_as().or(found.same_as()).is_some();
-        let sizes = left.size().zip(found.size()).filter(|_| !is_second);
-        let is_other = left.word() != found.word()
-            || left.points_to() != found.points_to()
-            || sizes.is_some_and(|(left, found)| left != found)
-            || match (self.files.digest(left)?, self.files.digest(found)?) {
-                (Some(left), Some(found)) => left != found && !is_second,
-                _ => false,
-            };
-        Ok(is_other.then_some("somebody else changed it"))
-    }
-
-    /// Gives what a step does to each of the names that are meant.
-    fn sides(&self, work: &Work<'_>) -> Result<Vec<FileChange>, EngineError> {
-        let is_meant = |change: &FileChange| {
-            let is_it = |target: &Target| target.file() == Some(&change.path);
-            work.step.targets.iter().any(is_it)
-        };
-        let sides = self.sides_of(&work.effect)?;
-        Ok(sides.into_iter().filter(is_meant).collect())
-    }
-
-    /// Names what is there when some steps have been taken back, of all that they touch.
-    fn brought_by(&self, works: &[Work<'_>]) -> Result<BTreeSet<TargetPath>, EngineError> {
-        let mut there = BTreeSet::new();
-        for work in works {
-            for change in self.sides(work)? {
-                if change.before.is_some() {
-                    there.insert(change.path);
-                } else {
-                    there.remove(&change.path);
-                }
-            }
-        }
-        Ok(there)
-    }
-
     /// Finds the operation that a step is about: for an undo or a redo, the one that it took or brought back.
     pub(super) fn subject_of(&self, operation: &Operation) -> Result<Operation, EngineError> {
         let found = match operation.undoes {
@@ -417,32 +312,6 @@ impl Engine {
         let found = found.map(|id| self.store.operation(id)).transpose()?;
         Ok(found.flatten().unwrap_or_else(|| operation.clone()))
     }
-}
-
-/// Finds the directories that a step made and that will not be empty when its turn comes. What came as one goes as one.
-fn filled(
-    left: &HashMap<TargetPath, FileChange>,
-    come: &BTreeSet<Key>,
-    there: BTreeSet<TargetPath>,
-) -> HashMap<Key, String> {
-    let mut inside: HashMap<TargetPath, Vec<OsString>> = HashMap::new();
-    for path in there {
-        let is_made = |path: &TargetPath| {
-            left.get(path).is_some_and(|it| it.before.is_none())
-                && !come.contains(&Key::from(path.clone()))
-        };
-        let above = path.parent().filter(is_made);
-        if let Some((above, name)) = above.zip(path.as_path().file_name())
-            && !is_made(&path)
-        {
-            inside.entry(above).or_default().push(name.to_owned());
-        }
-    }
-    let why = |names: Vec<OsString>| format!("the directory is not empty: {}", names_shown(&names));
-    let filled = inside.into_iter();
-    filled
-        .map(|(path, names)| (path.into(), why(names)))
-        .collect()
 }
 
 /// Tells which way taking an operation back goes.

@@ -33,6 +33,8 @@ pub(crate) struct Tally {
     pub(crate) exact: usize,
     pub(crate) kept: usize,
     pub(crate) conflicts: usize,
+    /// Conflicts that only showed when their turn came.
+    pub(crate) late: usize,
     pub(crate) deaths: usize,
 }
 
@@ -219,6 +221,23 @@ impl Run {
         ))
     }
 
+    /// Checks that all is as it was. Where steps were taken and put back, a file may have been made anew.
+    fn put_back(&mut self, now: Snapshot, by: &str) -> Result<(), String> {
+        if now == self.oracle.world {
+            return Ok(());
+        }
+        self.tally.late += 1;
+        let wanted = self.oracle.world.clone();
+        if let Some(why) = unlike(&wanted, &now, true) {
+            return Err(format!("{by} changed something: {why}"));
+        }
+        self.oracle
+            .check_links(&wanted, &now)
+            .map_err(|why| format!("{by} changed something: {why}"))?;
+        self.oracle.world = now;
+        Ok(())
+    }
+
     fn what(&self, what: What) -> Option<UndoWhat> {
         match what {
             What::Newest => Some(UndoWhat::Newest { below: None }),
@@ -327,7 +346,8 @@ impl Run {
                 }
                 let checked = judge(&mut self.oracle, &taken, &now, manner, self.has_died)?;
                 if taken.is_empty() {
-                    return self.unchanged(&now, "an undo with a conflict");
+                    let error = format!("an undo with a conflict ({error:?})");
+                    return self.put_back(now, &error);
                 }
                 self.oracle
                     .follow(way, &taken, now, checked == Checked::Exactly);
@@ -519,6 +539,7 @@ impl Tally {
         self.exact += other.exact;
         self.kept += other.kept;
         self.conflicts += other.conflicts;
+        self.late += other.late;
         self.deaths += other.deaths;
     }
 }
