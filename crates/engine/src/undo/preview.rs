@@ -82,15 +82,16 @@ impl Engine {
         }
         let mut steps: Vec<UndoStep> = Vec::with_capacity(plan.steps.len());
         for step in plan.steps {
-            let before = steps.iter_mut().find(|it| it.id == step.id);
             // A redo that was named takes back all that it brought, whoever holds it.
-            let is_one = |it: &UndoStep| it.with == step.with;
-            if let Some(before) = before.filter(|it| is_one(it) || on_conflict == OnConflict::Force)
-                && let Some(united) = self.united(before, &step)?
-            {
-                *before = united;
-            } else {
-                steps.push(step);
+            let is_one = |it: &UndoStep| it.with == step.with || on_conflict == OnConflict::Force;
+            let before = steps.iter().position(|it| it.id == step.id && is_one(it));
+            let united = match before.and_then(|at| Some((at, steps.get(at)?))) {
+                Some((at, before)) => self.united(before, &step)?.map(|united| (at, united)),
+                None => None,
+            };
+            match united {
+                Some((at, united)) => put_joined(&mut steps, at, united, &step),
+                None => steps.push(step),
             }
         }
         let mut joined: Vec<UndoStep> = Vec::with_capacity(steps.len());
@@ -99,12 +100,14 @@ impl Engine {
                 Some(operation) => self.work(operation, &step)?.step.with,
                 None => step.with,
             };
-            let is_same = |it: &&mut UndoStep| it.id == step.id && it.with == with;
-            match joined.iter_mut().find(is_same) {
-                Some(same) => {
-                    same.targets.extend(step.targets);
+            let is_same = |it: &UndoStep| it.id == step.id && it.with == with;
+            let same = joined.iter().position(is_same);
+            match same.and_then(|at| Some((at, joined.get(at)?.clone()))) {
+                Some((at, mut same)) => {
+                    same.targets.extend(step.targets.iter().cloned());
                     same.targets
                         .sort_by(|one, other| one.key().cmp(other.key()));
+                    put_joined(&mut joined, at, same, &step);
                 }
                 None => joined.push(UndoStep { with, ..step }),
             }
@@ -329,6 +332,14 @@ fn is_foreseen(plan: &PlanView, merged: &PlanView) -> bool {
     let unforeseen: HashSet<&Target> = unforeseen.map(|it| &it.target).collect();
     let mut planned = plan.steps.iter().flat_map(|step| &step.targets);
     !planned.any(|it| it.state.hindrance().is_some() && unforeseen.contains(&it.target))
+}
+
+/// Puts a step that was joined with another in the place of the first, or of the other, if something between them lies above that.
+fn put_joined(steps: &mut Vec<UndoStep>, at: usize, joined: UndoStep, other: &UndoStep) {
+    let mut between = steps.iter().skip(at + 1);
+    let is_below = between.any(|it| other.targets.iter().any(|target| touches(it, target)));
+    steps.remove(at);
+    steps.insert(if is_below { steps.len() } else { at }, joined);
 }
 
 pub(super) fn touches(step: &UndoStep, target: &Target) -> bool {

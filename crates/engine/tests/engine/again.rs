@@ -343,3 +343,40 @@ fn an_undo_that_was_put_back_does_not_change_what_is_the_newest() {
     world.engine.undo(&NEWEST, &committed()).unwrap();
     assert_eq!(world.read("a"), None);
 }
+
+#[test]
+fn a_redo_of_a_part_does_not_put_the_rest_above_later_work() {
+    for is_forced in [false, true] {
+        let world = World::new();
+        world
+            .engine
+            .mark(Some("c".parse().unwrap()), serde_json::Value::Null)
+            .unwrap();
+        let both = two_files(&world, "1");
+        undo_path(&world, "a");
+        let later = world.write("b", "2");
+        world.redo();
+        assert_eq!(world.read("a").as_deref(), Some("1"));
+        let ids = [both, later].map(|id| id.to_string().parse().unwrap());
+        let options = UndoOptions {
+            on_conflict: if is_forced {
+                OnConflict::Force
+            } else {
+                OnConflict::Refuse
+            },
+            ..committed()
+        };
+        let what = UndoWhat::Operations(ids.to_vec());
+        let report = world.engine.undo(&what, &options).unwrap();
+        let outcomes = report.steps.iter().flat_map(|step| &step.outcomes);
+        let kinds: Vec<_> = outcomes.map(|outcome| &outcome.kind).collect();
+        assert_eq!(kinds, [&OutcomeKind::Restored; 3]);
+        assert_eq!((world.read("a"), world.read("b")), (None, None));
+        // All comes again, and goes by its checkpoint.
+        world.redo();
+        assert_eq!(world.read("b").as_deref(), Some("2"));
+        let what = UndoWhat::ToCheckpoint("c".parse().unwrap());
+        world.engine.rollback(&what, &options, "").unwrap();
+        assert_eq!((world.read("a"), world.read("b")), (None, None));
+    }
+}

@@ -52,7 +52,7 @@ pub(crate) struct Run {
     pub(crate) tally: Tally,
     pub(crate) seed: u64,
     sabotage: Option<Sabotage>,
-    /// Whether a process has died: then nobody knows who changed the times of directories last.
+    /// Whether a process has died, or steps were put back: then nobody knows who changed the times of directories last.
     pub(crate) has_died: bool,
     names: usize,
 }
@@ -227,6 +227,7 @@ impl Run {
             return Ok(());
         }
         self.tally.late += 1;
+        self.has_died = true;
         let wanted = self.oracle.world.clone();
         if let Some(why) = unlike(&wanted, &now, true) {
             return Err(format!("{by} changed something: {why}"));
