@@ -258,6 +258,7 @@ impl Engine {
         });
         let mut planned: Vec<_> = planned.collect();
         self.foresee_whole(work, newer, options.on_conflict, &mut planned)?;
+        self.foresee_merged(work, options.on_conflict, &mut planned)?;
         if way_of(work.operation) == TakeBack::Redo {
             self.foresee_left(work, &mut planned)?;
         }
