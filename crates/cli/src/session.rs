@@ -42,8 +42,8 @@ pub(crate) struct Session {
     pub(crate) here: Here,
     /// How long images are kept.
     pub(crate) retention: Retention,
-    /// Whether nothing is changed, so that a store that is not there is not made.
-    pub(crate) only_looks: bool,
+    /// Whether a store that is not there is not made.
+    pub(crate) needs_no_store: bool,
     /// The running command that we are part of.
     within: Option<OperationId>,
     /// What is known of the caller, if it is inside of a command and this is done for it.
@@ -69,7 +69,7 @@ impl Session {
             task,
             here,
             retention,
-            only_looks: false,
+            needs_no_store: false,
             within: None,
             asked,
             bar,
@@ -99,7 +99,7 @@ impl Session {
     /// Opens the engine.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         let settings = self.settings()?;
-        let engine = if self.only_looks {
+        let engine = if self.needs_no_store {
             Engine::open_to_look(settings)?
         } else {
             Engine::open(settings)?

@@ -1,8 +1,9 @@
 //! Checking the machine and the store by behaviour: what works is found out by doing it.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use backout_capture::{live, overlay};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -35,7 +36,9 @@ impl Engine {
     /// Tries a command in layers: it makes a file that nobody outside may see.
     fn check_overlay(&self) -> Finding {
         let id = self.next_id();
-        let probe = self.store.directory().join(format!("probe-{id}"));
+        let state = Some(self.store.directory()).filter(|state| state.exists());
+        let home = state.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let probe = home.join(format!("probe-{id}"));
         let task = overlay::Invocation {
             program: "true".into(),
             arguments: Vec::new(),
@@ -44,7 +47,7 @@ impl Engine {
             keeps_stdout: false,
             survivors: overlay::Survivors::End,
         };
-        let masks = [self.store.directory().to_path_buf()];
+        let masks: Vec<PathBuf> = state.map(Path::to_path_buf).into_iter().collect();
         let ran = overlay::run(&task, std::slice::from_ref(&probe), &masks);
         let _gone = overlay::remove(&probe);
         match ran {
@@ -84,6 +87,10 @@ impl Engine {
                 format!("the state directory has mode {mode:04o}"),
                 "chmod 700 it: images hold secrets",
             ),
+            Err(error) if error.kind() == ErrorKind::NotFound => good(
+                "privacy",
+                "there is no state directory yet; it is made closed to others".to_owned(),
+            ),
             Err(error) => bad(
                 "privacy",
                 error.to_string(),
@@ -93,7 +100,9 @@ impl Engine {
     }
 
     fn check_space(&self) -> Finding {
-        match rustix::fs::statvfs(self.store.directory()) {
+        let above = self.store.directory().ancestors();
+        let place = above.into_iter().find(|place| place.exists());
+        match rustix::fs::statvfs(place.unwrap_or(Path::new("/"))) {
             Ok(found) => {
                 let free = found.f_bavail.saturating_mul(found.f_frsize);
                 let text = format!("{} MiB free for the store", free / (1024 * 1024));

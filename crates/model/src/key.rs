@@ -242,7 +242,13 @@ impl Key {
             };
             (with(separator), with(separator + 1))
         };
-        [range(NAME), range(PART)]
+        // In a part there are no names, and a slash in its name is nothing but that.
+        let names = if self.parts.is_empty() {
+            range(NAME)
+        } else {
+            (bytes.clone(), bytes.clone())
+        };
+        [names, range(PART)]
     }
 }
 
@@ -338,6 +344,16 @@ mod tests {
             above,
             ["/etc/app.toml:server", "/etc/app.toml", "/etc", "/"]
         );
+    }
+
+    #[test]
+    fn a_key_with_a_slash_in_its_name_is_not_below_another() {
+        for (one, other) in [("/a", "/"), ("a/b", "a"), ("a/", "a")] {
+            let one = parts(file("/api.json"), &[one]).to_bytes();
+            let ranges = parts(file("/api.json"), &[other]).ranges_below();
+            let is_in = |(first, last): &(Vec<u8>, Vec<u8>)| *first <= one && one < *last;
+            assert!(!ranges.iter().any(is_in), "{other}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! - Forward closure, always: what was built on an undone operation goes too, newest first (LIFO).
 //! - Backward closure, when asked (`dependencies`): also the chain the operation was built on.
 //! - Each target stands by itself: a plan may be restricted to some of them, and an operation whose targets were brought
-//!   back by different redos is taken back in several steps.
+//!   back by different redos is taken back in several steps, each where its recipe stands in the journal.
 //! - Operations of committed tasks, and other agents' work, go only when named or permitted; a plan that needs more says
 //!   which. A lone write needs no such word.
 
@@ -501,13 +501,12 @@ impl<'h> Closure<'h> {
         let place = |id: OperationId| {
             std::cmp::Reverse(self.history.get(id).map(|operation| operation.place))
         };
-        let below = self.below_their_dependents();
-        let height = |id: OperationId| match below.get(&id) {
-            Some(lsn) => std::cmp::Reverse(Some(*lsn)),
-            None => place(id),
+        // Each part of an operation was done when the recipe that holds it was carried out: by itself, or by a redo.
+        let done = |step: &UndoStep| {
+            let with = self.history.get(step.with).map(|with| with.lsn);
+            (std::cmp::Reverse(with), place(step.id))
         };
-        // What a redo brought back lies above the rest of its operation.
-        steps.sort_by_key(|step| (height(step.id), step.with == step.id, place(step.with)));
+        steps.sort_by_key(done);
         needs_committed.sort_by_key(|id| place(*id));
         needs_others.sort_by_key(|id| place(*id));
         let mut left_alone: Vec<_> = self.left.into_values().collect();
@@ -518,25 +517,6 @@ impl<'h> Closure<'h> {
             needs_committed,
             needs_others,
         })
-    }
-
-    /// Finds what a redo brought back below something that was built on it and had stayed: a merge had taken it out. Each
-    /// with its first place, below all that was built on it.
-    fn below_their_dependents(&self) -> BTreeMap<OperationId, Lsn> {
-        let mut below = BTreeMap::new();
-        for (id, chosen) in &self.chosen {
-            let Chosen::DependsOn { on, reason } = chosen else {
-                continue;
-            };
-            let (Some(dependent), Some(base)) = (self.history.get(*id), self.history.get(*on))
-            else {
-                continue;
-            };
-            if reason.is_of_targets() && base.place > dependent.place {
-                below.insert(*on, base.lsn);
-            }
-        }
-        below
     }
 
     /// Makes one step for each recipe that the operation is taken back with.

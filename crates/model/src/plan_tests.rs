@@ -1,5 +1,8 @@
 //! The plan's table: a small history, a goal, and what goes, what stays, what needs a word.
 
+#[path = "plan_redone_tests.rs"]
+mod redone;
+
 use super::*;
 use crate::{Decision, Dependency, Owner, Timestamp, Traits, choose};
 
@@ -246,64 +249,6 @@ fn a_clean_merge_excuses_a_dependent() {
 }
 
 #[test]
-fn a_redone_operation_is_taken_back_by_the_redo() {
-    let history = history("1 committed paths=a+3,b,c!5");
-    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
-    let with: Vec<_> = plan.steps.iter().map(|step| step.with.bits()).collect();
-    assert_eq!(
-        with,
-        [3, 1],
-        "what the redo brought back lies above the rest"
-    );
-    let targets = |at: usize| {
-        let targets = plan.steps[at].targets.iter();
-        targets.map(ToString::to_string).collect::<Vec<_>>()
-    };
-    assert_eq!(
-        (targets(0), targets(1)),
-        (vec!["/a".into()], vec!["/b".into()])
-    );
-}
-
-#[test]
-fn what_was_built_on_the_redo_goes_with_what_it_brought_back() {
-    let history = history("1 committed held=3 at=3\n3 committed undo\n4 committed on=3");
-    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
-    assert_eq!(steps(&plan), [4, 1]);
-}
-
-#[test]
-fn what_was_declared_to_depend_on_it_goes_although_a_redo_brought_it_back() {
-    let history = history("1 committed held=3 at=3\n3 committed undo\n5 committed declared=1");
-    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
-    assert_eq!(steps(&plan), [5, 1]);
-}
-
-#[test]
-fn what_was_written_before_a_redo_lies_below_what_the_redo_brought_back() {
-    let history = history("1 committed held=9 at=9\n2 committed on=1\n9 committed undo");
-    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
-    assert_eq!(steps(&plan), [1]);
-    // A part that was there all the time still has it above.
-    let history =
-        self::history("1 committed paths=a+9,b at=9\n2 committed paths=b on=1\n9 committed undo");
-    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
-    assert!(steps(&plan).contains(&2), "{plan:?}");
-}
-
-#[test]
-fn what_one_act_brought_back_lies_together_in_whatever_order_it_came() {
-    let history = history(
-        "1 committed held=9 at=9
-         2 committed held=8 at=8 on=1
-         8 committed undo group=8
-         9 committed undo group=8",
-    );
-    let plan = plan_undo(&history, &ops(&[1]), None, &permitted()).unwrap();
-    assert!(steps(&plan).contains(&2), "{plan:?}");
-}
-
-#[test]
 fn a_command_may_go_without_what_was_done_while_it_ran() {
     let history = history("1 committed\n2 committed within=1\n3 committed on=1");
     let mut permission = permitted();
@@ -340,14 +285,6 @@ fn who_depends_on_a_part_that_goes_by_more_than_its_targets_stays_and_is_named()
             },
         ]
     );
-}
-
-#[test]
-fn operations_go_by_the_place_where_they_were_last_made() {
-    // 1 was undone and brought back by a merge into what 2 had written meanwhile.
-    let history = history("1 committed held=9 at=9\n2 committed");
-    let plan = plan_undo(&history, &ops(&[1, 2]), None, &permitted()).unwrap();
-    assert_eq!(steps(&plan), [1, 2]);
 }
 
 fn below(prefix: &'static str) -> impl Fn(&Target) -> bool {

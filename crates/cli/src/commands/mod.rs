@@ -90,18 +90,20 @@ pub(crate) enum Subcommand {
 }
 
 impl Subcommand {
-    /// Tells whether it changes nothing anywhere, not even in the store. What a doctor looks at he tries.
-    const fn only_looks(&self) -> bool {
+    /// Tells whether it is nothing that a store has to be made for: it only looks, or takes back what is in the store.
+    const fn needs_no_store(&self) -> bool {
         match self {
             Self::Log(_)
             | Self::Show(_)
             | Self::Diff(_)
             | Self::Status(_)
             | Self::Verify(_)
-            | Self::Export(_) => true,
-            Self::Undo(args) => args.how.dry_run,
-            Self::Redo(args) => args.how.dry_run,
-            Self::Rollback(args) => args.how.dry_run,
+            | Self::Export(_)
+            | Self::Undo(_)
+            | Self::Redo(_)
+            | Self::Rollback(_) => true,
+            Self::Gc(args) => args.only_looks(),
+            Self::Doctor(args) => args.only_looks(),
             Self::Task(args) => args.only_looks(),
             Self::Checkpoint(args) => args.list,
             Self::Try(args) => args.only_looks(),
@@ -116,7 +118,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
     if !matches!(command, Subcommand::Run(_) | Subcommand::Try(_)) {
         session.heed_signals();
     }
-    session.only_looks = command.only_looks();
+    session.needs_no_store = command.needs_no_store();
     match command {
         Subcommand::Run(args) => run::cmd_run(session, args),
         Subcommand::Write(args) => write::cmd_write(session, args),

@@ -216,7 +216,7 @@ fn whoever_only_looks_makes_no_store_and_is_answered_as_by_an_empty_one() {
     let (absent, empty) = (World::new().file("f", "0"), World::new().file("f", "0"));
     let state = absent.place("state");
     empty.did(["recover"]);
-    let looks: [&[&str]; 16] = [
+    let looks: [&[&str]; 22] = [
         &["log"],
         &["log", "--json"],
         &["status"],
@@ -230,6 +230,12 @@ fn whoever_only_looks_makes_no_store_and_is_answered_as_by_an_empty_one() {
         &["undo", "f", "-n"],
         &["redo", "--dry-run"],
         &["rollback", "t", "-n"],
+        &["undo"],
+        &["undo", "f"],
+        &["undo", "@"],
+        &["redo"],
+        &["rollback", "t"],
+        &["gc", "-n"],
         &["task", "list"],
         &["checkpoint", "--list"],
         &["try", "--list"],
@@ -244,6 +250,11 @@ fn whoever_only_looks_makes_no_store_and_is_answered_as_by_an_empty_one() {
     }
     let told = absent.run(absent.command(&["export"]).stdin(Stdio::null()));
     assert_eq!((told.code, told.out.as_str()), (0, ""), "{told}");
+    assert!(!state.exists());
+    let told = absent.run(absent.command(&["doctor"]).stdin(Stdio::null()));
+    let said = "ok  privacy       there is no state directory yet; it is made closed to others";
+    assert!(told.to_string().contains(said), "{told}");
+    assert_eq!(told.code, empty.cli(["doctor"]).code, "{told}");
     assert!(!state.exists());
     absent.did(["write", "f", "--text", "1"]);
     assert!(state.exists());

@@ -45,18 +45,19 @@ fn a_key_is_set_and_taken_out_and_comes_back() {
       app.toml:server.port  restored
     1 later operation stayed:
       3c6ef372  unset host in app.toml  independent
-    hint: take this back with `backout redo 78dde6e5`
+    hint: take this back with `backout redo b54cda58`
     ");
     assert_eq!(world.text("app.toml"), TOML.replace("host = \"a\"\n", ""));
     insta::assert_snapshot!(world.cli(["undo"]), @r"
     undid 3c6ef372  unset host in app.toml  (the newest below .)
       app.toml:host  restored
-    hint: take this back with `backout redo 1715609f`
+      note: `app.toml` has the text back that it had first, but not the time
+    hint: take this back with `backout redo f1bbcdcb`
     ");
     assert_eq!(world.text("app.toml"), TOML);
     insta::assert_snapshot!(world.cli(["log", "app.toml"]), @r"
-    ╭◇      1715609f  just now  committed  undo of unset host in app.toml
-    │  ╭◇   78dde6e5  just now  committed  undo of set server.port in app.toml
+    ╭◇      f1bbcdcb  just now  committed  undo of unset host in app.toml
+    │  ╭◇   b54cda58  just now  committed  undo of set server.port in app.toml
     ╰○ │    3c6ef372  just now  undone     unset host in app.toml
        ╰○   9e3779b9  just now  undone     set server.port in app.toml
     ");
@@ -139,7 +140,7 @@ fn of_several_keys_only_the_one_that_somebody_changed_is_in_conflict() {
     error: 1 of 3 targets was left as it is
       why: 9e3779b9 `app.toml:server.tls`: conflict: somebody else gave it another value
       next: put right what stands in the way, then `backout undo 9e3779b9` again
-      next: take back what was done with `backout redo b54cda58`
+      next: take back what was done with `backout redo cc623af8`
     [exit code 1]
     ");
     assert_eq!(world.text("app.toml"), TOML.to_owned() + "tls = false\n");

@@ -294,9 +294,19 @@ fn what_came_back_beside_others_says_what_is_not_as_it_was() {
     let told = world.cli(["undo", "@-1"]).to_string();
     let note = "`f.json` has the key back, but does not share its bytes with its other names again";
     assert!(told.contains(note), "{told}");
+    let world = World::new().file("o.json", "{\"a\":1,\"b\":2}\n");
+    fs::hard_link(world.path("o.json"), world.path("h.json")).unwrap();
+    world.did(["set", "o.json", "a", "7"]);
+    world.did(["set", "o.json", "b", "8"]);
+    std::os::unix::fs::chown(world.path("o.json"), Some(1), Some(1)).unwrap();
+    let told = world.cli(["undo", "@-1"]).to_string();
+    let note = "`o.json` has the key back, but not the owner and group that it had";
+    assert!(told.contains(note), "{told}");
     let world = World::new().file("f.jsonc", "{\n  \"a\": 1, // ca\n  \"b\": 2 // cb\n}\n");
     world.did(["unset", "f.jsonc", "b"]);
     world.put("f.jsonc", "{\n  \"a\": 1, // ca\n  \"c\": 2 // cc\n}\n");
+    let plan = world.cli(["undo", "-n"]).to_string();
+    assert!(plan.contains("f.jsonc:b  merges"), "{plan}");
     let told = world.cli(["undo"]).to_string();
     assert!(told.contains("f.jsonc:b  merged"), "{told}");
     let note = "note: `f.jsonc:b` is back, but keys or lines came or went around it, so its place among them may not be the one it had";
@@ -315,4 +325,40 @@ fn a_key_that_is_unclear_or_too_deep_is_refused() {
     let deep = vec!["a"; 200].join(".");
     let told = world.unmoved(["set", "m.ini", &deep, "1"]).to_string();
     assert!(told.contains("a key has no more than 128 steps"), "{told}");
+}
+
+/// Sets or unsets a key, lets somebody change the file, and gives what the undo notes.
+fn noted<const N: usize>(name: &str, texts: [&str; 2], change: [&str; N]) -> String {
+    let world = World::new().file(name, texts[0]);
+    world.did(change);
+    world.put(name, texts[1]);
+    world.cli(["undo"]).to_string()
+}
+
+#[test]
+fn what_is_not_as_it_was_around_a_key_is_noted() {
+    let block = "m:\n  a: 1 # ca\n  b: 2\n";
+    let told = noted("a.yaml", [block, "m: {b: 2}\n"], ["unset", "a.yaml", "m.a"]);
+    let note = "note: `a.yaml:m.a` is back, but the text around it is not what it was, so blanks and line ends around it may differ";
+    assert!(told.contains(note), "{told}");
+    let texts = ["{\"a\": {\"x\": 1}}\n", "{\"a\": {\"y\": 2}}\n"];
+    let told = noted("c.json", texts, ["set", "c.json", "a.y", "2"]);
+    let note = "`c.json:a.y` is back, but what held it had other keys then and is left empty now";
+    assert!(told.contains(note), "{told}");
+}
+
+#[test]
+fn a_file_that_has_its_first_text_again_says_that_its_time_is_another() {
+    let note = "note: `f.json` has the text back that it had first, but not the time";
+    let (first, second) = ("9e3779b9", "3c6ef372");
+    for (order, is_noted) in [([first, second], true), ([second, first], false)] {
+        let world = World::new().file("f.json", "{\"a\":1,\"b\":2}\n");
+        world.did(["set", "f.json", "a", "7"]);
+        world.did(["set", "f.json", "b", "8"]);
+        let told = world.cli(["undo", order[0]]).to_string();
+        assert!(!told.contains(note), "{told}");
+        let told = world.cli(["undo", order[1]]).to_string();
+        assert_eq!(world.text("f.json"), "{\"a\":1,\"b\":2}\n");
+        assert_eq!(told.contains(note), is_noted, "{told}");
+    }
 }

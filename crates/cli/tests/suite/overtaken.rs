@@ -84,7 +84,7 @@ fn a_key_that_somebody_put_back_at_that_moment_comes_by_redo_and_goes_by_undo() 
     insta::assert_snapshot!(world.cli(["redo"]), @"
     redid 9e3779b9  set a in f.json  (by the newest undo below .)
       f.json:a  changed again
-    hint: take this back with `backout undo 53845412`
+    hint: take this back with `backout undo f1bbcdcb`
     ");
     assert_eq!(world.text("f.json"), "{\"a\": 31, \"b\": 1}\n");
 }

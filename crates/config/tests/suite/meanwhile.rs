@@ -91,6 +91,8 @@ fn a_comment_that_somebody_wrote_on_a_new_key_stands_in_the_way_of_its_undo() {
         let since = edited.text.replace(line, &format!("{line} {sign} PERSON"));
         let error = revert(format, &since, &edited.changes[0]).unwrap_err();
         assert_eq!(error, ConfigError::Remarked { key: key(at) }, "{since}");
+        let said = format!("`{at}` has a comment that somebody else wrote since");
+        assert_eq!(error.to_string(), said);
     }
 }
 

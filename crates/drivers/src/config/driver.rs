@@ -174,8 +174,10 @@ impl ConfigDriver {
         let way = way_back(file.1, &looked.text, changes, meant, how.on_conflict);
         let goes_on = how.is_partial || how.on_conflict == OnConflict::Force;
         let mut way = way;
-        if let Some(text) = self.as_if_never(&known, &way, how.past, &looked.text)? {
-            way.is_now(text);
+        let mut is_as_found = false;
+        if let Some(never) = self.as_if_never(&known, &way, how.past, &looked.text)? {
+            way.is_now(never.text);
+            is_as_found = never.is_as_found;
         }
         let (way, outcomes) = known.decided(way, &looked.text, goes_on);
         let texts = (
@@ -187,6 +189,12 @@ impl ConfigDriver {
             self.nothing(id)?
         } else {
             notes.extend(known.not_as_before(&way.fates));
+            if is_as_found {
+                let path = &known.recipe.path;
+                notes.push(format!(
+                    "`{path}` has the text back that it had first, but not the time"
+                ));
+            }
             notes.extend(
                 looked
                     .looked
@@ -240,7 +248,7 @@ impl ConfigDriver {
         way: &WayBack,
         past: &[Past],
         now: &str,
-    ) -> Result<Option<String>, ConfigFault> {
+    ) -> Result<Option<Never>, ConfigFault> {
         let is_back = |fate: &Fate| matches!(fate, Fate::Back | Fate::Nearly(_));
         if past.is_empty() || !way.fates.iter().all(is_back) {
             return Ok(None);
@@ -256,9 +264,10 @@ impl ConfigDriver {
         let Shown::Bytes(bytes) = self.files.read(&was, SIZE_MAX as u64)? else {
             return Ok(None);
         };
-        let Some(mut text) = story.text(bytes) else {
+        let Some(first) = story.text(bytes) else {
             return Ok(None);
         };
+        let mut text = first.clone();
         for effect in story.since {
             let Ok(changes) = self.known(effect)?.changes else {
                 return Ok(None);
@@ -271,7 +280,8 @@ impl ConfigDriver {
                 }
             }
         }
-        Ok(Some(text))
+        let is_as_found = text == first;
+        Ok(Some(Never { text, is_as_found }))
     }
 
     fn looked_at(&self, effect: &Effect) -> Result<Vec<Examined>, ConfigFault> {
@@ -422,6 +432,13 @@ impl Known {
         };
         (way, outcomes)
     }
+}
+
+/// A file as it would be if an operation had never been.
+struct Never {
+    text: String,
+    /// Whether it is what the first of our operations found.
+    is_as_found: bool,
 }
 
 impl Driver for ConfigDriver {

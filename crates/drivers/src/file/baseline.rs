@@ -79,6 +79,9 @@ pub enum Baseline {
         ctime: i64,
         /// A digest of names, inodes and change times.
         listing: Digest,
+        /// A digest of names, kinds, modes, owners, sizes and, but for directories, times.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        looks: Option<Digest>,
         /// Mode, owner and attributes of the directory itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         meta: Option<Digest>,
@@ -121,13 +124,18 @@ impl Baseline {
                 gid: found.gid(),
             });
         }
-        let (mut lines, mut newest) = (Vec::new(), ctime(&found));
-        list(path, &mut lines, &mut newest)?;
+        let mut listed = Listed {
+            lines: Vec::new(),
+            looks: Vec::new(),
+            newest: ctime(&found),
+        };
+        listed.add(path)?;
         Ok(Self::Tree {
             dev,
             ino,
-            ctime: newest,
-            listing: Digest::of(&lines),
+            ctime: listed.newest,
+            listing: Digest::of(&listed.lines),
+            looks: Some(Digest::of(&listed.looks)),
             meta: Some(meta(path, &found)),
         })
     }
@@ -147,13 +155,27 @@ impl Baseline {
         Ok(now == *self || self.is_alike(&now))
     }
 
-    /// Gives the same with the change time that it has now, if that is all that differs. It proves nothing but to whoever
-    /// has just put it back.
+    /// Gives the same with the change times that it has now, if those are all that differs; of what is in a tree, also the
+    /// numbers. It proves nothing but to whoever has put it back.
     pub fn put_back(&self, path: &Path) -> io::Result<Option<Self>> {
         let now = self.again(path)?;
         let mut same = self.clone();
-        if let (Self::Node { ctime, .. }, Self::Node { ctime: newer, .. }) = (&mut same, &now) {
-            *ctime = *newer;
+        match (&mut same, &now) {
+            (Self::Node { ctime, .. }, Self::Node { ctime: newer, .. }) => *ctime = *newer,
+            (
+                Self::Tree {
+                    ctime,
+                    listing,
+                    looks: Some(_),
+                    ..
+                },
+                Self::Tree {
+                    ctime: newer,
+                    listing: now,
+                    ..
+                },
+            ) => (*ctime, *listing) = (*newer, *now),
+            _ => {}
         }
         Ok((same == now).then_some(now))
     }
@@ -211,35 +233,61 @@ fn is_missing(error: &io::Error) -> bool {
     )
 }
 
-fn list(directory: &Path, lines: &mut Vec<u8>, newest: &mut i64) -> io::Result<()> {
-    let mut names = Vec::new();
-    let entries = match fs::read_dir(directory) {
-        // Who may not look into it changes nothing in it, either.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            lines.extend(b"closed\n");
-            return Ok(());
-        }
-        entries => entries?,
-    };
-    for entry in entries {
-        names.push(entry?.file_name());
-    }
-    names.sort();
-    for name in names {
-        let path = directory.join(&name);
-        let found = match fs::symlink_metadata(&path) {
-            Err(error) if is_missing(&error) => continue,
-            found => found?,
+/// What is in a tree.
+struct Listed {
+    lines: Vec<u8>,
+    looks: Vec<u8>,
+    newest: i64,
+}
+
+impl Listed {
+    fn add(&mut self, directory: &Path) -> io::Result<()> {
+        let mut names = Vec::new();
+        let entries = match fs::read_dir(directory) {
+            // Who may not look into it changes nothing in it, either.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.lines.extend(b"closed\n");
+                self.looks.extend(b"closed\n");
+                return Ok(());
+            }
+            entries => entries?,
         };
-        *newest = ctime(&found).max(*newest);
-        lines.extend(name.as_bytes());
-        lines.extend(format!("\0{} {}\n", found.ino(), ctime(&found)).into_bytes());
-        if found.is_dir() {
-            list(&path, lines, newest)?;
+        for entry in entries {
+            names.push(entry?.file_name());
         }
+        names.sort();
+        for name in names {
+            let path = directory.join(&name);
+            let found = match fs::symlink_metadata(&path) {
+                Err(error) if is_missing(&error) => continue,
+                found => found?,
+            };
+            self.newest = ctime(&found).max(self.newest);
+            self.lines.extend(name.as_bytes());
+            self.lines
+                .extend(format!("\0{} {}\n", found.ino(), ctime(&found)).into_bytes());
+            self.looks.extend(name.as_bytes());
+            self.looks.extend(looks(&found).into_bytes());
+            if found.is_dir() {
+                self.add(&path)?;
+            }
+        }
+        self.lines.extend(b"\n");
+        self.looks.extend(b"\n");
+        Ok(())
     }
-    lines.extend(b"\n");
-    Ok(())
+}
+
+/// Says what stays the same when something is changed and put back. The time of a directory speaks of its entries.
+fn looks(found: &Metadata) -> String {
+    let (size, mtime) = if found.is_dir() {
+        (0, 0)
+    } else {
+        let mtime = nanoseconds(found.mtime(), found.mtime_nsec());
+        (found.len(), mtime)
+    };
+    let (mode, uid, gid) = (found.mode(), found.uid(), found.gid());
+    format!("\0{mode:o} {uid}:{gid} {size} {mtime}\n")
 }
 
 /// Names the bytes of a file; none if they may not be read.

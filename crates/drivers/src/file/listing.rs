@@ -11,22 +11,35 @@ use backout_model::{Digest, TargetPath};
 use super::compare::Current;
 use super::error::FileError;
 use super::recipe::Kind;
-use super::sys::Place;
+use super::sys::{Node, Place};
 
 /// A larger tree is not looked through: it stays as cheap to remove and to bring back as a small one.
 pub(crate) const ENTRIES_MAX: usize = 10_000;
 
+/// Tells mode, user and group of something in a tree.
+pub(crate) type Looks<'l> = dyn Fn(&Node) -> (u32, u32, u32) + 'l;
+
 /// Gives the digest of what is in a tree; none if it is too large or cannot be looked through.
 pub(crate) fn listing(tree: &Place) -> Result<Option<Digest>, FileError> {
+    listing_as(tree, &|node| (node.mode, node.uid, node.gid))
+}
+
+/// The same, with another mode, user and group for some of it.
+pub(crate) fn listing_as(tree: &Place, looks: &Looks<'_>) -> Result<Option<Digest>, FileError> {
     let mut lines = Vec::new();
-    Ok(match list(tree, &mut Vec::new(), &mut lines) {
+    Ok(match list(tree, looks, &mut Vec::new(), &mut lines) {
         Ok(true) => Some(Digest::of(&lines.concat())),
         Ok(false) | Err(FileError::Permission { .. }) => None,
         Err(error) => return Err(error),
     })
 }
 
-fn list(place: &Place, above: &mut Vec<u8>, lines: &mut Vec<Vec<u8>>) -> Result<bool, FileError> {
+fn list(
+    place: &Place,
+    looks: &Looks<'_>,
+    above: &mut Vec<u8>,
+    lines: &mut Vec<Vec<u8>>,
+) -> Result<bool, FileError> {
     use std::os::unix::ffi::OsStrExt as _;
     let dir = place.enter()?;
     for name in dir.names()? {
@@ -47,10 +60,11 @@ fn list(place: &Place, above: &mut Vec<u8>, lines: &mut Vec<Vec<u8>>) -> Result<
         above.push(b'/');
         above.extend(name.as_bytes());
         let mut line = above.clone();
-        let state = (node.kind.word(), node.mode, node.uid, node.gid, size, mtime);
+        let (mode, uid, gid) = looks(&node);
+        let state = (node.kind.word(), mode, uid, gid, size, mtime);
         line.extend(format!("\0{state:?}\0").into_bytes());
         lines.push(line);
-        if is_directory && !list(&entry, above, lines)? {
+        if is_directory && !list(&entry, looks, above, lines)? {
             return Ok(false);
         }
         above.truncate(length);

@@ -26,7 +26,10 @@ use std::path::{Path, PathBuf};
 use backout_capture::overlay::{self, Invocation, Survivors};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::{Baseline, FileError, FileRequest};
-use backout_model::{OperationId, TargetPath, TaskStatus, any_path, any_words};
+use backout_model::{
+    Key, Operation, OperationId, TargetPath, TaskStatus, Timestamp, any_path, any_words,
+};
+use backout_storage::Filter;
 use serde::{Deserialize, Serialize};
 
 use crate::{Context, Diff, Engine, EngineError, Finished, LeftPending, Reply, Selection};
@@ -38,6 +41,9 @@ pub use view::{TrialChangeView, TrialStanding, TrialView};
 
 /// Where layers can be if the state directory's file system cannot hold them.
 const OTHER_PLACES: [&str; 3] = ["/dev/shm", "/var/tmp", "/tmp"];
+
+/// How many operations on a path are looked at to see whether they were taken back.
+const SINCE_MAX: usize = 256;
 
 /// What to do with trials.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -199,6 +205,19 @@ impl Engine {
         selection: &Selection,
     ) -> Result<Finished, EngineError> {
         let mut manifest = self.open_trial(self.find_trial(trial)?)?;
+        match self.apply_open(&mut manifest, selection) {
+            Err(error) if is_base_changed(&error) && self.note_undone(&mut manifest)? => {
+                self.apply_open(&mut manifest, selection)
+            }
+            applied => applied,
+        }
+    }
+
+    fn apply_open(
+        &self,
+        manifest: &mut Manifest,
+        selection: &Selection,
+    ) -> Result<Finished, EngineError> {
         let chosen = select::chosen(selection, &manifest.changes);
         if chosen.is_empty() {
             return Err(TrialError::NothingChosen { id: manifest.id }.into());
@@ -216,12 +235,12 @@ impl Engine {
             entries: select::entries(&manifest.changes, &all, &mut notes),
         };
         let applied: HashSet<TargetPath> = all.iter().map(|change| change.path.clone()).collect();
-        let context = self.context_of(&manifest)?;
+        let context = self.context_of(manifest)?;
         let mut finished = match self.stage_in(context, &request)?.apply() {
             Ok(finished) => finished,
             Err(error) => {
                 if matches!(error, EngineError::TakenBack { .. }) {
-                    self.note_put_back(&mut manifest, &applied)?;
+                    self.note_put_back(manifest, &applied)?;
                 }
                 return Err(error);
             }
@@ -234,13 +253,13 @@ impl Engine {
         select::link_to_applied(&done, &mut waiting);
         manifest.changes = waiting;
         manifest.homes.extend(done);
-        select::keep_homes(&mut manifest);
+        select::keep_homes(manifest);
         if manifest.changes.is_empty() {
             self.remove_trial(manifest.id)?;
         } else {
             // What was left out still waits for a verdict.
             manifest.is_rest = true;
-            self.keep_manifest(&manifest)?;
+            self.keep_manifest(manifest)?;
             finished.left = Some(LeftPending {
                 trial: manifest.id,
                 changes: manifest.changes.len(),
@@ -255,20 +274,43 @@ impl Engine {
         manifest: &mut Manifest,
         applied: &HashSet<TargetPath>,
     ) -> Result<(), EngineError> {
-        let all = manifest.changes.iter_mut().chain(&mut manifest.homes);
-        for change in all.filter(|change| applied.contains(&change.path)) {
-            let path = change.path.as_path().to_path_buf();
-            let put_back = |path: &Path, baseline: &mut Baseline| {
-                if let Ok(Some(now)) = baseline.put_back(path) {
-                    *baseline = now;
-                }
-            };
-            put_back(&path, &mut change.baseline);
-            if let TrialState::Moved { from, baseline } = &mut change.becomes {
-                put_back(from.as_path(), baseline);
-            }
+        for (path, baseline) in baselines(manifest, |change| applied.contains(&change.path)) {
+            let _is_so = note_now(&path, baseline);
         }
         self.keep_manifest(manifest)
+    }
+
+    /// Notes the change times of what our own operations changed since and took back again. Tells whether there is any.
+    fn note_undone(&self, manifest: &mut Manifest) -> Result<bool, EngineError> {
+        let made = manifest.made;
+        let mut is_any = false;
+        for (path, baseline) in baselines(manifest, |_| true) {
+            if !baseline.still_holds(path.as_path()).unwrap_or(false)
+                && self.is_taken_back_since(&path, made)?
+            {
+                is_any |= note_now(&path, baseline);
+            }
+        }
+        Ok(is_any)
+    }
+
+    /// Tells whether operations at a path or below it were begun since a moment, and none of what they did is in effect.
+    fn is_taken_back_since(
+        &self,
+        path: &TargetPath,
+        moment: Timestamp,
+    ) -> Result<bool, EngineError> {
+        let filter = Filter {
+            at: Some(Key::from(path.clone())),
+            limit: Some(SINCE_MAX),
+            ..Filter::default()
+        };
+        let found = self.store.operations(&filter)?;
+        let since = || found.iter().filter(|operation| operation.at >= moment);
+        let stands = |operation: &Operation| {
+            !operation.verb.is_reversal() && operation.status.is_in_effect()
+        };
+        Ok(since().next().is_some() && !since().any(stands))
     }
 
     /// Reads a trial that can be looked at: its command has ended and its layers are whole.
@@ -439,4 +481,36 @@ fn as_invocation(task: &TrialTask) -> Result<Invocation, EngineError> {
             Survivors::End
         },
     })
+}
+
+/// Gives what some of the changes of a trial were made over, with the names.
+fn baselines(
+    manifest: &mut Manifest,
+    is_meant: impl Fn(&TrialChange) -> bool,
+) -> Vec<(TargetPath, &mut Baseline)> {
+    let all = manifest.changes.iter_mut().chain(&mut manifest.homes);
+    let mut found = Vec::new();
+    for change in all.filter(|change| is_meant(change)) {
+        found.push((change.path.clone(), &mut change.baseline));
+        if let TrialState::Moved { from, baseline } = &mut change.becomes {
+            found.push((from.clone(), baseline));
+        }
+    }
+    found
+}
+
+/// Notes that something is what it was, but for its change times. Tells whether that is so.
+fn note_now(path: &TargetPath, baseline: &mut Baseline) -> bool {
+    let Ok(Some(now)) = baseline.put_back(path.as_path()) else {
+        return false;
+    };
+    *baseline = now;
+    true
+}
+
+fn is_base_changed(error: &EngineError) -> bool {
+    let EngineError::Driver(error) = error else {
+        return false;
+    };
+    matches!(error.as_a(), Some(FileError::BaseChanged { .. }))
 }

@@ -7,6 +7,7 @@
 //! - A step that fails does not stop the independent ones; what it stands on is left alone.
 //! - What is reported is what was found afterwards.
 
+mod between;
 mod carriers;
 mod follow;
 mod goal;
@@ -15,6 +16,7 @@ mod nothing;
 mod order;
 mod parts;
 mod preview;
+mod put_back;
 mod redoing;
 mod since;
 mod work;
@@ -144,40 +146,8 @@ impl Engine {
             if is_stopped {
                 return Err(EngineError::Stopped(Box::new(report.clone())));
             }
-            if is_in_the_way && self.put_all_back(asked, report)? {
+            if is_in_the_way && self.put_all_back(report)? {
                 return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Brings back what the steps before took back, the last first: something stands in the way of the rest that the plan did
-    /// not see, and all or nothing was asked for. Tells whether all is as it was; if not, the report says which steps stay done.
-    fn put_all_back(&self, asked: Verb, report: &mut UndoReport) -> Result<bool, EngineError> {
-        let mut act = None;
-        for done in report.steps.iter_mut().rev() {
-            let Some(by) = done.by else {
-                continue;
-            };
-            let Some(operation) = self.store.operation(by)? else {
-                return Ok(false);
-            };
-            let step = self.whole_work(&operation)?.step;
-            let options = UndoOptions::default();
-            let part_of = PartOf {
-                asked,
-                group: act,
-                plan: None,
-            };
-            let back = self.take_back(&operation, &step, part_of, &options)?;
-            if !back.is_complete() {
-                return Ok(false);
-            }
-            act = act.or(back.by);
-            done.by = None;
-            for outcome in &mut done.outcomes {
-                let why = "it was put back, since not all could be taken back".to_owned();
-                outcome.kind = OutcomeKind::Skipped { why };
             }
         }
         Ok(true)

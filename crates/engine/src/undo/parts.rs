@@ -3,7 +3,7 @@
 
 use backout_drivers::file::{Shown, Was, changed_bytes, merged};
 use backout_model::ports::OnConflict;
-use backout_model::{Digest, Target, TargetPath};
+use backout_model::{Digest, OutcomeKind, Target, TargetPath};
 
 use super::preview::touches;
 use super::work::Work;
@@ -63,6 +63,50 @@ impl Engine {
             };
         }
         Ok(())
+    }
+
+    /// Says of the keys of a file that come back among others' changes that they merge, as the undo will say.
+    pub(super) fn foresee_merged(
+        &self,
+        work: &Work<'_>,
+        on_conflict: OnConflict,
+        planned: &mut [PlannedTarget],
+    ) -> Result<(), EngineError> {
+        let comes_back = |it: &PlannedTarget| it.state == TargetState::ComesBack;
+        if !planned.iter().any(comes_back) || !self.is_in_parts(work)? || self.is_as_left(work)? {
+            return Ok(());
+        }
+        let driver = self.driver_of(&work.effect)?;
+        let how = work.how(on_conflict, true);
+        let Ok(ready) = driver.prepare_undo(self.next_id(), &work.effect, how) else {
+            // What stops it shows when it is done.
+            return Ok(());
+        };
+        let outcomes = work.spread(&ready.outcomes);
+        let merges = |target: &Target| {
+            let mut outcomes = outcomes.iter();
+            outcomes.any(|it| it.target == *target && it.kind == OutcomeKind::Merged)
+        };
+        for it in planned.iter_mut().filter(|it| comes_back(it)) {
+            if merges(&it.target) {
+                it.state = TargetState::Merges;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether the files of a step have the bytes that it left: then nothing came between.
+    fn is_as_left(&self, work: &Work<'_>) -> Result<bool, EngineError> {
+        for side in self.sides_of(&work.effect)? {
+            let now = self.files.now(&side.path)?;
+            let (Some(left), Some(now)) = (&side.after, &now) else {
+                return Ok(false);
+            };
+            if self.files.digest(left)? != self.files.digest(now)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Gives what a file will be after some steps, if one of them takes parts out of it and all of them will work.

@@ -1,13 +1,12 @@
 //! Looking at every target that a plan would touch, before anything is touched.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ffi::OsString;
+use std::collections::{HashMap, HashSet};
 
-use backout_drivers::file::{FileChange, Was, names_shown, said_of_barred, said_of_strangers};
+use backout_drivers::file::{said_of_barred, said_of_strangers};
 use backout_model::ports::{Examined, OnConflict, State};
 use backout_model::{
-    Chosen, History, Key, Operation, OperationId, OutcomeKind, Reach, Status, Target,
-    TargetOutcome, TargetPath, TaskId, UndoPlan, UndoStep, Verb,
+    Chosen, History, Operation, OperationId, OutcomeKind, Reach, Status, Target, TargetOutcome,
+    TaskId, UndoPlan, UndoStep, Verb,
 };
 
 use super::work::Work;
@@ -83,15 +82,16 @@ impl Engine {
         }
         let mut steps: Vec<UndoStep> = Vec::with_capacity(plan.steps.len());
         for step in plan.steps {
-            let before = steps.iter_mut().find(|it| it.id == step.id);
             // A redo that was named takes back all that it brought, whoever holds it.
-            let is_one = |it: &UndoStep| it.with == step.with;
-            if let Some(before) = before.filter(|it| is_one(it) || on_conflict == OnConflict::Force)
-                && let Some(united) = self.united(before, &step)?
-            {
-                *before = united;
-            } else {
-                steps.push(step);
+            let is_one = |it: &UndoStep| it.with == step.with || on_conflict == OnConflict::Force;
+            let before = steps.iter().position(|it| it.id == step.id && is_one(it));
+            let united = match before.and_then(|at| Some((at, steps.get(at)?))) {
+                Some((at, before)) => self.united(before, &step)?.map(|united| (at, united)),
+                None => None,
+            };
+            match united {
+                Some((at, united)) => put_joined(&mut steps, at, united, &step),
+                None => steps.push(step),
             }
         }
         let mut joined: Vec<UndoStep> = Vec::with_capacity(steps.len());
@@ -100,12 +100,14 @@ impl Engine {
                 Some(operation) => self.work(operation, &step)?.step.with,
                 None => step.with,
             };
-            let is_same = |it: &&mut UndoStep| it.id == step.id && it.with == with;
-            match joined.iter_mut().find(is_same) {
-                Some(same) => {
-                    same.targets.extend(step.targets);
+            let is_same = |it: &UndoStep| it.id == step.id && it.with == with;
+            let same = joined.iter().position(is_same);
+            match same.and_then(|at| Some((at, joined.get(at)?.clone()))) {
+                Some((at, mut same)) => {
+                    same.targets.extend(step.targets.iter().cloned());
                     same.targets
                         .sort_by(|one, other| one.key().cmp(other.key()));
+                    put_joined(&mut joined, at, same, &step);
                 }
                 None => joined.push(UndoStep { with, ..step }),
             }
@@ -256,6 +258,7 @@ impl Engine {
         });
         let mut planned: Vec<_> = planned.collect();
         self.foresee_whole(work, newer, options.on_conflict, &mut planned)?;
+        self.foresee_merged(work, options.on_conflict, &mut planned)?;
         if way_of(work.operation) == TakeBack::Redo {
             self.foresee_left(work, &mut planned)?;
         }
@@ -304,110 +307,6 @@ impl Engine {
         }
     }
 
-    /// Finds the targets that will not be what an operation left when its turn comes: somebody else wrote between it and
-    /// the newer step that is taken back first, which brings back what that somebody wrote.
-    fn between(
-        &self,
-        work: &Work<'_>,
-        newer: &[Work<'_>],
-        examined: &[Examined],
-    ) -> Result<HashMap<Key, String>, EngineError> {
-        let mut between = HashMap::new();
-        let driver = self.driver_of(&work.effect)?;
-        // What is told in parts stands for itself, whatever happened to the rest of the file.
-        let whole = driver.values(&work.effect)?.is_none();
-        let Some(effect) = driver.as_files(&work.effect)?.filter(|_| whole) else {
-            return Ok(between);
-        };
-        let mut left = HashMap::new();
-        for change in self.sides(work)? {
-            left.insert(change.path.clone(), change);
-        }
-        // What is in a directory that was moved, or goes as one, goes with it.
-        let mut changes = self.files.changes(&effect)?.into_iter();
-        if changes.all(|change| change.from.is_none() && !change.is_as_now) {
-            let come = driver.outline(&work.effect)?.come;
-            between.extend(filled(&left, &come, self.brought_by(newer)?));
-        }
-        let is_shared = |path: &TargetPath| {
-            let of = |it: &&Examined| it.shared.is_some() && it.target.file() == Some(path);
-            examined.iter().find(of).and_then(|it| it.shared.clone())
-        };
-        // The nearest step is the last to write before this one's turn.
-        for newer in newer.iter().rev() {
-            for change in self.sides(newer)? {
-                let Some(left) = left.remove(&change.path) else {
-                    continue;
-                };
-                let found = change.before.as_ref();
-                if !left.is_as_now
-                    && let Some(what) = self.unlike(left.after.as_ref(), found)?
-                {
-                    let why = format!("{what} before {}", newer.operation.id.short());
-                    between.insert(change.path.into(), why);
-                } else if let Some(why) = is_shared(&change.path)
-                    && self.unlike(left.before.as_ref(), found)?.is_some()
-                {
-                    between.insert(change.path.into(), why);
-                }
-            }
-            // What is in a tree comes and goes with it; steps before that know nothing of it.
-            let is_inside = |path: &TargetPath| touches(&newer.step, &Target::node(path.clone()));
-            left.retain(|path, _| !is_inside(path));
-        }
-        Ok(between)
-    }
-
-    /// Says what somebody did to a name that was left as the first and found as the second, as far as both are known.
-    fn unlike(
-        &self,
-        left: Option<&Was>,
-        found: Option<&Was>,
-    ) -> Result<Option<&'static str>, EngineError> {
-        let (left, found) = match (left, found) {
-            (None, None) => return Ok(None),
-            (Some(_), None) => return Ok(Some("somebody else removed it")),
-            (None, Some(_)) => return Ok(Some("somebody else made it")),
-            (Some(left), Some(found)) => (left, found),
-        };
-        // By its other name a file may have been written without that being told of this one.
-        let is_second = left.same_as().or(found.same_as()).is_some();
-        let sizes = left.size().zip(found.size()).filter(|_| !is_second);
-        let is_other = left.word() != found.word()
-            || left.points_to() != found.points_to()
-            || sizes.is_some_and(|(left, found)| left != found)
-            || match (self.files.digest(left)?, self.files.digest(found)?) {
-                (Some(left), Some(found)) => left != found && !is_second,
-                _ => false,
-            };
-        Ok(is_other.then_some("somebody else changed it"))
-    }
-
-    /// Gives what a step does to each of the names that are meant.
-    fn sides(&self, work: &Work<'_>) -> Result<Vec<FileChange>, EngineError> {
-        let is_meant = |change: &FileChange| {
-            let is_it = |target: &Target| target.file() == Some(&change.path);
-            work.step.targets.iter().any(is_it)
-        };
-        let sides = self.sides_of(&work.effect)?;
-        Ok(sides.into_iter().filter(is_meant).collect())
-    }
-
-    /// Names what is there when some steps have been taken back, of all that they touch.
-    fn brought_by(&self, works: &[Work<'_>]) -> Result<BTreeSet<TargetPath>, EngineError> {
-        let mut there = BTreeSet::new();
-        for work in works {
-            for change in self.sides(work)? {
-                if change.before.is_some() {
-                    there.insert(change.path);
-                } else {
-                    there.remove(&change.path);
-                }
-            }
-        }
-        Ok(there)
-    }
-
     /// Finds the operation that a step is about: for an undo or a redo, the one that it took or brought back.
     pub(super) fn subject_of(&self, operation: &Operation) -> Result<Operation, EngineError> {
         let found = match operation.undoes {
@@ -417,32 +316,6 @@ impl Engine {
         let found = found.map(|id| self.store.operation(id)).transpose()?;
         Ok(found.flatten().unwrap_or_else(|| operation.clone()))
     }
-}
-
-/// Finds the directories that a step made and that will not be empty when its turn comes. What came as one goes as one.
-fn filled(
-    left: &HashMap<TargetPath, FileChange>,
-    come: &BTreeSet<Key>,
-    there: BTreeSet<TargetPath>,
-) -> HashMap<Key, String> {
-    let mut inside: HashMap<TargetPath, Vec<OsString>> = HashMap::new();
-    for path in there {
-        let is_made = |path: &TargetPath| {
-            left.get(path).is_some_and(|it| it.before.is_none())
-                && !come.contains(&Key::from(path.clone()))
-        };
-        let above = path.parent().filter(is_made);
-        if let Some((above, name)) = above.zip(path.as_path().file_name())
-            && !is_made(&path)
-        {
-            inside.entry(above).or_default().push(name.to_owned());
-        }
-    }
-    let why = |names: Vec<OsString>| format!("the directory is not empty: {}", names_shown(&names));
-    let filled = inside.into_iter();
-    filled
-        .map(|(path, names)| (path.into(), why(names)))
-        .collect()
 }
 
 /// Tells which way taking an operation back goes.
@@ -460,6 +333,14 @@ fn is_foreseen(plan: &PlanView, merged: &PlanView) -> bool {
     let unforeseen: HashSet<&Target> = unforeseen.map(|it| &it.target).collect();
     let mut planned = plan.steps.iter().flat_map(|step| &step.targets);
     !planned.any(|it| it.state.hindrance().is_some() && unforeseen.contains(&it.target))
+}
+
+/// Puts a step that was joined with another in the place of the first, or of the other, if something between them lies above that.
+fn put_joined(steps: &mut Vec<UndoStep>, at: usize, joined: UndoStep, other: &UndoStep) {
+    let mut between = steps.iter().skip(at + 1);
+    let is_below = between.any(|it| other.targets.iter().any(|target| touches(it, target)));
+    steps.remove(at);
+    steps.insert(if is_below { steps.len() } else { at }, joined);
 }
 
 pub(super) fn touches(step: &UndoStep, target: &Target) -> bool {

@@ -1,14 +1,15 @@
 //! Undo and redo to and fro: whose recipe takes a target back, what came between, what failed on the way.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use backout_drivers::file::FileRequest;
-use backout_engine::{EngineError, TargetState, UndoOptions, UndoWhat};
+use backout_engine::{EngineError, Filter, RedoWhat, TargetState, UndoOptions, UndoWhat};
 use backout_model::ports::OnConflict;
 use backout_model::{OperationId, OutcomeKind, Status, TargetPath};
 
-use crate::world::{NEWEST_UNDO, World, committed, named, on, written};
+use crate::world::{NEWEST, NEWEST_UNDO, World, committed, named, on, written};
 
 /// More than fits into the journal: such a file is kept by its inode.
 const LARGE: usize = 300_000;
@@ -235,4 +236,147 @@ fn what_is_there_already_and_could_not_be_taken_back_again_is_left_by_a_redo() {
     world.undone(id);
     let now = (world.read("a"), world.read("b"));
     assert_eq!(now, (Some("1".to_owned()), Some("0".to_owned())));
+}
+
+fn chmod(world: &World, name: &str, mode: &str) -> OperationId {
+    let request = FileRequest::Chmod {
+        path: world.path(name),
+        mode: mode.parse().unwrap(),
+        recursive: false,
+    };
+    written(&world.engine.write(&request).unwrap())
+}
+
+/// Gives what a plan says of the conflicts that it sees; the same act then must leave no trace.
+fn foreseen(world: &World, undo: Option<OperationId>) -> Vec<String> {
+    let engine = &world.engine;
+    let count = || engine.store().operations(&Filter::default()).unwrap().len();
+    let before = count();
+    let (plan, act) = match undo {
+        Some(id) => (
+            engine.preview_undo(&named(id), &committed()),
+            engine.undo(&named(id), &committed()),
+        ),
+        None => (
+            engine.preview_redo(&NEWEST_UNDO, &committed()),
+            engine.redo(&NEWEST_UNDO, &committed()),
+        ),
+    };
+    assert!(matches!(act, Err(EngineError::Conflicts { .. })), "{act:?}");
+    assert_eq!(count(), before, "something was done, and put back");
+    let steps = plan.unwrap().steps.into_iter();
+    let targets = steps.flat_map(|step| step.targets);
+    let why = targets.filter_map(|it| match it.state {
+        TargetState::Conflict { why } => Some(why),
+        _ => None,
+    });
+    why.collect()
+}
+
+#[test]
+fn what_others_wrote_below_a_change_of_the_mode_is_seen_by_the_plan() {
+    let world = World::new();
+    let write = world.write("a", "mine");
+    fs::write(world.path("a"), "them").unwrap();
+    chmod(&world, "a", "600");
+    assert_eq!(
+        foreseen(&world, Some(write)),
+        ["somebody else changed it since"]
+    );
+    // So it is where a newer step keeps what they wrote.
+    let removed = world.remove("a");
+    world.write("a", "again");
+    let said = format!("somebody else changed it before {}", removed.short());
+    assert_eq!(foreseen(&world, Some(write)), [said]);
+}
+
+#[test]
+fn a_mode_that_somebody_else_changed_is_seen_by_the_plan_of_a_redo_that_must_take_later_work_back()
+{
+    let world = World::new().file("a", "0");
+    let id = chmod(&world, "a", "600");
+    world.undone(id);
+    fs::set_permissions(world.path("a"), fs::Permissions::from_mode(0o711)).unwrap();
+    world.write("a", "1");
+    assert_eq!(foreseen(&world, None), ["mode is 0711, was 0644"]);
+}
+
+#[test]
+fn a_redo_that_is_put_back_leaves_everything_undone() {
+    let world = World::new();
+    fs::create_dir_all(world.path("d/e")).unwrap();
+    let write = world.write("d/e/b", "1");
+    let remove = world.remove("d/e");
+    world.undone(write);
+    // What is in a tree shows when its turn comes.
+    fs::write(world.path("d/e/x"), "theirs").unwrap();
+    let error = world.engine.redo(&NEWEST_UNDO, &committed()).unwrap_err();
+    assert!(matches!(error, EngineError::Conflicts { .. }), "{error}");
+    assert_eq!(world.read("d/e/b"), None);
+    assert_eq!(world.status(write), Status::Undone);
+    assert_eq!(world.status(remove), Status::Undone);
+    assert_eq!(world.engine.verify().unwrap().findings, []);
+    // It is still one act.
+    fs::remove_file(world.path("d/e/x")).unwrap();
+    world.redo();
+    assert!(!world.path("d/e").exists());
+    assert_eq!(world.status(write), Status::Committed);
+    world.undone(write);
+    assert_eq!(fs::read_dir(world.path("d/e")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_undo_that_was_put_back_does_not_change_what_is_the_newest() {
+    let world = World::new();
+    fs::create_dir_all(world.path("d/e")).unwrap();
+    let write = world.write("d/e/b", "1");
+    let remove = world.remove("d/e");
+    world.undone(remove);
+    world.undone(write);
+    world.write("d/e/y", "2");
+    world.write("a", "3");
+    fs::write(world.path("d/e/x"), "theirs").unwrap();
+    let what = RedoWhat::Operations(vec![remove.to_string().parse().unwrap()]);
+    let error = world.engine.redo(&what, &committed()).unwrap_err();
+    assert!(matches!(error, EngineError::Conflicts { .. }), "{error}");
+    assert_eq!(world.read("d/e/y").as_deref(), Some("2"));
+    world.engine.undo(&NEWEST, &committed()).unwrap();
+    assert_eq!(world.read("a"), None);
+}
+
+#[test]
+fn a_redo_of_a_part_does_not_put_the_rest_above_later_work() {
+    for is_forced in [false, true] {
+        let world = World::new();
+        world
+            .engine
+            .mark(Some("c".parse().unwrap()), serde_json::Value::Null)
+            .unwrap();
+        let both = two_files(&world, "1");
+        undo_path(&world, "a");
+        let later = world.write("b", "2");
+        world.redo();
+        assert_eq!(world.read("a").as_deref(), Some("1"));
+        let ids = [both, later].map(|id| id.to_string().parse().unwrap());
+        let options = UndoOptions {
+            on_conflict: if is_forced {
+                OnConflict::Force
+            } else {
+                OnConflict::Refuse
+            },
+            ..committed()
+        };
+        let what = UndoWhat::Operations(ids.to_vec());
+        let report = world.engine.undo(&what, &options).unwrap();
+        let outcomes = report.steps.iter().flat_map(|step| &step.outcomes);
+        let kinds: Vec<_> = outcomes.map(|outcome| &outcome.kind).collect();
+        assert_eq!(kinds, [&OutcomeKind::Restored; 3]);
+        assert_eq!((world.read("a"), world.read("b")), (None, None));
+        // All comes again, and goes by its checkpoint.
+        world.redo();
+        assert_eq!(world.read("b").as_deref(), Some("2"));
+        let what = UndoWhat::ToCheckpoint("c".parse().unwrap());
+        world.engine.rollback(&what, &options, "").unwrap();
+        assert_eq!((world.read("a"), world.read("b")), (None, None));
+    }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Tally {
     pub(crate) exact: usize,
     pub(crate) kept: usize,
     pub(crate) conflicts: usize,
+    /// Conflicts that only showed when their turn came.
+    pub(crate) late: usize,
     pub(crate) deaths: usize,
 }
 
@@ -50,7 +52,7 @@ pub(crate) struct Run {
     pub(crate) tally: Tally,
     pub(crate) seed: u64,
     sabotage: Option<Sabotage>,
-    /// Whether a process has died: then nobody knows who changed the times of directories last.
+    /// Whether a process has died, or steps were put back: then nobody knows who changed the times of directories last.
     pub(crate) has_died: bool,
     names: usize,
 }
@@ -221,6 +223,24 @@ impl Run {
         ))
     }
 
+    /// Checks that all is as it was. Where steps were taken and put back, a file may have been made anew.
+    fn put_back(&mut self, now: Snapshot, by: &str) -> Result<(), String> {
+        if now == self.oracle.world {
+            return Ok(());
+        }
+        self.tally.late += 1;
+        self.has_died = true;
+        let wanted = self.oracle.world.clone();
+        if let Some(why) = unlike(&wanted, &now, true) {
+            return Err(format!("{by} changed something: {why}"));
+        }
+        self.oracle
+            .check_links(&wanted, &now)
+            .map_err(|why| format!("{by} changed something: {why}"))?;
+        self.oracle.world = now;
+        Ok(())
+    }
+
     fn what(&self, what: What) -> Option<UndoWhat> {
         match what {
             What::Newest => Some(UndoWhat::Newest { below: None }),
@@ -329,7 +349,8 @@ impl Run {
                 }
                 let checked = judge(&mut self.oracle, &taken, &now, manner, self.has_died)?;
                 if taken.is_empty() {
-                    return self.unchanged(&now, "an undo with a conflict");
+                    let error = format!("an undo with a conflict ({error:?})");
+                    return self.put_back(now, &error);
                 }
                 self.oracle
                     .follow(way, &taken, now, checked == Checked::Exactly);
@@ -521,6 +542,7 @@ impl Tally {
         self.exact += other.exact;
         self.kept += other.kept;
         self.conflicts += other.conflicts;
+        self.late += other.late;
         self.deaths += other.deaths;
     }
 }

@@ -301,3 +301,35 @@ fn names_of_one_file_that_go_and_come_one_by_one_stay_names_of_one_file() {
     }
     to_and_fro(&world, &before);
 }
+
+#[test]
+fn a_write_that_was_taken_back_does_not_stand_in_the_way_of_a_trial() {
+    let world = World::new();
+    world.file("big", &"x".repeat(100_000));
+    world.file("t/small", "1\n");
+    world.file("t/deep/large", &"y".repeat(100_000));
+    let before = world.tree();
+    world.ok(&["try", "--", "sh", "-c", "echo more >> big; rm -r t"]);
+    for name in ["big", "t/small", "t/deep/large"] {
+        world.ok(&["write", name, "--text", "z"]);
+    }
+    let refused = world.fails(1, &["try", "--apply"]);
+    assert!(
+        refused.contains("big") && refused.contains('t'),
+        "{refused}"
+    );
+    for _ in 0..3 {
+        world.ok(&["undo"]);
+    }
+    world.ok(&["try", "--apply"]);
+    assert!(world.read("big").ends_with("more\n"));
+    assert!(!world.path("t").exists());
+    world.ok(&["undo"]);
+    assert_eq!(before.difference(&world.tree()), "");
+    // What somebody else wrote since is theirs.
+    world.ok(&["try", "--", "rm", "-r", "t"]);
+    world.ok(&["write", "t/small", "--text", "z"]);
+    world.ok(&["undo"]);
+    std::fs::write(world.path("t/small"), "2\n").unwrap();
+    world.fails(1, &["try", "--apply"]);
+}

@@ -6,10 +6,12 @@ use backout_model::{Effect, TargetPath};
 
 use super::shared::{Inodes, Side};
 use super::{Body, Was};
-use crate::file::compare::Current;
+use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
+use crate::file::judge::differs_where_changed;
 use crate::file::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta};
 use crate::file::sys::Place;
+use crate::file::undo::put_back_changed;
 
 /// A name with what it was before and after an effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,31 @@ impl FileChange {
             before,
             after,
             is_as_now: false,
+        }
+    }
+
+    /// Says how mode, owner or attributes differ from what the effect left, as far as an undo of it looks at them. Of what it
+    /// only gave another mode or owner, that is what it changed.
+    pub fn differs_in_looks(&self, found: &Was) -> Option<String> {
+        let after = self.after.as_ref()?;
+        let (left, now) = after.meta.as_ref().zip(found.meta.as_ref())?;
+        match self.before.as_ref().filter(|before| before.is_dress) {
+            Some(before) => differs_where_changed(now, left, before.meta.as_ref()?),
+            None => differs_in_meta(now, left, after.kind),
+        }
+    }
+
+    /// Gives what a name is when the mode and owner that the effect changed are put back.
+    #[must_use]
+    pub fn put_back_looks(&self, found: Was) -> Was {
+        let side = |side: &Option<Was>| side.as_ref().and_then(|was| was.meta.clone());
+        let meta = found.meta.as_ref();
+        let sides = side(&self.before).zip(side(&self.after));
+        let back = meta.zip(sides.as_ref());
+        let meta = back.map(|(now, (before, after))| put_back_changed(now, before, after));
+        Was {
+            meta: meta.or(found.meta),
+            ..found
         }
     }
 }

@@ -292,3 +292,31 @@ fn a_tree_deeper_than_any_path_is_removed_and_comes_back() {
         .status();
     assert!(gone.unwrap().success());
 }
+
+#[test]
+fn a_tree_that_went_comes_back_with_a_name_of_a_file_whose_mode_changed_by_another() {
+    for is_removed_first in [true, false] {
+        let world = World::new().dir("d").file("y", "one").file("d/z", "two");
+        std::fs::hard_link(world.path("y"), world.path("d/x")).unwrap();
+        let before = world.see();
+        let chmod = FileRequest::Chmod {
+            path: world.path("y"),
+            mode: "600".parse().unwrap(),
+            recursive: false,
+        };
+        let mut changes = vec![remove(&world, "d"), chmod];
+        if !is_removed_first {
+            changes.reverse();
+        }
+        let done = world.apply(&FileRequest::Batch(changes)).unwrap();
+        let after = world.see();
+        let undone = taken_back(&world, &done);
+        assert_eq!(world.see(), before);
+        let redone = taken_back(&world, &undone);
+        assert_eq!(world.see(), after);
+        // What somebody puts into the tree is still noticed.
+        let undone = taken_back(&world, &redone);
+        std::fs::write(world.path("d/theirs"), "3").unwrap();
+        refused(&world, &undone, "what is in it changed since");
+    }
+}

@@ -13,6 +13,8 @@ use super::put_back_changed;
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::judge::State;
+use crate::file::kept::look_into;
+use crate::file::listing::listing_as;
 use crate::file::recipe::{Change, Image, Kind, Meta};
 
 /// What mode, owner and attributes were and became, by the number of the file.
@@ -55,12 +57,13 @@ impl Undo<'_> {
         let anyway = self.is_forced();
         let obtained = obtain::obtain(self.context, path, image, anyway, &self.rewritten)?;
         match obtained {
-            Ok(obtained) => carried(path, self.as_dressed(obtained, image)),
+            Ok(obtained) => carried(path, self.as_dressed(obtained, image)?),
             Err(why) => Ok(Err(why)),
         }
     }
 
-    fn as_dressed(&self, mut obtained: Obtained, image: &Image) -> Obtained {
+    fn as_dressed(&self, mut obtained: Obtained, image: &Image) -> Result<Obtained, FileError> {
+        self.list_as_dressed(&mut obtained.image)?;
         if let Image::Kept { identity, meta, .. } = &mut obtained.image
             && let Some((before, after)) = self.dressed.get(&identity.ino)
             && let Some(was) = image.meta()
@@ -71,6 +74,45 @@ impl Undo<'_> {
                 obtained.note = None;
             }
         }
-        obtained
+        Ok(obtained)
+    }
+
+    /// A tree that comes back may hold one of those names: its listing is that of the tree when all of the undo is done.
+    fn list_as_dressed(&self, image: &mut Image) -> Result<(), FileError> {
+        let Image::Kept {
+            node: Kind::Directory,
+            slot,
+            entries: entries @ Some(_),
+            ..
+        } = image
+        else {
+            return Ok(());
+        };
+        let tree = look_into(self.context, slot)?;
+        let Some(place) = tree
+            .place
+            .filter(|_| tree.node.is_some() && !self.dressed.is_empty())
+        else {
+            return Ok(());
+        };
+        *entries = listing_as(&place, &|node| match self.dressed.get(&node.identity.ino) {
+            Some((before, after)) => {
+                let is_other_mode = before.mode != after.mode;
+                let is_other_owner = (before.uid, before.gid) != (after.uid, after.gid);
+                let mode = if is_other_mode {
+                    before.mode
+                } else {
+                    node.mode
+                };
+                let (uid, gid) = if is_other_owner {
+                    (before.uid, before.gid)
+                } else {
+                    (node.uid, node.gid)
+                };
+                (mode, uid, gid)
+            }
+            None => (node.mode, node.uid, node.gid),
+        })?;
+        Ok(())
     }
 }
