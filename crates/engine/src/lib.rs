@@ -13,7 +13,6 @@ mod engine;
 mod error;
 mod gate;
 mod gate_error;
-mod glob;
 mod heart;
 mod history;
 mod lease;
@@ -32,6 +31,7 @@ mod task;
 mod trial;
 mod undo;
 
+pub use backout_model::Glob;
 pub use backout_model::ports::{Filter, Ids, OperationRef};
 pub use command::{
     CheckpointCommand, Command, Context, Decide, ExportTarget, RecoverWhat, RedoWhat, TaskCommand,
@@ -40,7 +40,6 @@ pub use command::{
 pub use engine::{Engine, Settings};
 pub use error::EngineError;
 pub use gate_error::GateError;
-pub use glob::Glob;
 pub use lifecycle::StagedOperation;
 pub use proposal::{ProposalCommand, ProposalView};
 pub use repair::RepairReport;
