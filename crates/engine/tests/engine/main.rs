@@ -9,6 +9,5 @@ mod meant;
 mod reports;
 mod shelf;
 mod strange;
-mod toy;
 mod undo;
 mod world;
