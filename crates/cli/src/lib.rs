@@ -9,7 +9,6 @@
 mod accounts;
 mod advice;
 mod args;
-mod base64;
 mod batch;
 mod commands;
 mod env_vars;

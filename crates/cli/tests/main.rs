@@ -97,8 +97,6 @@ mod sentences;
 mod strange;
 #[path = "suite/tasks.rs"]
 mod tasks;
-#[path = "../../engine/tests/engine/toy.rs"]
-mod toy;
 #[path = "suite/trial.rs"]
 mod trial;
 #[path = "suite/undo.rs"]

@@ -13,7 +13,6 @@ mod engine;
 mod error;
 mod gate;
 mod gate_error;
-mod glob;
 mod heart;
 mod history;
 mod lease;
@@ -33,6 +32,7 @@ mod trial;
 mod undo;
 mod write_request;
 
+pub use backout_model::Glob;
 pub use backout_model::ports::{Filter, Ids, OperationRef};
 pub use command::{
     CheckpointCommand, Command, Context, Decide, ExportTarget, RecoverWhat, RedoWhat, TaskCommand,
@@ -41,7 +41,6 @@ pub use command::{
 pub use engine::{Engine, Settings};
 pub use error::EngineError;
 pub use gate_error::GateError;
-pub use glob::Glob;
 pub use lifecycle::StagedOperation;
 pub use proposal::{ProposalCommand, ProposalView};
 pub use repair::RepairReport;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
-use toml_edit::{Document, Item, TableLike};
+use backout_model::Glob;
+use toml_edit::{Document, Item, TableLike, Value};
 
 /// How long a proposal waits unless somebody says otherwise.
 const EXPIRES: Duration = Duration::from_hours(24);
@@ -20,12 +20,8 @@ pub(crate) struct Rules {
     pub(crate) expires: Option<Duration>,
 }
 
-/// Patterns, as they are written and as they are matched.
-#[derive(Debug)]
-struct Patterns {
-    written: Vec<String>,
-    set: GlobSet,
-}
+/// A pattern, as it is written and as it is matched.
+type Patterns = Vec<(String, Glob)>;
 
 /// What is wrong with a file of rules, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +51,8 @@ impl Rules {
         };
         let mut rules = Self {
             file: file.to_owned(),
-            deny: Patterns::new(&[], base, home).map_err(|what| Wrong { what, at: None })?,
-            ask: Patterns::new(&[], base, home).map_err(|what| Wrong { what, at: None })?,
+            deny: Patterns::new(),
+            ask: Patterns::new(),
             expires: Some(EXPIRES),
         };
         for (name, item) in document.as_table() {
@@ -83,63 +79,38 @@ impl Rules {
 
     /// Gives the pattern by which nobody may write a path.
     pub(crate) fn denies(&self, path: &Path) -> Option<&str> {
-        self.deny.matched(path)
+        matched(&self.deny, path)
     }
 
     /// Gives the pattern by which somebody must approve a write of a path.
     pub(crate) fn asks(&self, path: &Path) -> Option<&str> {
-        self.ask.matched(path)
+        matched(&self.ask, path)
     }
 }
 
-impl Patterns {
-    fn new(written: &[String], base: &Path, home: Option<&Path>) -> Result<Self, String> {
-        let mut set = GlobSetBuilder::new();
-        for pattern in written {
-            set.add(glob(&anchored(pattern, base, home)?)?);
-            // A directory that is named stands for all that is in it.
-            set.add(glob(&anchored(&format!("{pattern}/**"), base, home)?)?);
-        }
-        Ok(Self {
-            written: written.to_vec(),
-            set: set.build().map_err(|error| error.to_string())?,
-        })
-    }
-
-    fn matched(&self, path: &Path) -> Option<&str> {
-        let index = self.set.matches(path).into_iter().next()?;
-        self.written.get(index / 2).map(String::as_str)
-    }
+/// Gives the first pattern that matches a path.
+fn matched<'p>(patterns: &'p Patterns, path: &Path) -> Option<&'p str> {
+    let mut matching = patterns.iter().filter(|(_, glob)| glob.matches(path));
+    matching.next().map(|(written, _)| written.as_str())
 }
 
-fn glob(pattern: &str) -> Result<Glob, String> {
-    let built = GlobBuilder::new(pattern).literal_separator(true).build();
-    built.map_err(|error| error.to_string())
-}
-
-/// Gives a pattern of whole paths. What leads to the pattern's place is meant literally, whatever its name.
-fn anchored(pattern: &str, base: &Path, home: Option<&Path>) -> Result<String, String> {
-    let literal = |directory: &Path| globset::escape(&directory.to_string_lossy());
-    if pattern.is_empty() || pattern == "/**" {
-        return Err("a pattern must not be empty".to_owned());
-    }
-    if let Some(rest) = pattern.strip_prefix("~/") {
-        let home = home.ok_or("`~` is not known here")?;
-        return Ok(format!("{}/{rest}", literal(home)));
-    }
-    if pattern.starts_with('/') {
-        return Ok(pattern.to_owned());
-    }
-    let base = literal(base);
-    Ok(format!("{}/{pattern}", base.trim_end_matches('/')))
+/// Reads a pattern. It starts at `base`, at the root, or at home.
+fn pattern(written: &str, base: &Path, home: Option<&Path>) -> Result<Glob, String> {
+    let (pattern, base) = match written.strip_prefix("~/") {
+        Some(rest) => (rest, home.ok_or("`~` is not known here")?),
+        None => (written, base),
+    };
+    Glob::read(pattern, base).map_err(|error| error.to_string())
 }
 
 fn patterns(item: &Item, base: &Path, home: Option<&Path>) -> Result<Patterns, String> {
     let not_list = || "a list of patterns is wanted, like [\"secrets/**\"]".to_owned();
     let list = item.as_array().ok_or_else(not_list)?;
-    let texts = list.iter().map(|value| value.as_str().map(str::to_owned));
-    let written: Vec<String> = texts.collect::<Option<_>>().ok_or_else(not_list)?;
-    Patterns::new(&written, base, home)
+    let read = |value: &Value| {
+        let written = value.as_str().ok_or_else(not_list)?;
+        Ok((written.to_owned(), pattern(written, base, home)?))
+    };
+    list.iter().map(read).collect()
 }
 
 fn duration(item: &Item) -> Result<Option<Duration>, String> {

@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 
-use crate::ports::{Applied, How, Prepared, PreparedUndo};
+use crate::ports::{Applied, How, OnConflict, Prepared, PreparedUndo};
 use crate::{
-    Armed, Digest, DriverName, Effect, Flaw, JsonText, Key, OperationId, Recipe, Slot, Target,
-    TargetPath, Traits, Verb,
+    Armed, Digest, DriverName, Effect, Flaw, JsonText, Key, KeyError, OperationId, OperationKind,
+    OutcomeKind, Recipe, Slot, Target, TargetPath, Traits, Verb,
 };
 
 /// Something that a driver can be asked to write.
@@ -40,9 +40,8 @@ impl dyn Request {
     pub fn as_a<R: Request>(&self) -> Result<&R, DriverError> {
         let it: &dyn Any = self;
         it.downcast_ref().ok_or_else(|| {
-            DriverError::new(WrongRequest {
-                request: self.summary(),
-            })
+            let request = self.summary();
+            DriverError::new(WrongRequest { request })
         })
     }
 }
@@ -66,9 +65,8 @@ impl dyn Staged {
     pub fn take<S: Staged>(self: Box<Self>) -> Result<S, DriverError> {
         let it: Box<dyn Any> = self;
         it.downcast().map(|it| *it).map_err(|_| {
-            DriverError::new(WrongRequest {
-                request: "what another driver staged".to_owned(),
-            })
+            let request = "what another driver staged".to_owned();
+            DriverError::new(WrongRequest { request })
         })
     }
 }
@@ -84,6 +82,17 @@ pub struct Scope {
     pub traits: Traits,
 }
 
+impl Scope {
+    /// Describes a write that copies nothing, with nothing special about it.
+    pub const fn of(targets: Vec<Target>, kind: OperationKind) -> Self {
+        Self {
+            targets,
+            sources: Vec::new(),
+            traits: Traits::of(kind),
+        }
+    }
+}
+
 /// What a recipe says of its targets, without a look at the world.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
@@ -95,6 +104,16 @@ pub struct Outline {
     pub come: BTreeSet<Key>,
     /// Trees that were moved to where nothing was.
     pub brought: BTreeSet<Key>,
+}
+
+impl Outline {
+    /// Says no more than what was written.
+    pub fn of(targets: Vec<Target>) -> Self {
+        Self {
+            targets,
+            ..Self::default()
+        }
+    }
 }
 
 /// How what is there relates to an operation.
@@ -109,6 +128,33 @@ pub enum State {
         /// What differs from how the operation made it.
         why: String,
     },
+}
+
+impl State {
+    /// Compares what is there with what was before and after.
+    pub fn of<T: PartialEq + ?Sized>(now: &T, before: &T, after: &T) -> Self {
+        if now == after {
+            Self::After
+        } else if now == before {
+            Self::Before
+        } else {
+            let why = "somebody else changed it".to_owned();
+            Self::Other { why }
+        }
+    }
+
+    /// Gives what becomes of a target that is taken back, if it can come back exactly: the one rule of before, after and
+    /// now.
+    pub fn taken_back(self, on_conflict: OnConflict) -> OutcomeKind {
+        match (self, on_conflict) {
+            (Self::Before, _) => OutcomeKind::AlreadyGone,
+            (Self::After, _) => OutcomeKind::Restored,
+            (Self::Other { why }, OnConflict::Force) => OutcomeKind::Overwritten { why },
+            (Self::Other { why }, OnConflict::Refuse | OnConflict::Merge) => {
+                OutcomeKind::Conflict { why }
+            }
+        }
+    }
 }
 
 /// A target and where it stands.
@@ -132,6 +178,24 @@ pub struct Examined {
     pub barred: Option<TargetPath>,
     /// Whether the operation has taken out of its slot what it was to bring, whatever somebody made of that since.
     pub has_come: bool,
+}
+
+impl Examined {
+    /// Says where a target stands that has nothing special about it: it stands and falls alone, and can be brought back.
+    /// `change` tells it from the others.
+    pub const fn new(change: usize, target: Target, state: State) -> Self {
+        Self {
+            target,
+            state,
+            change,
+            goes: false,
+            lost: None,
+            shared: None,
+            strangers: Vec::new(),
+            barred: None,
+            has_come: false,
+        }
+    }
 }
 
 /// What a part of something was and is, in the words of what holds it.
@@ -189,6 +253,11 @@ impl DriverError {
         Self(Box::new(fault))
     }
 
+    /// Says that something failed, and that what was done before it could not be put back.
+    pub fn half_done(cause: impl Error + Send + Sync + 'static) -> Self {
+        Self::new(HalfDone(Box::new(cause)))
+    }
+
     /// Gives what the engine has to know.
     pub fn fault(&self) -> &dyn Fault {
         &*self.0
@@ -219,6 +288,17 @@ impl Error for DriverError {
     }
 }
 
+/// A part of an effect stays although it failed.
+#[derive(Debug, thiserror::Error)]
+#[error("a part was done and could not be put back")]
+struct HalfDone(#[source] Box<dyn Error + Send + Sync>);
+
+impl Fault for HalfDone {
+    fn is_half_done(&self) -> bool {
+        true
+    }
+}
+
 /// A request or something staged came to a driver that does not know it.
 #[derive(Debug, thiserror::Error)]
 #[error("the driver does not know this request: {request}")]
@@ -227,6 +307,44 @@ struct WrongRequest {
 }
 
 impl Fault for WrongRequest {}
+
+/// Says why something that a driver wrote down cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRecipe {
+    /// A newer program wrote it, or none that there ever was.
+    #[error("the recipe has version {found}, this program reads up to {known}")]
+    Version {
+        /// The version of the recipe.
+        found: u16,
+        /// The newest one that is known.
+        known: u16,
+    },
+    /// It is not what it says.
+    #[error("what the driver wrote down cannot be read")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+impl Fault for BadRecipe {}
+
+impl From<BadRecipe> for DriverError {
+    fn from(bad: BadRecipe) -> Self {
+        Self::new(bad)
+    }
+}
+
+impl Fault for KeyError {}
+
+impl From<KeyError> for DriverError {
+    fn from(error: KeyError) -> Self {
+        Self::new(error)
+    }
+}
+
+impl From<serde_json::Error> for DriverError {
+    fn from(error: serde_json::Error) -> Self {
+        BadRecipe::Unreadable(error).into()
+    }
+}
 
 /// The code for one kind of target.
 pub trait Driver: fmt::Debug + Send + Sync {
@@ -242,12 +360,15 @@ pub trait Driver: fmt::Debug + Send + Sync {
     }
 
     /// Makes a request one that any later process can carry out: what it reads only once is kept, for the operation `by`, and
-    /// what depends on this process, such as its current directory, is not part of it any more.
+    /// what depends on this process, such as its current directory, is not part of it any more. A request that is plain data
+    /// is repeatable as it is.
     fn repeatable(
         &self,
-        by: OperationId,
+        _by: OperationId,
         request: &dyn Request,
-    ) -> Result<Box<dyn Request>, DriverError>;
+    ) -> Result<Box<dyn Request>, DriverError> {
+        self.read_request(&request.as_text()?)
+    }
 
     /// Lists the contents of the store that a repeatable request refers to.
     fn contents_of(&self, _request: &dyn Request) -> Result<Vec<Digest>, DriverError> {
@@ -258,8 +379,10 @@ pub trait Driver: fmt::Debug + Send + Sync {
     fn read_request(&self, text: &JsonText) -> Result<Box<dyn Request>, DriverError>;
 
     /// Gives the digest of what a recipe would do: each target with what it was and what it becomes. Two that were prepared
-    /// from the same request, and found the same, have the same.
-    fn fingerprint(&self, recipe: &Recipe) -> Result<Digest, DriverError>;
+    /// from the same request, and found the same, have the same. If nothing else is said, that is all of the recipe.
+    fn fingerprint(&self, recipe: &Recipe) -> Result<Digest, DriverError> {
+        Ok(Digest::of(&serde_json::to_vec(recipe)?))
+    }
 
     /// Looks, stages and captures. Changes nothing that anybody can see.
     fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError>;
@@ -294,15 +417,20 @@ pub trait Driver: fmt::Debug + Send + Sync {
     fn examine(&self, effect: &Effect, to_the_end: bool) -> Result<Vec<Examined>, DriverError>;
 
     /// Tells whether the whole of `effect` is in the world now.
-    fn is_in_place(&self, effect: &Effect) -> Result<bool, DriverError>;
+    fn is_in_place(&self, effect: &Effect) -> Result<bool, DriverError> {
+        let examined = self.examine(effect, true)?;
+        Ok(examined.iter().all(|it| it.state == State::After))
+    }
 
     /// Says of each thing that an effect keeps, for a name that is needed, what is wrong with it, if something is. Looks
-    /// only.
+    /// only. Nothing is said of contents: the store looks at those itself.
     fn check_kept(
         &self,
-        effect: &Effect,
-        is_needed: &dyn Fn(&Key) -> bool,
-    ) -> Result<Vec<LookedAt>, DriverError>;
+        _effect: &Effect,
+        _is_needed: &dyn Fn(&Key) -> bool,
+    ) -> Result<Vec<LookedAt>, DriverError> {
+        Ok(Vec::new())
+    }
 
     /// Says what an effect did to whole files, as an effect of the driver of files; none if it wrote none.
     fn as_files(&self, _effect: &Effect) -> Result<Option<Effect>, DriverError> {

@@ -1,8 +1,8 @@
 //! What a driver, a fault, a depot and what is staged answer if they say nothing else, and what is said of them.
 
 use super::*;
-use crate::Completion;
-use crate::ports::{Depots, NewContent, OnConflict};
+use crate::ports::{Depots, NewContent};
+use crate::{Completion, TargetOutcome};
 
 /// The fault of a driver that knows nothing.
 #[derive(Debug, thiserror::Error)]
@@ -51,20 +51,9 @@ impl Driver for Plain {
         idle()
     }
 
-    fn repeatable(
-        &self,
-        _by: OperationId,
-        _request: &dyn Request,
-    ) -> Result<Box<dyn Request>, DriverError> {
-        idle()
-    }
-
-    fn read_request(&self, _text: &JsonText) -> Result<Box<dyn Request>, DriverError> {
-        idle()
-    }
-
-    fn fingerprint(&self, _recipe: &Recipe) -> Result<Digest, DriverError> {
-        idle()
+    fn read_request(&self, text: &JsonText) -> Result<Box<dyn Request>, DriverError> {
+        assert_eq!(text.as_str(), "\"ask\"");
+        Ok(Box::new(Ask))
     }
 
     fn prepare(&self, _id: OperationId, _request: &dyn Request) -> Result<Prepared, DriverError> {
@@ -88,20 +77,14 @@ impl Driver for Plain {
         idle()
     }
 
-    fn examine(&self, _effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
-        idle()
-    }
-
-    fn is_in_place(&self, _effect: &Effect) -> Result<bool, DriverError> {
-        idle()
-    }
-
-    fn check_kept(
-        &self,
-        _effect: &Effect,
-        _is_needed: &dyn Fn(&Key) -> bool,
-    ) -> Result<Vec<LookedAt>, DriverError> {
-        idle()
+    /// It has two targets: one as after, and one as the completion says.
+    fn examine(&self, effect: &Effect, to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
+        assert!(to_the_end);
+        let state = match &effect.completion {
+            Some(_) => State::After,
+            None => State::Before,
+        };
+        Ok(vec![examined("/a", State::After), examined("/b", state)])
     }
 }
 
@@ -151,7 +134,7 @@ impl Request for Ask {
     }
 
     fn as_text(&self) -> Result<JsonText, DriverError> {
-        idle()
+        Ok(JsonText::of(&"ask")?)
     }
 }
 
@@ -180,15 +163,21 @@ fn path(text: &str) -> TargetPath {
     TargetPath::new(text).unwrap()
 }
 
+fn node(name: &str) -> Target {
+    Target::node(path(name))
+}
+
+fn examined(name: &str, state: State) -> Examined {
+    Examined::new(0, node(name), state)
+}
+
+fn other() -> State {
+    State::of("c", "a", "b")
+}
+
 fn effect() -> Effect {
     Effect {
-        recipe: Recipe {
-            driver: DriverName::literal("plain"),
-            version: 1,
-            contents: vec![],
-            slots: vec![],
-            body: JsonText::of(&serde_json::json!({})).unwrap(),
-        },
+        recipe: Recipe::of(DriverName::literal("plain"), 1, &()).unwrap(),
         completion: Some(Completion::default()),
     }
 }
@@ -284,4 +273,116 @@ fn neither_contents_nor_values_are_shown_to_programmers() {
         now: Ok(None),
     };
     assert_eq!(format!("{value:?}"), "ValueChange(/a:password)");
+}
+
+#[test]
+fn a_driver_that_says_nothing_else_is_asked_by_what_it_must_say() {
+    let again = Plain.repeatable(OperationId::from_bits(1), &Ask).unwrap();
+    assert_eq!(again.summary(), Ask.summary());
+    let (whole, mut cut) = (effect(), effect());
+    cut.completion = None;
+    assert!(Plain.is_in_place(&whole).unwrap());
+    assert!(!Plain.is_in_place(&cut).unwrap());
+    assert_eq!(Plain.check_kept(&whole, &|_| true).unwrap(), []);
+    let print = |recipe: &Recipe| Plain.fingerprint(recipe).unwrap();
+    let mut newer = whole.recipe.clone();
+    newer.version = 2;
+    assert_eq!(print(&whole.recipe), print(&cut.recipe));
+    assert_ne!(print(&whole.recipe), print(&newer));
+}
+
+#[test]
+fn a_recipe_is_read_up_to_the_newest_version_and_no_further() {
+    let mut recipe = Recipe::of(DriverName::FILE, 2, &"body").unwrap();
+    assert_eq!(recipe.read::<String>(2).unwrap(), "body");
+    assert!(recipe.read::<String>(3).is_ok());
+    let said = |error: BadRecipe| DriverError::from(error).to_string();
+    assert_eq!(
+        said(recipe.read::<String>(1).unwrap_err()),
+        "the recipe has version 2, this program reads up to 1"
+    );
+    let unreadable = recipe.read::<u8>(2).unwrap_err();
+    assert_eq!(
+        said(unreadable),
+        "what the driver wrote down cannot be read"
+    );
+    recipe.version = 0;
+    assert!(recipe.read::<String>(2).is_err());
+}
+
+#[test]
+fn only_what_is_as_after_comes_back_without_force() {
+    let states = || [State::of("a", "a", "b"), State::of("b", "a", "b"), other()];
+    let why = "somebody else changed it".to_owned();
+    for on_conflict in [OnConflict::Refuse, OnConflict::Merge, OnConflict::Force] {
+        let why = why.clone();
+        let third = match on_conflict {
+            OnConflict::Refuse | OnConflict::Merge => OutcomeKind::Conflict { why },
+            OnConflict::Force => OutcomeKind::Overwritten { why },
+        };
+        let kinds = states().map(|state| state.taken_back(on_conflict));
+        assert_eq!(
+            kinds,
+            [OutcomeKind::AlreadyGone, OutcomeKind::Restored, third]
+        );
+    }
+}
+
+#[test]
+fn a_way_back_is_taken_whole_or_not_unless_somebody_asks_for_less() {
+    let outcomes = || {
+        let states = [State::of("b", "a", "b"), State::of("a", "a", "b"), other()];
+        let kinds = states.map(|state| state.taken_back(OnConflict::Refuse));
+        kinds.map(|kind| TargetOutcome::new(node("/a"), kind))
+    };
+    let partly = How {
+        is_partial: true,
+        ..How::default()
+    };
+    for how in [partly, OnConflict::Force.into()] {
+        let mut same = outcomes();
+        assert!(how.goes_on(&mut same));
+        assert_eq!(same, outcomes());
+    }
+    let [mut first, second, third] = outcomes();
+    assert!(How::default().goes_on(&mut [first.clone(), second.clone()]));
+    let mut held = outcomes();
+    assert!(!How::default().goes_on(&mut held));
+    let why = "another target cannot be taken back, so nothing was".to_owned();
+    first.kind = OutcomeKind::Skipped { why };
+    assert_eq!(held, [first, second, third]);
+}
+
+#[test]
+fn a_target_is_meant_by_its_name_or_one_above_it() {
+    let only = [Key::from(path("/a"))].into();
+    let how = How {
+        only: Some(&only),
+        ..How::default()
+    };
+    let part = Key::from(path("/a")).part("x").unwrap();
+    let part = Target::new(part, crate::Reach::Node);
+    assert!(how.means(&node("/a")) && how.means(&part) && how.means(&node("/a/b")));
+    assert!(!how.means(&node("/b")) && How::default().means(&node("/b")));
+}
+
+#[test]
+fn a_second_look_tells_what_somebody_else_overtook() {
+    let states = [State::After, State::Before, other()];
+    let applied = Applied::seen(states.map(|state| examined("/a", state)).into());
+    let said = applied.unlike.iter().map(|it| it.kind.to_string());
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        [
+            "overtaken: it is as before",
+            "overtaken: somebody else changed it"
+        ]
+    );
+}
+
+#[test]
+fn what_stays_half_done_says_so_and_why() {
+    let error = DriverError::half_done(Loud);
+    assert!(error.fault().is_half_done() && !error.fault().may_pass());
+    assert_eq!(error.source().unwrap().to_string(), "stopped half-way");
 }

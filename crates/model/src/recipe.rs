@@ -7,9 +7,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Digest;
+use crate::ports::BadRecipe;
 
 /// Which driver understands a recipe's body, by its name. It may be one that this program does not have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -85,6 +87,29 @@ pub struct Recipe {
     pub slots: Vec<Slot>,
     /// What the driver needs to undo.
     pub body: crate::JsonText,
+}
+
+impl Recipe {
+    /// Makes a recipe that keeps nothing beside its body.
+    pub fn of(driver: DriverName, version: u16, body: &impl Serialize) -> Result<Self, BadRecipe> {
+        Ok(Self {
+            driver,
+            version,
+            contents: Vec::new(),
+            slots: Vec::new(),
+            body: crate::JsonText::of(body)?,
+        })
+    }
+
+    /// Reads the body, if its version is one from 1 to `newest`.
+    pub fn read<T: DeserializeOwned>(&self, newest: u16) -> Result<T, BadRecipe> {
+        let found = self.version;
+        if found == 0 || found > newest {
+            let known = newest;
+            return Err(BadRecipe::Version { found, known });
+        }
+        Ok(self.body.read()?)
+    }
 }
 
 /// What only the effect could tell, recorded after it: inode numbers, ids an API returned.

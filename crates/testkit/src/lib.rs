@@ -1,9 +1,11 @@
-//! What every store must do, as a suite, and a store in memory that does it.
+//! What every store and every driver must do, as suites, a store in memory that does it, and what tests have in common.
 //!
 //! Only tests use this crate.
 
 mod clock;
 pub mod conformance;
+pub mod driver;
+pub mod fakes;
 mod faulty;
 pub mod memory;
 

@@ -12,9 +12,10 @@ use std::path::{Component, Path, PathBuf};
 use backout_drivers::file::{Expect, FileRequest, Source};
 use backout_engine::{Call, Report};
 use backout_model::text::Occurrence;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
 use crate::accounts::ownership;
-use crate::base64;
 use shape::{Batch, Change, Copy, Edit, Move, Symlink, Write};
 
 /// Reads a batch; its paths start at `base`.
@@ -175,13 +176,20 @@ fn source(
     match (text, encoded, from) {
         (Some(text), None, None) => Ok(Source::Bytes(text.into_bytes())),
         (None, Some(encoded), None) => {
-            let bytes = base64::decode(&encoded).map(Source::Bytes);
+            let bytes = decoded(&encoded).map(Source::Bytes);
             bytes.ok_or_else(|| Report::usage("`base64` does not hold base64"))
         }
         (None, None, Some(from)) => Ok(Source::Path(below(base, &from)?)),
         _ => Err(Report::usage("it is not clear what to write")
             .next("give exactly one of `text`, `base64` and `from`")),
     }
+}
+
+/// Decodes base64 with the standard alphabet. Padding may be left out, all of it. Nothing but the alphabet is accepted.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    let is_padded = text.ends_with('=');
+    let engine = if is_padded { STANDARD } else { STANDARD_NO_PAD };
+    engine.decode(text).ok()
 }
 
 fn bits(text: &str) -> Result<u32, Report> {

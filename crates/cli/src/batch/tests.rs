@@ -145,3 +145,29 @@ fn what_is_wrong_is_refused_with_its_place() {
             .contains("unknown field `more`")
     );
 }
+
+#[test]
+fn the_examples_of_the_standard_for_base64_are_read() {
+    for (text, bytes) in [
+        ("", &b""[..]),
+        ("Zg==", b"f"),
+        ("Zm8=", b"fo"),
+        ("Zm9v", b"foo"),
+        ("Zm9vYg==", b"foob"),
+        ("Zm9vYmE=", b"fooba"),
+        ("Zm9vYmFy", b"foobar"),
+        ("Zg", b"f"),
+        ("AP+A/w==", b"\x00\xff\x80\xff"),
+    ] {
+        assert_eq!(decoded(text).as_deref(), Some(bytes), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_base64_is_refused() {
+    for text in [
+        "Z", "Zg=", "Zg===", "Zh==", "Zm 9", "Zm9-", "=", "====", "ü",
+    ] {
+        assert_eq!(decoded(text), None, "{text}");
+    }
+}

@@ -71,11 +71,10 @@ fn one(file: &DiffFile, here: &Here, is_seen: bool) -> String {
 
 /// Names a file, and the key in it if only that is meant.
 fn name_of(file: &DiffFile, here: &Here) -> String {
-    let path = here.show(file.path.as_path());
-    match &file.key {
-        Some(key) => format!("{path}:{}", printable(key)),
-        None => path,
-    }
+    let path = file.path.as_ref().map(|path| here.show(path.as_path()));
+    let key = file.key.as_deref().map(printable);
+    let names: Vec<_> = path.into_iter().chain(key).collect();
+    names.join(":")
 }
 
 /// Says what happened to which name.
@@ -181,7 +180,8 @@ fn differences(before: &DiffSide, after: &DiffSide, has_text: bool) -> Vec<Strin
 
 /// Names the file in the two lines above a diff as it is seen from here, so that `patch` finds it.
 fn relative(diff: &str, file: &DiffFile, here: &Here) -> String {
-    let Some(below) = here.below(file.path.as_path()) else {
+    let path = file.path.as_ref();
+    let Some(below) = path.and_then(|path| here.below(path.as_path())) else {
         return diff.to_owned();
     };
     let mut lines = diff.splitn(3, '\n');
@@ -211,11 +211,9 @@ fn counts(files: &[DiffFile], here: &Here) -> String {
     let most = files.iter().map(DiffFile::lines).max().unwrap_or_default();
     let rows = files.iter().map(|file| {
         let name = match (&file.from, file.change) {
-            (Some(from), DiffChange::Moved) => format!(
-                " {} -> {}",
-                here.show(from.as_path()),
-                here.show(file.path.as_path())
-            ),
+            (Some(from), DiffChange::Moved) => {
+                format!(" {} -> {}", here.show(from.as_path()), name_of(file, here))
+            }
             _ => format!(" {}", name_of(file, here)),
         };
         vec![Cell::plain(name), count(file, most, here)]

@@ -9,9 +9,6 @@ use std::process::Command;
 
 use crate::world::{World, said};
 
-/// Where the store of this format was made.
-const HOME: &str = "/tmp/backout-format-2";
-
 /// So many deaths in one migration are more than there are crash points.
 const DEATHS_MAX: usize = 100;
 
@@ -45,55 +42,74 @@ fn json(world: &World, home: &Path, arguments: &[&str]) -> serde_json::Value {
     serde_json::from_str(&run(world, home, &all)).unwrap()
 }
 
-#[test]
-fn a_store_that_todays_program_made_is_opened_verified_and_undone() {
-    let world = World::new();
-    let home = Path::new(HOME);
-    if home.exists() {
-        fs::remove_dir_all(home).unwrap();
+/// Unpacks a store where it was made. It is gone when this is dropped.
+struct Unpacked(PathBuf);
+
+impl Unpacked {
+    fn new(world: &World, name: &str, archive: &[u8]) -> Self {
+        let home = Path::new("/tmp").join(name);
+        if home.exists() {
+            fs::remove_dir_all(&home).unwrap();
+        }
+        unpack(archive, &world.scratch(""), Path::new("/tmp"));
+        Self(home)
     }
-    let archive = include_bytes!("fixtures/format-2.tar.gz");
-    unpack(archive, &world.scratch(""), Path::new("/tmp"));
-    // An archive gives inodes other numbers: what was kept whole is there, and was copied.
-    let verified = || {
-        let output = command(&world, home, &["--json", "verify"]).output();
-        let verified: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
-        assert_eq!(verified["findings"], serde_json::json!([]), "{verified}");
-        verified
-    };
-    let found = verified();
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        let _gone = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Checks a store. An archive gives inodes other numbers: what was kept whole is there, and was copied.
+fn verified(world: &World, home: &Path) -> Vec<String> {
+    let output = command(world, home, &["--json", "verify"]).output();
+    let verified: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    assert_eq!(verified["findings"], serde_json::json!([]), "{verified}");
+    let undoable = verified["undoable"].as_array().unwrap().iter();
+    undoable.map(|id| id.as_str().unwrap().to_owned()).collect()
+}
+
+/// What every store of the script holds.
+const NAMES: [&str; 10] = [
+    "a",
+    "app.toml",
+    "b",
+    "c",
+    "doc/x",
+    "large",
+    "late",
+    "made",
+    "notes",
+    "task-file",
+];
+
+fn texts(home: &Path) -> [Option<String>; 10] {
+    NAMES.map(|name| fs::read_to_string(home.join("work").join(name)).ok())
+}
+
+/// Opens, checks, rolls back, undoes and redoes a store with `undoable` operations that stand.
+fn is_opened_verified_and_undone(world: &World, home: &Path, undoable: usize) {
+    let output = command(world, home, &["--json", "verify"]).output();
+    let found: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
     assert_eq!(found["changed"].as_array().unwrap().len(), 2, "{found}");
-    let undoable = found["undoable"].as_array().unwrap();
-    assert_eq!(undoable.len(), 8, "{found}");
-    let tasks = json(&world, home, &["task", "list"]);
+    let ids = verified(world, home);
+    assert_eq!(ids.len(), undoable, "{ids:?}");
+    let tasks = json(world, home, &["task", "list"]);
     assert_eq!(tasks["tasks"][0]["status"], "committed", "{tasks}");
-    let points = json(&world, home, &["checkpoint", "--list"]);
+    let points = json(world, home, &["checkpoint", "--list"]);
     assert_eq!(points["checkpoints"][0]["state"]["step"], 7, "{points}");
-    let text = |text: &str| Some(text.to_owned());
-    let is = || {
-        let names = [
-            "a",
-            "app.toml",
-            "b",
-            "c",
-            "doc/x",
-            "large",
-            "late",
-            "made",
-            "notes",
-            "task-file",
-        ];
-        names.map(|name| fs::read_to_string(home.join("work").join(name)).ok())
-    };
-    let as_found = is();
+    let as_found = texts(home);
     // To the checkpoint first, then one by one by name: all that stands goes.
-    run(&world, home, &["rollback", "--to", "before", "--others"]);
+    run(world, home, &["rollback", "--to", "before", "--others"]);
     assert!(!home.join("work/late").exists());
-    run(&world, home, &["redo"]);
-    assert_eq!(is(), as_found);
+    run(world, home, &["redo"]);
+    assert_eq!(texts(home), as_found);
     let mut arguments = vec!["undo", "--committed", "--others", "--force"];
-    arguments.extend(undoable.iter().map(|id| id.as_str().unwrap()));
-    run(&world, home, &arguments);
+    arguments.extend(ids.iter().map(String::as_str));
+    run(world, home, &arguments);
+    let text = |text: &str| Some(text.to_owned());
     let large = "a line of a large file\n".repeat(9000);
     let before = [
         text("one\n"),
@@ -107,12 +123,53 @@ fn a_store_that_todays_program_made_is_opened_verified_and_undone() {
         text("note\n"),
         None,
     ];
-    assert_eq!(is(), before);
-    run(&world, home, &["redo"]);
-    assert_eq!(is(), as_found);
-    let now = verified();
-    assert_eq!(now["undoable"].as_array().unwrap().len(), 8, "{now}");
-    fs::remove_dir_all(home).unwrap();
+    assert_eq!(texts(home), before);
+    run(world, home, &["redo"]);
+    assert_eq!(texts(home), as_found);
+    assert_eq!(verified(world, home).len(), undoable);
+}
+
+#[test]
+fn a_store_of_format_2_is_opened_verified_and_undone() {
+    let world = World::new();
+    let archive = include_bytes!("fixtures/format-2.tar.gz");
+    let store = Unpacked::new(&world, "backout-format-2", archive);
+    is_opened_verified_and_undone(&world, &store.0, 8);
+}
+
+#[test]
+fn a_store_that_todays_program_made_is_opened_verified_and_undone() {
+    let world = World::new();
+    let archive = include_bytes!("fixtures/format-3.tar.gz");
+    let store = Unpacked::new(&world, "backout-format-3", archive);
+    let home = &store.0;
+    let journal = home.join("state/journal.sqlite");
+    let format: i64 = rusqlite::Connection::open(journal)
+        .unwrap()
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(format, 3, "what a newer format needs is a newer fixture");
+    is_opened_verified_and_undone(&world, home, 10);
+    // The same call gets the first answer, and what waits is what was proposed.
+    let count = || {
+        let log = json(&world, home, &["log", "-n", "100"]);
+        log["operations"].as_array().unwrap().len()
+    };
+    let before = count();
+    let call = ["--once", "call-1", "write", "once", "--text", "once\n"];
+    run(&world, home, &call);
+    assert_eq!(count(), before);
+    let waiting = json(&world, home, &["pending"]);
+    let [proposal] = waiting["proposals"].as_array().unwrap().as_slice() else {
+        panic!("{waiting}")
+    };
+    let id = proposal["id"].as_str().unwrap();
+    run(&world, home, &["approve", id]);
+    let asked = |name: &str| fs::read_to_string(home.join("work/asked-").with_file_name(name));
+    assert_eq!(asked("asked-waits").unwrap(), "waits\n");
+    run(&world, home, &["undo", "--committed", "--others", id]);
+    assert!(asked("asked-waits").is_err() && asked("asked-rejected").is_err());
+    assert_eq!(asked("asked-approved").unwrap(), "approved\n");
 }
 
 /// A store of format 1 in a place of its own. Nothing is undone there.

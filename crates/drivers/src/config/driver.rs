@@ -1,6 +1,5 @@
 //! The config driver.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use backout_config::{ConfigError, Document, Format, KeyChange, SIZE_MAX};
@@ -24,9 +23,6 @@ use crate::file::recipe::FileRecipe;
 use crate::file::repeat::absolute;
 use crate::file::resolve::{Last, resolve};
 use crate::file::{Expect, FileDriver, FileError, FileRequest, Shown, Source, Staged};
-
-/// What is said of keys when one of them cannot be taken back and all or nothing was asked for.
-const NOTHING_WAS: &str = "another target cannot be taken back, so nothing was";
 
 /// Changes keys of config files so that exactly these can be taken back.
 #[derive(Debug)]
@@ -146,7 +142,7 @@ impl ConfigDriver {
         how: How<'_>,
     ) -> Result<PreparedUndo<Staged>, ConfigFault> {
         let known = self.known(effect)?;
-        let is_meant: Vec<bool> = known.targets.iter().map(|it| means(how.only, it)).collect();
+        let is_meant: Vec<bool> = known.targets.iter().map(|it| how.means(it)).collect();
         let file = (&known.recipe.path, known.recipe.format);
         // Also to clear what a dead process left beside the file.
         let whole = self.back_whole(id, &known, how.is_unfinished)?;
@@ -172,14 +168,13 @@ impl ConfigDriver {
         };
         let meant = |index: usize| is_meant.get(index) == Some(&true);
         let way = way_back(file.1, &looked.text, changes, meant, how.on_conflict);
-        let goes_on = how.is_partial || how.on_conflict == OnConflict::Force;
         let mut way = way;
         let mut is_as_found = false;
         if let Some(never) = self.as_if_never(&known, &way, how.past, &looked.text)? {
             way.is_now(never.text);
             is_as_found = never.is_as_found;
         }
-        let (way, outcomes) = known.decided(way, &looked.text, goes_on);
+        let (way, outcomes) = known.decided(way, &looked.text, how);
         let texts = (
             Digest::of(looked.text.as_bytes()),
             Digest::of(way.text.as_bytes()),
@@ -320,15 +315,10 @@ impl ConfigDriver {
             let changes = known.changes.as_ref().ok();
             let of_it = changes.and_then(|changes| changes.get(change));
             Examined {
-                target: target.clone(),
                 barred: barred.clone().filter(|_| state == State::After),
                 lost: known.changes.as_ref().err().cloned(),
-                state,
-                change,
                 goes: of_it.is_some_and(|of_it| of_it.before.is_none()),
-                shared: None,
-                strangers: Vec::new(),
-                has_come: false,
+                ..Examined::new(change, target.clone(), state)
             }
         });
         Ok(each.collect())
@@ -385,11 +375,6 @@ fn read(known: &Known) -> Result<Result<Text, String>, ConfigFault> {
     }
 }
 
-/// Tells whether a target is among those that are meant.
-fn means(only: Option<&BTreeSet<Key>>, target: &Target) -> bool {
-    only.is_none_or(|only| only.iter().any(|key| target.key().is_at_or_below(key)))
-}
-
 impl Known {
     /// Gives the targets of which something is said.
     fn outcomes(&self, said: impl Fn(usize) -> Option<OutcomeKind>) -> Vec<TargetOutcome> {
@@ -414,16 +399,10 @@ impl Known {
     }
 
     /// Decides whether a way back is taken: not if something stays and all or nothing was asked for.
-    fn decided(&self, way: WayBack, text: &str, goes_on: bool) -> (WayBack, Vec<TargetOutcome>) {
+    fn decided(&self, way: WayBack, text: &str, how: How<'_>) -> (WayBack, Vec<TargetOutcome>) {
         let mut outcomes = self.outcomes(|index| way.fates.get(index).and_then(Fate::outcome));
-        if goes_on || outcomes.iter().all(|outcome| outcome.kind.is_taken_back()) {
+        if how.goes_on(&mut outcomes) {
             return (way, outcomes);
-        }
-        for outcome in &mut outcomes {
-            if matches!(outcome.kind, OutcomeKind::Restored | OutcomeKind::Merged) {
-                let why = NOTHING_WAS.to_owned();
-                outcome.kind = OutcomeKind::Skipped { why };
-            }
         }
         let way = WayBack {
             text: text.to_owned(),
@@ -504,10 +483,7 @@ impl Driver for ConfigDriver {
     }
 
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
-        Ok(Outline {
-            targets: ConfigRecipe::of(effect)?.targets()?,
-            ..Outline::default()
-        })
+        Ok(Outline::of(ConfigRecipe::of(effect)?.targets()?))
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
@@ -555,7 +531,7 @@ impl Driver for ConfigDriver {
         };
         let is_meant = |index| {
             let target = known.targets.get(index);
-            target.is_some_and(|target| means(how.only, target))
+            target.is_some_and(|target| how.means(target))
         };
         let way = way_back(format, now.text(), changes, is_meant, how.on_conflict);
         let is_stuck = |fate: &Fate| matches!(fate, Fate::Stays(_));

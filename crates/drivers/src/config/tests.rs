@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use backout_config::{KeyPath, NewValue, Value};
 use backout_model::ports::{Driver, How, OnConflict, Prepared, Request, State};
-use backout_model::{Armed, Effect, Key, OperationId, OutcomeKind, TargetPath, Verb};
+use backout_model::{Armed, Effect, Key, OperationId, OutcomeKind, Recipe, TargetPath, Verb};
 
 use super::{ConfigDriver, ConfigEdit, ConfigFault, ConfigRequest};
-use crate::conformance::{Harness, applied, conforms, taken_back};
-use crate::fakes::{DirDepots, MemoryContents, MemoryJournal};
 use crate::file::{FileDriver, FileError};
+use backout_testkit::driver::{Harness, applied, conforms, taken_back};
+use backout_testkit::fakes::{DirDepots, MemoryContents, MemoryJournal};
 
 /// A directory with one config file, and the driver.
 struct World {
@@ -105,6 +105,10 @@ impl Harness for World {
 
     fn arm(&self, id: OperationId, prepared: Prepared) -> Armed {
         self.journal.arm(id, Verb::Edit, prepared)
+    }
+
+    fn release(&self, recipe: &Recipe) {
+        self.contents.release(recipe);
     }
 
     fn drift(&self) -> bool {

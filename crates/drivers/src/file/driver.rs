@@ -16,7 +16,7 @@ use backout_model::{
 use super::compare::Current;
 use super::context::{FileContext, Progress};
 use super::error::FileError;
-use super::execute::run;
+use super::execute::{run, tidy::is_left};
 use super::judge::judge_all;
 use super::past::{self, FileChange, Past, Shown, Was};
 use super::plan;
@@ -98,12 +98,14 @@ impl FileDriver {
         prepare_undo(&self.context, id, effect, how)
     }
 
-    /// Tells whether the whole of an effect is in the world now.
+    /// Tells whether the whole of an effect is in the world now. One that still has something to put away is not.
     pub fn is_in_place(&self, effect: &Effect) -> Result<bool, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
         let completion = FileCompletion::of(effect)?;
         let states = judge_all(&self.context, &recipe, &completion)?;
-        Ok(states.iter().all(|state| *state == State::After))
+        let is_finished = completion.identities.len() == recipe.changes.len();
+        let is_there = states.iter().all(|state| *state == State::After);
+        Ok(is_there && (is_finished || !is_left(&recipe)?))
     }
 
     /// Says what the recipe alone tells of its targets.

@@ -54,7 +54,7 @@ impl<'e> Comparison<'e> {
             (None, None, _) => return Ok(None),
         };
         let mut file = DiffFile {
-            path: change.path.clone(),
+            path: Some(change.path.clone()),
             key: None,
             from: change.from.clone(),
             change: what,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use backout_model::ports::ValueChange;
-use backout_model::{Key, text};
+use backout_model::{Key, Reach, Target, text};
 
 use super::file::CONTEXT_LINES;
 use crate::undo::Work;
@@ -19,8 +19,8 @@ impl Engine {
         is_brief: bool,
     ) -> Vec<DiffFile> {
         let is_meant = |value: &&ValueChange| {
-            let path = value.key.file();
-            path.is_some_and(|path| selection.has(std::iter::once(path.as_path())))
+            let target = Target::new(value.key.clone(), Reach::Node);
+            selection.has_target(&target)
         };
         let files = values.iter().filter(is_meant).filter_map(|value| {
             let sides = (value.before.as_deref(), value.after.as_deref());
@@ -82,7 +82,6 @@ fn compared(
     (before, after): (Option<&str>, Option<&str>),
     is_brief: bool,
 ) -> Option<DiffFile> {
-    let path = key.file()?.clone();
     let change = match (before, after) {
         (None, Some(_)) => DiffChange::Created,
         (Some(_), None) => DiffChange::Removed,
@@ -97,11 +96,11 @@ fn compared(
         let text = text::unified(old.as_bytes(), new.as_bytes(), "", "", CONTEXT_LINES);
         text.splitn(3, '\n').nth(2).unwrap_or_default().to_owned()
     };
-    let whole = key.to_string();
-    let in_file = whole.strip_prefix(&path.to_string());
-    let in_file = in_file.and_then(|rest| rest.strip_prefix(':'));
+    let (whole, path) = (key.to_string(), key.file().cloned());
+    let above = path.as_ref().map(|path| format!("{path}:"));
+    let below = whole.strip_prefix(&above.unwrap_or_default());
     Some(DiffFile {
-        key: in_file.map(str::to_owned),
+        key: below.map(str::to_owned),
         path,
         from: None,
         change,

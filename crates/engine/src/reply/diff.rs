@@ -40,9 +40,10 @@ pub enum DiffChange {
 /// What changed at one name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DiffFile {
-    /// The name.
-    pub path: TargetPath,
-    /// The key in it, if only that is meant.
+    /// The name of the file; none if it is in no file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<TargetPath>,
+    /// The key in it, if only that is meant; the whole key, if it is in no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Its old name, if it was moved.

@@ -3,6 +3,7 @@
 use backout_drivers::config::{ConfigError, ConfigFault};
 use backout_drivers::file::FileError;
 use backout_model::PlanError;
+use backout_model::ports::BadRecipe;
 use backout_storage::{RefError, StorageError};
 use serde::{Serialize, Serializer};
 
@@ -138,10 +139,12 @@ impl Serialize for ErrorCode {
 pub(super) fn of(error: &EngineError) -> ErrorCode {
     match error {
         EngineError::Storage(error) | EngineError::NotArmed(error) => storage(error),
-        EngineError::Driver(error) => match (error.as_a(), error.as_a()) {
-            (Some(error), _) => file(error),
-            (None, Some(error)) => config(error),
-            (None, None) => ErrorCode::DriverFailed,
+        EngineError::Driver(error) => match (error.as_a(), error.as_a(), error.as_a()) {
+            (Some(error), _, _) => file(error),
+            (_, Some(error), _) => config(error),
+            (_, _, Some(BadRecipe::Version { .. })) => ErrorCode::NewerRecipe,
+            (_, _, Some(BadRecipe::Unreadable(_))) => ErrorCode::Damaged,
+            (None, None, None) => ErrorCode::DriverFailed,
         },
         EngineError::NoDriver { .. } => ErrorCode::NoDriver,
         EngineError::DriverTaken { .. } => ErrorCode::Refused,

@@ -19,7 +19,7 @@ mod trial;
 use std::error::Error;
 
 use backout_drivers::file::FileError;
-use backout_model::ports::DriverError;
+use backout_model::ports::{BadRecipe, DriverError};
 use backout_model::{AgentId, CheckpointName, OperationId, TargetOutcome, TargetPath, TaskId};
 use backout_storage::{RefError, StorageError};
 use serde::Serialize;
@@ -175,6 +175,9 @@ fn driver(error: &DriverError) -> Report {
     }
     if let Some(error) = error.as_a() {
         return config::report(error);
+    }
+    if let Some(BadRecipe::Version { .. }) = error.as_a() {
+        return Report::refused(error.to_string()).next("use the newer program");
     }
     Report::refused(error.to_string()).because_of_causes(error)
 }

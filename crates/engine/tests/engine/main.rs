@@ -9,7 +9,6 @@ mod meant;
 mod reports;
 mod shelf;
 mod strange;
-mod toy;
 mod undo;
 mod wire;
 mod world;

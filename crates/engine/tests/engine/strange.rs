@@ -3,35 +3,32 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use backout_driver_example::{PutRows, ROWS, Rows, Table};
+use backout_drivers::file::FileRequest;
 use backout_engine::{
     Command, Decide, Engine, EngineError, RecoveredAs, Reply, Report, Selection, Settings,
-    TargetState, UndoOptions,
+    TargetState, UndoOptions, UndoWhat,
 };
-use backout_model::ports::{Durability, Entry, OnConflict};
-use backout_model::{DriverName, Event, OperationId, Owner, Status};
+use backout_model::ports::{Durability, Entry, OnConflict, Request};
+use backout_model::{Completion, DriverName, Event, OperationId, Owner, Status};
 use backout_storage::{Filter, OperationRef};
 
-use crate::toy::{Board, Note, TOY, Toy};
 use crate::world::{NEWEST_UNDO, World, named, on, written};
 
-fn note(name: &str, text: &str) -> Note {
-    Note {
-        name: name.to_owned(),
-        text: text.to_owned(),
-    }
+fn row(name: &str, value: &str) -> PutRows {
+    PutRows([(name.to_owned(), Some(value.to_owned()))].into())
 }
 
 /// The same store, opened by a program that has the driver.
-fn with_toy(world: &World) -> (Engine, Board) {
-    let toy = Toy::default();
-    let board = Arc::clone(&toy.board);
+fn with_rows(world: &World) -> (Engine, Table) {
+    let table = Table::new(world.path("table"));
     let mut engine = world.with(|_| {});
-    engine.register(Arc::new(toy)).unwrap();
-    (engine, board)
+    engine.register(Arc::new(Rows(table.clone()))).unwrap();
+    (engine, table)
 }
 
-fn text(board: &Board, name: &str) -> Option<String> {
-    board.lock().unwrap().get(name).cloned()
+fn text(table: &Table, name: &str) -> Option<String> {
+    table.rows().unwrap().remove(name)
 }
 
 fn reference(id: OperationId) -> OperationRef {
@@ -57,39 +54,154 @@ fn died(world: &World, id: OperationId, again: OperationId) {
 #[test]
 fn a_driver_of_another_program_writes_undoes_and_redoes_beside_files() {
     let world = World::new().file("f", "file");
-    let (engine, board) = with_toy(&world);
-    let first = written(&engine.write(&note("a", "one")).unwrap());
+    let (engine, table) = with_rows(&world);
+    let first = written(&engine.write(&row("a", "one")).unwrap());
     let file = world.write("f", "other");
-    let second = written(&engine.write(&note("a", "two")).unwrap());
+    let second = written(&engine.write(&row("a", "two")).unwrap());
     let undone = engine.undo(&named(first), &UndoOptions::default()).unwrap();
     let ids: Vec<_> = undone.steps.iter().map(|step| step.id).collect();
     assert_eq!(ids, [second, first], "what was built on it goes first");
     assert_eq!(
-        (text(&board, "a"), world.status(file)),
+        (text(&table, "a"), world.status(file)),
         (None, Status::Committed)
     );
     engine.redo(&NEWEST_UNDO, &UndoOptions::default()).unwrap();
-    assert_eq!(text(&board, "a").as_deref(), Some("two"));
-    board
-        .lock()
-        .unwrap()
-        .insert("a".to_owned(), "mine".to_owned());
+    assert_eq!(text(&table, "a").as_deref(), Some("two"));
+    table.put("a", Some("two"), Some("mine")).unwrap();
     let refused = engine.undo(&named(second), &UndoOptions::default());
     assert!(matches!(refused, Err(EngineError::Conflicts { .. })));
     engine.undo(&named(second), &on(OnConflict::Force)).unwrap();
-    assert_eq!(text(&board, "a").as_deref(), Some("one"));
+    assert_eq!(text(&table, "a").as_deref(), Some("one"));
     engine.redo(&NEWEST_UNDO, &UndoOptions::default()).unwrap();
-    assert_eq!(text(&board, "a").as_deref(), Some("mine"));
+    assert_eq!(text(&table, "a").as_deref(), Some("mine"));
+}
+
+/// A task that wrote files and rows in turns, as an engine within the task sees it.
+fn mixed_task(world: &World) -> (Engine, Table, UndoWhat, Vec<OperationId>) {
+    let (engine, table) = with_rows(world);
+    table.put("a", None, Some("0")).unwrap();
+    let task = engine.begin(Some("mixed".parse().unwrap()), None);
+    let task = task.unwrap().id;
+    let mut inside = world.asking(|c| c.task = Some(task.clone()));
+    inside.register(Arc::new(Rows(table.clone()))).unwrap();
+    let file = |name: &str, text: &str| FileRequest::write(world.path(name), text);
+    let rows = [("a", Some("1")), ("b", Some("2"))];
+    let rows = rows.map(|(name, value)| (name.to_owned(), value.map(str::to_owned)));
+    let writes: [&dyn Request; 5] = [
+        &file("f", "one"),
+        &PutRows(rows.into()),
+        &file("g", "two"),
+        &row("a", "3"),
+        &file("f", "four"),
+    ];
+    let ids = writes.map(|request| written(&inside.write(request).unwrap()));
+    (inside, table, UndoWhat::Task(task), ids.into())
+}
+
+#[test]
+fn a_task_of_files_and_rows_goes_back_as_one_newest_first() {
+    let world = World::new().file("f", "zero");
+    let (engine, table, task, mut ids) = mixed_task(&world);
+    let undone = engine.rollback(&task, &UndoOptions::default(), "a test");
+    let undone = undone.unwrap();
+    ids.reverse();
+    let order: Vec<_> = undone.steps.iter().map(|step| step.id).collect();
+    assert_eq!(order, ids, "what came last goes first, whatever it wrote");
+    assert_eq!(table.rows().unwrap(), [("a".into(), "0".into())].into());
+    let files = (world.read("f"), world.read("g"));
+    assert_eq!(files, (Some("zero".to_owned()), None));
+    engine.redo(&NEWEST_UNDO, &UndoOptions::default()).unwrap();
+    assert_eq!(text(&table, "a").as_deref(), Some("3"));
+    assert_eq!(world.read("f").as_deref(), Some("four"));
+}
+
+#[test]
+fn a_row_that_somebody_changed_holds_the_files_of_its_task_back() {
+    let world = World::new().file("f", "zero");
+    let (engine, table, task, _) = mixed_task(&world);
+    table.put("b", Some("2"), Some("mine")).unwrap();
+    let refused = engine.rollback(&task, &UndoOptions::default(), "a test");
+    assert!(matches!(refused, Err(EngineError::Conflicts { .. })));
+    let rows = ["a", "b"].map(|name| text(&table, name).unwrap());
+    assert_eq!(rows, ["3", "mine"], "nothing went back");
+    assert_eq!(world.read("f").as_deref(), Some("four"));
+    assert_eq!(world.read("g").as_deref(), Some("two"));
+}
+
+#[test]
+fn a_dead_put_of_several_rows_is_taken_back_by_whoever_comes_next() {
+    let world = World::new();
+    let table = Table::new(world.path("table"));
+    let both = ["a", "b"].map(|name| (name.to_owned(), Some("1".to_owned())));
+    let (engine, _) = with_rows(&world);
+    let first = written(&engine.write(&PutRows(both.into())).unwrap());
+    engine.undo(&named(first), &UndoOptions::default()).unwrap();
+    // It dies again, with one of the two rows put.
+    let dead = OperationId::from_bits(0xdead);
+    died(&world, dead, first);
+    table.put("a", None, Some("1")).unwrap();
+    engine.write(&row("c", "2")).unwrap();
+    assert_eq!(table.rows().unwrap(), [("c".into(), "2".into())].into());
+    assert_eq!(world.status(dead), Status::Undone);
+}
+
+#[test]
+fn values_of_rows_are_shown_as_what_they_were_and_are() {
+    let world = World::new();
+    let (engine, table) = with_rows(&world);
+    table.put("a", None, Some("old")).unwrap();
+    let id = written(&engine.write(&row("a", "new")).unwrap());
+    let diff = engine.diff(&reference(id), &Selection::default(), false);
+    let [changed] = <[_; 1]>::try_from(diff.unwrap().files).unwrap();
+    assert_eq!(
+        (changed.path, changed.key.as_deref(), changed.text.as_str()),
+        (None, Some("rows/a"), "@@ -1 +1 @@\n-old\n+new\n")
+    );
+    // What is built on it goes first, also in what is only foreseen.
+    engine.write(&row("a", "newer")).unwrap();
+    let plan = engine.preview_undo(&named(id), &UndoOptions::default());
+    let plan = plan.unwrap();
+    let states = plan.steps.iter().flat_map(|step| &step.targets);
+    let states: Vec<_> = states.map(|target| &target.state).collect();
+    assert_eq!(states, [&TargetState::ComesBack; 2]);
+}
+
+#[test]
+fn a_recipe_of_tomorrow_is_refused_with_what_helps() {
+    let world = World::new();
+    let (engine, table) = with_rows(&world);
+    let id = written(&engine.write(&row("a", "one")).unwrap());
+    let mut intent = world.intent(OperationId::from_bits(7), id);
+    intent.recipe.version = 9;
+    let newer = intent.id;
+    let entry = Entry::of(vec![
+        Event::Intent(Box::new(intent)),
+        Event::Applied {
+            id: newer,
+            completion: Completion::default(),
+        },
+        Event::Commit { id: newer },
+    ]);
+    engine.store().append(&entry, Durability::Power).unwrap();
+    let error = engine.undo(&named(newer), &UndoOptions::default());
+    let report = Report::from(error.unwrap_err());
+    assert_eq!(
+        report.what,
+        "the recipe has version 9, this program reads up to 1"
+    );
+    assert_eq!(report.next, ["use the newer program".into()]);
+    assert_eq!(report.code.as_str(), "newer-recipe");
+    assert_eq!(text(&table, "a").as_deref(), Some("one"));
 }
 
 #[test]
 fn a_name_is_taken_once() {
     let world = World::new();
-    let (mut engine, _) = with_toy(&world);
-    let taken = engine.register(Arc::new(Toy::default())).unwrap_err();
-    assert!(matches!(&taken, EngineError::DriverTaken { name } if *name == TOY));
+    let (mut engine, table) = with_rows(&world);
+    let taken = engine.register(Arc::new(Rows(table))).unwrap_err();
+    assert!(matches!(&taken, EngineError::DriverTaken { name } if *name == ROWS));
     let report = Report::from(taken);
-    assert_eq!(report.what, "there is a driver `toy` already");
+    assert_eq!(report.what, "there is a driver `rows` already");
     assert_eq!(report.next, ["give the other one another name".into()]);
 }
 
@@ -98,7 +210,7 @@ fn a_name_is_taken_once() {
 struct Left {
     world: World,
     with: Engine,
-    board: Board,
+    table: Table,
     undone: OperationId,
     undo: OperationId,
     stands: OperationId,
@@ -106,15 +218,15 @@ struct Left {
 
 fn left() -> Left {
     let world = World::new();
-    let (with, board) = with_toy(&world);
-    let undone = written(&with.write(&note("a", "one")).unwrap());
+    let (with, table) = with_rows(&world);
+    let undone = written(&with.write(&row("a", "one")).unwrap());
     let report = with.undo(&named(undone), &UndoOptions::default()).unwrap();
-    let stands = written(&with.write(&note("b", "two")).unwrap());
+    let stands = written(&with.write(&row("b", "two")).unwrap());
     Left {
         undo: report.act.unwrap(),
         world,
         with,
-        board,
+        table,
         undone,
         stands,
     }
@@ -131,30 +243,30 @@ fn what_needs_a_driver_that_is_not_there_is_refused_and_named() {
         engine.preview_undo(&named(left.stands), &options).map(drop),
         engine.redo(&NEWEST_UNDO, &options).map(drop),
         engine.diff(&stands, &Selection::default(), false).map(drop),
-        engine.write(&note("c", "three")).map(drop),
+        engine.write(&row("c", "three")).map(drop),
     ];
     for refused in refused {
         let error = refused.unwrap_err();
-        assert!(matches!(&error, EngineError::NoDriver { name } if *name == TOY));
+        assert!(matches!(&error, EngineError::NoDriver { name } if *name == ROWS));
         let report = Report::from(error);
         insta::allow_duplicates! { insta::assert_snapshot!(format!("{}\n{:#?}\n{:#?}", report.what, report.why, report.next.iter().map(|it| &it.text).collect::<Vec<_>>()), @r#"
-        this program has no driver `toy`, so it cannot tell what there is to do
+        this program has no driver `rows`, so it cannot tell what there is to do
         [
             "nothing was changed; what the driver recorded stays kept",
         ]
         [
-            "use a program that has the driver `toy` on the same state directory",
+            "use a program that has the driver `rows` on the same state directory",
         ]
         "#); }
     }
-    assert_eq!(text(&left.board, "b").as_deref(), Some("two"));
+    assert_eq!(text(&left.table, "b").as_deref(), Some("two"));
     let log = engine.store().operations(&Filter::default()).unwrap();
     assert_eq!(log.len(), 3, "the log needs no driver");
     let Reply::Shown(shown) = engine.execute(Command::Show(stands)).unwrap() else {
         panic!("nothing is shown")
     };
     let states: Vec<_> = shown.targets.iter().map(|it| &it.state).collect();
-    let why = "this program has no driver `toy`".to_owned();
+    let why = "this program has no driver `rows`".to_owned();
     assert_eq!(states, [&TargetState::CannotComeBack { why }]);
 }
 
@@ -167,7 +279,7 @@ fn what_a_driver_keeps_that_is_not_there_is_neither_undoable_nor_lost_nor_too_ol
     assert!(verified.undoable.is_empty() && verified.not_undoable.is_empty());
     let others = verified.others.iter();
     let others: Vec<_> = others.map(|it| (it.id, it.driver.clone())).collect();
-    assert_eq!(others, all.map(|id| (id, TOY)));
+    assert_eq!(others, all.map(|id| (id, ROWS)));
     let at_once = |settings: &mut Settings| {
         settings.retention.committed_ms_min = 0;
         settings.retention.committed_ms_max = 0;
@@ -183,17 +295,18 @@ fn what_a_driver_keeps_that_is_not_there_is_neither_undoable_nor_lost_nor_too_ol
     left.with
         .redo(&NEWEST_UNDO, &UndoOptions::default())
         .unwrap();
-    assert_eq!(text(&left.board, "a").as_deref(), Some("one"));
+    assert_eq!(text(&left.table, "a").as_deref(), Some("one"));
     let mut engine = left.world.with(at_once);
-    engine.register(Arc::new(Toy::default())).unwrap();
+    let rows = Rows(left.table.clone());
+    engine.register(Arc::new(rows)).unwrap();
     assert_ne!(engine.gc(true, false).unwrap().collected.expired, []);
 }
 
 #[test]
 fn what_died_with_a_driver_that_is_not_there_waits_for_it() {
     let world = World::new();
-    let (with, board) = with_toy(&world);
-    let id = written(&with.write(&note("a", "one")).unwrap());
+    let (with, table) = with_rows(&world);
+    let id = written(&with.write(&row("a", "one")).unwrap());
     let dead = OperationId::from_bits(0xdead);
     died(&world, dead, id);
     // Other work goes on.
@@ -207,7 +320,7 @@ fn what_died_with_a_driver_that_is_not_there_waits_for_it() {
         (recovered.id, recovered.became),
         (dead, RecoveredAs::InDoubt)
     );
-    assert_eq!(recovered.doubts, ["this program has no driver `toy`"]);
+    assert_eq!(recovered.doubts, ["this program has no driver `rows`"]);
     assert_eq!(world.status(dead), Status::Armed, "nobody judged it");
     let keep = world.engine.decide(&[reference(dead)], Decide::Keep);
     assert!(matches!(keep, Err(EngineError::NoDriver { .. })));
@@ -216,7 +329,7 @@ fn what_died_with_a_driver_that_is_not_there_waits_for_it() {
     let report = with.recover(None).unwrap();
     assert_eq!(report.operations.len(), 1, "{report:?}");
     assert_ne!(world.status(dead), Status::Armed);
-    assert_eq!(text(&board, "a"), None, "it was taken back");
+    assert_eq!(text(&table, "a"), None, "it was taken back");
 }
 
 #[test]

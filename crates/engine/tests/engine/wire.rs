@@ -9,8 +9,10 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
+use std::sync::Arc;
 use std::thread;
 
+use backout_driver_example::{PutRows, ROWS, Rows, Table};
 use backout_drivers::file::{FileRequest, Source};
 use backout_engine::{
     CheckpointCommand, Command, Context, Decide, EngineError, Filter, Glob, Ran, RecoverWhat,
@@ -20,7 +22,6 @@ use backout_engine::{
 use backout_model::ports::OnConflict;
 use backout_model::{Key, Lsn, Status, TargetPath};
 
-use crate::toy::{Note, Toy};
 use crate::world::World;
 
 /// Writes a command down and reads it again.
@@ -79,24 +80,18 @@ fn a_write_that_was_written_down_is_carried_out_and_taken_back() {
 #[test]
 fn a_request_of_a_driver_that_is_registered_travels_too() {
     let mut world = World::new();
-    let note = || Note {
-        name: "n".to_owned(),
-        text: "t".to_owned(),
+    let put = || Command::Write {
+        request: PutRows([("n".to_owned(), Some("t".to_owned()))].into()).into(),
     };
-    let command = sent(&Command::Write {
-        request: note().into(),
-    });
-    match world.engine.execute(command) {
-        Err(EngineError::NoDriver { name }) => assert_eq!(name.as_str(), "toy"),
+    match world.engine.execute(sent(&put())) {
+        Err(EngineError::NoDriver { name }) => assert_eq!(name, ROWS),
         other => panic!("{other:?}"),
     }
-    let toy = Toy::default();
-    world.engine.register(std::sync::Arc::new(toy)).unwrap();
-    let command = sent(&Command::Write {
-        request: note().into(),
-    });
-    let done = world.engine.execute(command).unwrap();
-    assert!(id_of(&done).bits() > 0);
+    let table = Table::new(world.path("table"));
+    let rows = Arc::new(Rows(table.clone()));
+    world.engine.register(rows).unwrap();
+    world.engine.execute(sent(&put())).unwrap();
+    assert_eq!(table.rows().unwrap()["n"], "t");
 }
 
 #[test]

@@ -16,8 +16,6 @@ mod reports;
 mod shelf;
 #[path = "../engine/strange.rs"]
 mod strange;
-#[path = "../engine/toy.rs"]
-mod toy;
 #[path = "../engine/undo.rs"]
 mod undo;
 #[path = "../engine/wire.rs"]

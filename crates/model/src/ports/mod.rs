@@ -33,15 +33,15 @@ pub use self::verify::{
 };
 pub use self::workspace::Workspace;
 pub use crate::driver::{
-    Driver, DriverError, Examined, Fault, LookedAt, Outline, Request, Scope, Staged, State,
-    ValueChange,
+    BadRecipe, Driver, DriverError, Examined, Fault, LookedAt, Outline, Request, Scope, Staged,
+    State, ValueChange,
 };
 pub use crate::gate::{Gate, Reason, Ruling, StagedChange};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Completion, Digest, Effect, Event, Key, Lsn, OperationId, Recipe, Target, TargetOutcome,
-    TargetPath, Timestamp,
+    Completion, Digest, Effect, Event, Key, Lsn, OperationId, OutcomeKind, Recipe, Target,
+    TargetOutcome, TargetPath, Timestamp,
 };
 
 /// Tells the time.
@@ -258,6 +258,24 @@ impl From<OnConflict> for How<'_> {
 }
 
 impl How<'_> {
+    /// Tells whether a target is among those that are to be taken back.
+    pub fn means(&self, target: &Target) -> bool {
+        let is_named =
+            |only: &BTreeSet<Key>| only.iter().any(|key| target.key().is_at_or_below(key));
+        self.only.is_none_or(is_named)
+    }
+
+    /// Decides whether a way back is taken. If a target cannot come back, and neither a part nor force was asked for, nothing
+    /// is: then false, and the other targets are said to be skipped.
+    pub fn goes_on(&self, outcomes: &mut [TargetOutcome]) -> bool {
+        let is_whole = outcomes.iter().all(|outcome| outcome.kind.is_taken_back());
+        if is_whole || self.is_partial || self.on_conflict == OnConflict::Force {
+            return true;
+        }
+        hold_back(outcomes);
+        false
+    }
+
     /// Takes back what a dead process left.
     pub const fn unfinished() -> Self {
         Self {
@@ -268,6 +286,16 @@ impl How<'_> {
             is_unfinished: true,
             earlier: &[],
             past: &[],
+        }
+    }
+}
+
+/// Says of every target that would have come back that it does not, since another cannot.
+pub fn hold_back(outcomes: &mut [TargetOutcome]) {
+    for outcome in outcomes {
+        if outcome.kind.is_taken_back() && outcome.kind != OutcomeKind::AlreadyGone {
+            let why = "another target cannot be taken back, so nothing was".to_owned();
+            outcome.kind = OutcomeKind::Skipped { why };
         }
     }
 }
@@ -290,6 +318,18 @@ pub struct Prepared<S = Box<dyn Staged>> {
 }
 
 impl<S: Staged> Prepared<S> {
+    /// Makes a write that keeps nothing beside its recipe. One without targets has nothing to do.
+    pub const fn plain(recipe: Recipe, targets: Vec<Target>, staged: S) -> Self {
+        Self {
+            recipe,
+            is_noop: targets.is_empty(),
+            targets,
+            contents: Vec::new(),
+            staged,
+            notes: Vec::new(),
+        }
+    }
+
     /// Gives it as the engine handles it: what is staged is the driver's own affair.
     pub fn boxed(self) -> Prepared {
         Prepared {
@@ -331,4 +371,27 @@ pub struct Applied {
     pub durability: Durability,
     /// Targets that a second look found to be something else than was meant.
     pub unlike: Vec<TargetOutcome>,
+}
+
+impl Applied {
+    /// Says what a second look found at an effect that can be looked at again, and told nothing that only it could tell.
+    /// What is not as it was made was overtaken by somebody else.
+    pub fn seen(examined: Vec<Examined>) -> Self {
+        let unlike = examined.into_iter().filter_map(|it| {
+            let why = match it.state {
+                State::After => return None,
+                State::Before => "it is as before".to_owned(),
+                State::Other { why } => why,
+            };
+            Some(TargetOutcome::new(
+                it.target,
+                OutcomeKind::Overtaken { why },
+            ))
+        });
+        Self {
+            completion: Completion::default(),
+            durability: Durability::Process,
+            unlike: unlike.collect(),
+        }
+    }
 }

@@ -5,6 +5,8 @@
 //! recipe lists are removed: what anybody else put there stays. What a move replaced and was not put away goes where it was
 //! to go: its recipe has it.
 
+use std::collections::HashSet;
+
 use backout_model::{Slot, TargetPath};
 
 use super::temporary_name;
@@ -42,24 +44,61 @@ pub(crate) fn tidy(context: &FileContext, recipe: &FileRecipe) -> Result<(), Fil
     Ok(())
 }
 
-/// Puts away what a move exchanged out: it still has the old name of what was moved.
-fn put_away(
+/// Tells whether an operation left something to clear: then it did not come to its end.
+pub(crate) fn is_left(recipe: &FileRecipe) -> Result<bool, FileError> {
+    let paths: HashSet<_> = recipe.changes.iter().map(Change::path).collect();
+    for (number, change) in recipe.changes.iter().enumerate() {
+        let parent = change.path().parent();
+        let stage = parent.map(|parent| parent.join(&temporary_name(recipe.operation, number)));
+        if let Some(stage) = stage
+            && !names_of(&stage)?.is_empty()
+        {
+            return Ok(true);
+        }
+        if let Change::Move {
+            from,
+            to,
+            node,
+            identity,
+            replaced,
+        } = change
+            && !paths.contains(from)
+            && exchanged_out(from, to, (*node, identity), replaced)?.is_some()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Finds what a move exchanged out and did not put away: it still has the old name of what was moved.
+fn exchanged_out(
     from: &TargetPath,
     to: &TargetPath,
     (kind, identity): (Kind, &Identity),
     replaced: &Image,
-) -> Result<(), FileError> {
+) -> Result<Option<Place>, FileError> {
     if replaced.is_absent() {
-        return Ok(());
+        return Ok(None);
     }
     let (old, new) = (Current::at(from)?, Current::at(to)?);
     let is_moved = new.node.is_some_and(|node| node.is_kept(kind, identity));
-    let Some(place) = &old.place else {
+    if !is_moved || old.place.is_none() || old.differs(replaced, None)?.is_some() {
+        return Ok(None);
+    }
+    Ok(old.place)
+}
+
+/// Puts away what a move exchanged out.
+fn put_away(
+    from: &TargetPath,
+    to: &TargetPath,
+    it: (Kind, &Identity),
+    replaced: &Image,
+) -> Result<(), FileError> {
+    let Some(place) = &exchanged_out(from, to, it, replaced)? else {
         return Ok(());
     };
-    if !is_moved || old.differs(replaced, None)?.is_some() {
-        return Ok(());
-    }
     match replaced.slot() {
         Some(slot) => match open(Dir::of(&slot.path()))? {
             Some(home) if home.node()?.is_none() => {

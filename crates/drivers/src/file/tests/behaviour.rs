@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 
 use backout_model::ports::{Driver as _, OnConflict};
+use backout_model::{Effect, Verb};
 
 use super::world::World;
 use crate::file::{Expect, FileError, FileRequest, Source};
@@ -393,4 +394,30 @@ fn an_ordinary_user_gets_back_what_belongs_to_others() {
             ));
         }
     });
+}
+
+#[test]
+fn what_was_cut_before_its_end_is_not_called_whole() {
+    for at in 0.. {
+        let world = World::new().file("a", "one").file("b", vec![2; 100_000]);
+        let write = |name: &str| FileRequest::write(world.path(name), "new");
+        let id = world.id();
+        let both = FileRequest::Batch(vec![write("a"), write("b")]);
+        let prepared = world.driver.prepare(id, &both).unwrap();
+        let recipe = prepared.recipe.clone();
+        let armed = world.journal.arm(id, Verb::Write, prepared);
+        world.driver.fail_at_step(Some(at), true);
+        let is_over = world.driver.apply(armed).is_ok();
+        world.driver.fail_at_step(None, false);
+        let completion = None;
+        let is_whole = world.driver.is_in_place(&Effect { recipe, completion });
+        let names = world.see().into_keys();
+        let left: Vec<_> = names
+            .filter(|name| name.to_string_lossy().contains(".backout-"))
+            .collect();
+        assert!(!is_whole.unwrap() || left.is_empty(), "{at}: {left:?}");
+        if is_over {
+            return;
+        }
+    }
 }

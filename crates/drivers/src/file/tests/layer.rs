@@ -4,8 +4,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::world::World;
-use crate::conformance::conforms;
 use crate::file::{Baseline, FileError, FileRequest, LayerEntry, LayerState};
+use backout_testkit::driver::conforms;
 
 /// Real files, and beside them a layer with something of every kind.
 fn world() -> World {

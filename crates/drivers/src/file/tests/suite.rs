@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use super::world::World;
-use crate::conformance::conforms;
 use crate::file::{Expect, FileRequest, ModeChange, Occurrence, Source};
+use backout_testkit::driver::conforms;
 
 fn case(
     name: &str,

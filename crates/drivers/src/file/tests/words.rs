@@ -1,11 +1,14 @@
 //! What the errors say that only a bad disk, a program of the future or a caller of this crate brings about.
 
 use std::io;
+use std::sync::Arc;
 
-use backout_model::Digest;
+use backout_model::ports::Driver;
+use backout_model::{Digest, Effect, Recipe};
 
-use crate::config::ConfigFault;
-use crate::file::{FileError, FileRequest};
+use super::world::World;
+use crate::config::{ConfigDriver, ConfigFault};
+use crate::file::{FileDriver, FileError, FileRequest};
 
 #[test]
 fn errors_of_a_bad_disk_name_the_target_and_what_happened() {
@@ -60,6 +63,25 @@ fn a_recipe_of_a_newer_program_says_so_for_files_and_for_keys() {
         (file.to_string(), keys.to_string()),
         (said.to_owned(), said.to_owned())
     );
+}
+
+#[test]
+fn a_recipe_that_is_none_says_so_for_files_and_for_keys() {
+    let world = World::new();
+    let config = ConfigDriver::new(Arc::new(FileDriver::new(
+        world.contents.clone(),
+        world.contents.clone(),
+        world.depots.clone(),
+    )));
+    let drivers: [&dyn Driver; 2] = [&world.driver, &config];
+    for driver in drivers {
+        let effect = Effect {
+            recipe: Recipe::of(driver.name(), 1, &"no recipe").unwrap(),
+            completion: None,
+        };
+        let error = driver.outline(&effect).unwrap_err();
+        assert_eq!(error.to_string(), "the recipe cannot be read");
+    }
 }
 
 #[test]

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use backout_model::ports::{Driver, How, OnConflict, Prepared, PreparedUndo, Request};
-use backout_model::{Armed, Digest, Effect, OperationId, TargetOutcome, TargetPath, Verb};
+use backout_model::{Armed, Digest, Effect, OperationId, Recipe, TargetOutcome, TargetPath, Verb};
 
-use crate::conformance::Harness;
-use crate::fakes::{DirDepots, MemoryContents, MemoryJournal};
 use crate::file::{FileDriver, FileError, FileRequest, Shown, Staged, Was};
+use backout_testkit::driver::Harness;
+use backout_testkit::fakes::{DirDepots, MemoryContents, MemoryJournal};
 
 /// What can be seen of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -241,6 +241,10 @@ impl Harness for World {
 
     fn arm(&self, id: OperationId, prepared: Prepared) -> Armed {
         self.journal.arm(id, Verb::Write, prepared)
+    }
+
+    fn release(&self, recipe: &Recipe) {
+        self.contents.release(recipe);
     }
 
     fn drift(&self) -> bool {

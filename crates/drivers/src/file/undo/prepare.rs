@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use backout_model::ports::{How, OnConflict, PreparedUndo};
+use backout_model::ports::{How, OnConflict, PreparedUndo, hold_back};
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
 use super::dress::{Dressed, dressed};
@@ -297,12 +297,7 @@ impl Undo<'_> {
         let goes_on = self.how.is_partial || self.is_forced() && !is_locked;
         if !is_whole && !goes_on {
             self.steps.clear();
-            let why = "another target cannot be taken back, so nothing was".to_owned();
-            for outcome in &mut outcomes {
-                if outcome.kind.is_taken_back() && outcome.kind != OutcomeKind::AlreadyGone {
-                    outcome.kind = OutcomeKind::Skipped { why: why.clone() };
-                }
-            }
+            hold_back(&mut outcomes);
         }
         for (number, step) in self.steps.iter_mut().enumerate() {
             step.number = number;

@@ -1,7 +1,7 @@
 //! In-memory stand-ins for the store and the journal, and a depot in a plain directory, for tests.
 
 use std::collections::HashMap;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Error, ErrorKind, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,8 @@ use backout_model::ports::{
     StorageError, WriteContents,
 };
 use backout_model::{
-    Armed, Decision, Digest, Event, Intent, Lsn, OperationId, Owner, Strategy, TargetPath, Verb,
+    Armed, Decision, Digest, Event, Intent, Lsn, OperationId, Owner, Recipe, Strategy, TargetPath,
+    Verb,
 };
 
 /// Contents in memory.
@@ -31,6 +32,23 @@ impl MemoryContents {
     /// Loses a content, to see what then happens.
     pub fn lose(&self, digest: &Digest) {
         self.lock().remove(digest);
+    }
+
+    /// Lets go of all that a recipe keeps, as the store does when it is too old.
+    pub fn release(&self, recipe: &Recipe) {
+        for digest in &recipe.contents {
+            self.lose(digest);
+        }
+        for slot in &recipe.slots {
+            let path = slot.path();
+            let gone = match path.as_path().is_dir() {
+                true => std::fs::remove_dir_all(path.as_path()),
+                false => std::fs::remove_file(path.as_path()),
+            };
+            // What was never kept, and what is back where it was, has no slot.
+            let is_not_there = |error: &Error| error.kind() == ErrorKind::NotFound;
+            assert!(gone.is_ok() || gone.is_err_and(|error| is_not_there(&error)));
+        }
     }
 
     /// Tells how many contents there are, and how many bytes.
@@ -117,7 +135,7 @@ impl Depots for DirDepots {
 }
 
 /// A journal that only remembers, and puts contents into the store.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct MemoryJournal {
     contents: Arc<MemoryContents>,
     events: Mutex<Vec<Event>>,

@@ -1,0 +1,129 @@
+//! Rows pass the suite of all drivers, and what is their own.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use backout_driver_example::{PutRows, Rows, Table, TableError};
+use backout_model::ports::{Driver, How, Request};
+use backout_model::{Key, OperationId, OutcomeKind};
+use backout_testkit::driver::{Harness, Steps, applied, conforms};
+
+/// A table in a directory of its own, and what is asked of it.
+struct World {
+    _directory: tempfile::TempDir,
+    driver: Rows,
+    steps: Arc<Steps>,
+    request: PutRows,
+}
+
+impl World {
+    fn new(rows: &[(&str, &str)], wanted: &[(&str, Option<&str>)]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let steps = Arc::new(Steps::default());
+        let counted = Arc::clone(&steps);
+        let table = Table::new(directory.path().join("table"));
+        let world = Self {
+            driver: Rows(table.with_steps(move || counted.pass().map_err(std::io::Error::other))),
+            _directory: directory,
+            steps,
+            request: wanted_rows(wanted),
+        };
+        for (row, value) in rows {
+            world.driver.0.put(row, None, Some(value)).unwrap();
+        }
+        world
+    }
+}
+
+fn wanted_rows(wanted: &[(&str, Option<&str>)]) -> PutRows {
+    let each = wanted.iter();
+    PutRows(
+        each.map(|(row, value)| ((*row).to_owned(), value.map(str::to_owned)))
+            .collect(),
+    )
+}
+
+impl Harness for World {
+    type Snapshot = BTreeMap<String, String>;
+
+    fn driver(&self) -> &dyn Driver {
+        &self.driver
+    }
+
+    fn request(&self) -> Box<dyn Request> {
+        Box::new(self.request.clone())
+    }
+
+    fn snapshot(&self, _exactly: bool) -> Self::Snapshot {
+        self.driver.0.rows().unwrap()
+    }
+
+    fn contents(&self, snapshot: &Self::Snapshot) -> BTreeSet<String> {
+        snapshot.values().cloned().collect()
+    }
+
+    fn drift(&self) -> bool {
+        let row = self.request.0.keys().next().unwrap();
+        let now = self.driver.0.rows().unwrap();
+        let now = now.get(row).map(String::as_str);
+        self.driver.0.put(row, now, Some("somebody's")).is_ok()
+    }
+
+    fn fail_at_step(&self, at: Option<usize>, abandons: bool) {
+        self.steps.fail_at(at, abandons);
+    }
+
+    fn steps_passed(&self) -> usize {
+        self.steps.passed()
+    }
+}
+
+#[test]
+fn rows_that_come_change_and_go_conform() {
+    conforms("new", || World::new(&[], &[("a", Some("1"))]));
+    conforms("changed", || {
+        World::new(&[("a", "1"), ("b", "2")], &[("a", Some("3"))])
+    });
+    conforms("gone", || {
+        World::new(&[("a", "1"), ("b", "2")], &[("b", None)])
+    });
+    conforms("several", || {
+        let wanted = [("a", Some("3")), ("b", None), ("c", Some("4"))];
+        World::new(&[("a", "1"), ("b", "2"), ("z", "9")], &wanted)
+    });
+}
+
+#[test]
+fn one_row_of_several_goes_back_and_the_others_stay() {
+    let world = World::new(&[("a", "1")], &[("a", Some("2")), ("b", Some("3"))]);
+    let effect = applied(&world);
+    let only = [Key::in_space("rows", &["a"]).unwrap()].into();
+    let how = How {
+        only: Some(&only),
+        ..How::default()
+    };
+    let undo = world
+        .driver
+        .prepare_undo(OperationId::from_bits(9), &effect, how);
+    let undo = undo.unwrap();
+    assert_eq!(undo.prepared.targets.len(), 1);
+    let kinds: Vec<_> = undo.outcomes.iter().map(|it| &it.kind).collect();
+    assert_eq!(kinds, [&OutcomeKind::Restored]);
+}
+
+#[test]
+fn a_table_that_somebody_else_writes_may_be_free_a_moment_later() {
+    let world = World::new(&[], &[("a", Some("1"))]);
+    let prepared = world
+        .driver
+        .prepare(OperationId::from_bits(1), &world.request);
+    let armed = world.arm(OperationId::from_bits(1), prepared.unwrap());
+    let lock = world.driver.0.lock().unwrap();
+    let error = world.driver.apply(armed).unwrap_err();
+    assert!(matches!(error.as_a(), Some(TableError::Busy)), "{error:?}");
+    assert!(error.fault().may_pass() && !error.fault().is_half_done());
+    drop(lock);
+    assert_eq!(world.snapshot(true), BTreeMap::new());
+}
