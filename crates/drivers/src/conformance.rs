@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use backout_model::ports::{Driver, How, OnConflict, Prepared, Request};
-use backout_model::{Armed, Effect, OperationId, OutcomeKind, Recipe, TargetOutcome};
+use backout_model::{Armed, Effect, OperationId, OutcomeKind, Recipe, Strategy, TargetOutcome};
 
 /// A small world with one request in it.
 pub trait Harness {
@@ -28,6 +28,11 @@ pub trait Harness {
 
     /// Makes the request.
     fn request(&self) -> Box<dyn Request>;
+
+    /// Says how the request is to be taken back.
+    fn strategy(&self) -> Strategy {
+        Strategy::Snapshot
+    }
 
     /// Looks at everything; with `exactly`, also at what only a finished operation can put back.
     fn snapshot(&self, exactly: bool) -> Self::Snapshot;
@@ -69,7 +74,7 @@ fn preparing_changes_nothing<H: Harness>(name: &str, world: &H) {
     let before = world.snapshot(true);
     let prepared = world
         .driver()
-        .prepare(FIRST, &*world.request())
+        .prepare(FIRST, &*world.request(), world.strategy())
         .expect("prepares");
     assert_eq!(
         world.snapshot(true),
@@ -206,7 +211,7 @@ fn a_failing_step_leaves_the_world_as_before<H: Harness>(name: &str, make: &impl
         let before = world.snapshot(true);
         let prepared = world
             .driver()
-            .prepare(FIRST, &*world.request())
+            .prepare(FIRST, &*world.request(), world.strategy())
             .expect("prepares");
         let armed = world.arm(FIRST, prepared);
         world.fail_at_step(Some(at), false);
@@ -358,7 +363,7 @@ fn recovery<H: Harness>(
 pub fn applied<H: Harness>(world: &H) -> Effect {
     let prepared = world
         .driver()
-        .prepare(FIRST, &*world.request())
+        .prepare(FIRST, &*world.request(), world.strategy())
         .expect("prepares");
     let recipe = prepared.recipe.clone();
     let applied = world
@@ -399,7 +404,7 @@ pub fn taken_back<H: Harness>(
 fn crashed<H: Harness>(world: &H, at: usize) -> Effect {
     let prepared = world
         .driver()
-        .prepare(FIRST, &*world.request())
+        .prepare(FIRST, &*world.request(), world.strategy())
         .expect("prepares");
     let recipe = prepared.recipe.clone();
     let armed = world.arm(FIRST, prepared);
@@ -416,7 +421,7 @@ fn steps_of<H: Harness>(make: &impl Fn() -> H) -> usize {
     let world = make();
     let prepared = world
         .driver()
-        .prepare(FIRST, &*world.request())
+        .prepare(FIRST, &*world.request(), world.strategy())
         .expect("prepares");
     let armed = world.arm(FIRST, prepared);
     world.fail_at_step(None, false);

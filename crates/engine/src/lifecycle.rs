@@ -10,12 +10,12 @@
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{
-    Applied, Durability, Entry, Examined, Prepared, Request, Ruling, Scope, Staged, State,
+    Applied, Driver, Durability, Entry, Examined, Prepared, Request, Ruling, Scope, Staged, State,
 };
 use backout_model::{
     ActPlan, Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect,
-    Event, Intent, OperationId, OutcomeKind, Status, Target, TargetOutcome, TaskStatus, Timestamp,
-    Verb, arm, choose,
+    Event, Intent, OperationId, OutcomeKind, Status, Strategy, Target, TargetOutcome, TaskStatus,
+    Timestamp, Traits, Verb, arm, choose,
 };
 use backout_storage::{OperationRef, StorageError};
 
@@ -104,15 +104,17 @@ impl Engine {
         traits.writes_per_minute =
             self.store
                 .writes_since(&targets, minute_ago, WRITES_COUNTED_MAX)?;
+        traits.preferred = context.strategy.or(traits.preferred);
+        let decision = choose(&traits);
         let mut repeatable = None;
-        if self.is_kept_first(driver, &context, request)? {
+        if self.is_kept_first(driver, &context, request)?
+            || self.is_doubtful(driver, request, &traits, &decision)?
+        {
             repeatable = Some(Repeatable::of(lease.id, driver, request)?);
         }
         let (call, answered) = self.answered(&context, repeatable.as_ref())?;
-        let prepared = match &repeatable {
-            Some(repeatable) => driver.prepare(lease.id, &*repeatable.request)?,
-            None => driver.prepare(lease.id, request)?,
-        };
+        let request_now = repeatable.as_ref().map_or(request, |it| &*it.request);
+        let (prepared, decision) = self.prepare(driver, lease.id, request_now, decision)?;
         self.lease_rest(lease.id, &targets, &prepared.targets)?;
         crash_point("engine.staged");
         let mut staged = StagedOperation {
@@ -122,7 +124,7 @@ impl Engine {
             verb: request.verb(),
             summary: request.summary(),
             context,
-            decision: choose(&traits),
+            decision,
             built_on: Vec::new(),
             repeatable,
             ruling: Ruling::Allow,
@@ -137,6 +139,19 @@ impl Engine {
             staged.repeatable = Some(Repeatable::of(id, driver, request)?);
         }
         Ok(staged)
+    }
+
+    /// Tells whether a request that can be read only once is better kept first: its strategy may turn out not to be possible.
+    fn is_doubtful(
+        &self,
+        driver: &dyn Driver,
+        request: &dyn Request,
+        traits: &Traits,
+        decision: &Decision,
+    ) -> Result<bool, EngineError> {
+        let has_other = !decision.fallbacks.is_empty();
+        let may_fail = decision.strategy == Strategy::Transaction || traits.is_copied;
+        Ok(has_other && may_fail && !driver.is_lasting(request)?)
     }
 
     pub(crate) fn check_task(&self, context: &Context) -> Result<(), EngineError> {
@@ -207,7 +222,7 @@ impl Engine {
 
     /// Tells how many bytes the store holds more, at most, when something is armed and has happened. What is in a tree that
     /// goes whole is weighed afterwards: nobody walks over it before.
-    fn added_by(prepared: &Prepared) -> u64 {
+    pub(crate) fn added_by(prepared: &Prepared) -> u64 {
         let contents = prepared.contents.iter();
         let contents: u64 = contents.map(|content| content.bytes.len() as u64).sum();
         prepared.staged.kept_bytes() + contents
@@ -345,6 +360,16 @@ impl Engine {
     }
 }
 
+/// Says why the way back is not kept whole, where it was to be: who undoes it may need to know.
+fn said_of_fallback(decision: &Decision) -> Option<String> {
+    let mut tried = decision.not_prepared.iter();
+    let first = tried.find(|tried| tried.strategy == Strategy::Snapshot)?;
+    Some(format!(
+        "the way back is a {}, not a {}: {}",
+        decision.strategy, first.strategy, first.why
+    ))
+}
+
 fn said_of_unlike(outcome: &TargetOutcome) -> String {
     let target = &outcome.target;
     format!("`{target}` was written, and somebody else changed it at once")
@@ -425,6 +450,7 @@ impl StagedOperation<'_> {
         }
         self = self.pass_gates()?;
         let id = self.lease.id;
+        self.prepared.notes.extend(said_of_fallback(&self.decision));
         let mut notes = self.prepared.notes.clone();
         let targets = self.prepared.targets.clone();
         if self.prepared.is_noop {
@@ -434,6 +460,7 @@ impl StagedOperation<'_> {
                 summary,
                 status: None,
                 strategy: None,
+                decision: None,
                 notes,
                 left: None,
             });
@@ -487,6 +514,7 @@ impl StagedOperation<'_> {
             summary: self.summary,
             status: Some(status),
             strategy: Some(self.decision.strategy),
+            decision: Some(self.decision),
             notes,
             left: None,
         })

@@ -15,8 +15,8 @@ use std::fmt;
 
 use crate::ports::{Applied, How, Prepared, PreparedUndo};
 use crate::{
-    Armed, Digest, DriverName, Effect, Flaw, Key, OperationId, Recipe, Slot, Target, TargetPath,
-    Traits, Verb,
+    Armed, Digest, DriverName, Effect, Flaw, Key, OperationId, Recipe, Slot, Strategy, Target,
+    TargetPath, Traits, Verb,
 };
 
 /// Something that a driver can be asked to write.
@@ -170,6 +170,11 @@ pub trait Fault: Error + Any + Send + Sync {
         false
     }
 
+    /// Says why the strategy that was asked for cannot be prepared, if it is only that.
+    fn not_prepared(&self) -> Option<String> {
+        None
+    }
+
     /// Says why what is needed is out of reach although it may well be there, if it is that.
     fn out_of_reach(&self) -> Option<&str> {
         None
@@ -255,8 +260,14 @@ pub trait Driver: fmt::Debug + Send + Sync {
     /// from the same request, and found the same, have the same.
     fn fingerprint(&self, recipe: &Recipe) -> Result<Digest, DriverError>;
 
-    /// Looks, stages and captures. Changes nothing that anybody can see.
-    fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError>;
+    /// Looks, stages and captures, so that the write can be taken back by `strategy`. Changes nothing that anybody can see. If
+    /// that strategy cannot be prepared the fault says why ([`Fault::not_prepared`]), and another one may be.
+    fn prepare(
+        &self,
+        id: OperationId,
+        request: &dyn Request,
+        strategy: Strategy,
+    ) -> Result<Prepared, DriverError>;
 
     /// Makes it happen and looks at the result. Once, by type. On an error everything is as before, or the error says
     /// what is not.

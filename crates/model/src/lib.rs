@@ -29,6 +29,7 @@ mod record;
 mod recorded;
 mod repair;
 mod retention;
+pub mod reversal;
 mod status;
 mod strategy;
 mod target;
@@ -54,5 +55,7 @@ pub use record::{ActPlan, Event, GENESIS, Intent, Lsn, Record, RecordError, Refu
 pub use repair::{Assumed, Gap, GapLink, Repair};
 pub use retention::{Candidate, ExpiryReason, Retention, select_expired};
 pub use status::{Status, StatusError};
-pub use strategy::{Decision, Fallback, OperationKind, Strategy, Traits, choose};
+pub use strategy::{
+    Cost, Decision, NotPrepared, OperationKind, RIDING_BYTES_MAX, Strategy, Traits, choose,
+};
 pub use target::{Overlap, Reach, Target};

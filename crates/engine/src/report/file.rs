@@ -94,6 +94,10 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
             NO_UNDO,
             "make room, or put the state directory on that file system with `--state-dir`",
         ),
+        FileError::NotPrepared { .. } => (
+            "nothing was changed",
+            "leave `--strategy` out: then the other one is tried",
+        ),
         FileError::HoldsMount { .. } => MOUNTED,
         FileError::ThroughSymlink { .. } => (
             "following it could write somewhere else than was looked at",

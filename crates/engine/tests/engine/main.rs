@@ -9,6 +9,7 @@ mod meant;
 mod reports;
 mod shelf;
 mod strange;
+mod strategy;
 mod toy;
 mod undo;
 mod world;

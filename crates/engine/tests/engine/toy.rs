@@ -10,7 +10,7 @@ use backout_model::ports::{
 };
 use backout_model::{
     Armed, Completion, Digest, DriverName, Effect, JsonText, Key, OperationId, OperationKind,
-    OutcomeKind, Reach, Recipe, Target, TargetOutcome, Traits, Verb,
+    OutcomeKind, Reach, Recipe, Strategy, Target, TargetOutcome, Traits, Verb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,8 @@ pub(crate) type Board = Arc<Mutex<BTreeMap<String, String>>>;
 #[derive(Debug, Default)]
 pub(crate) struct Toy {
     pub(crate) board: Board,
+    /// Strategies that cannot be prepared.
+    pub(crate) cannot: Vec<Strategy>,
 }
 
 /// Hang a note up.
@@ -68,6 +70,23 @@ impl std::error::Error for Unreadable {}
 
 impl Fault for Unreadable {}
 
+#[derive(Debug)]
+struct NoConnection(Strategy);
+
+impl fmt::Display for NoConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no connection for a {}", self.0)
+    }
+}
+
+impl std::error::Error for NoConnection {}
+
+impl Fault for NoConnection {
+    fn not_prepared(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
 impl Swap {
     fn of(effect: &Effect) -> Result<Self, DriverError> {
         let body = effect.recipe.body.read();
@@ -88,6 +107,8 @@ impl Swap {
                 slots: Vec::new(),
                 body: JsonText::of(&self).unwrap(),
             },
+            strategy: Strategy::Snapshot,
+            copied_bytes: 0,
             targets: vec![self.target()],
             contents: Vec::new(),
             is_noop: self.before == self.after,
@@ -159,14 +180,25 @@ impl Driver for Toy {
         Ok(Digest::of(all.as_bytes()))
     }
 
-    fn prepare(&self, _id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError> {
+    fn prepare(
+        &self,
+        _id: OperationId,
+        request: &dyn Request,
+        strategy: Strategy,
+    ) -> Result<Prepared, DriverError> {
+        if self.cannot.contains(&strategy) {
+            return Err(DriverError::new(NoConnection(strategy)));
+        }
         let note: &Note = request.as_a()?;
         let swap = Swap {
             name: note.name.clone(),
             before: self.now(&note.name),
             after: Some(note.text.clone()),
         };
-        Ok(swap.prepared())
+        Ok(Prepared {
+            strategy,
+            ..swap.prepared()
+        })
     }
 
     fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {

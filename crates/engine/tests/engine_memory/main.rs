@@ -16,6 +16,8 @@ mod reports;
 mod shelf;
 #[path = "../engine/strange.rs"]
 mod strange;
+#[path = "../engine/strategy.rs"]
+mod strategy;
 #[path = "../engine/toy.rs"]
 mod toy;
 #[path = "../engine/undo.rs"]

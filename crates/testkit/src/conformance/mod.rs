@@ -212,11 +212,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         agent: None,
         task: None,
         owner: backout_storage::this_process(),
-        decision: Decision {
-            strategy: Strategy::Snapshot,
-            fallback: None,
-            reason: String::new(),
-        },
+        decision: Decision::new(Strategy::Snapshot, &[], String::new()),
         targets: targets.to_vec(),
         depends_on: Vec::new(),
         undoes: None,
