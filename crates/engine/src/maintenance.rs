@@ -1,6 +1,6 @@
 //! Keeping the store in order: verify, collect, export.
 
-use backout_model::ports::{MadeOutside, NotUndoable, VerifyFinding};
+use backout_model::ports::{MadeOutside, NotUndoable};
 use backout_model::{Flaw, Key, Lsn, OperationId, Reach, Slot, Standing, Target};
 use backout_storage::{GcRequest, VerifyReport, slot_is_gone};
 
@@ -49,28 +49,14 @@ impl Engine {
         Ok(report)
     }
 
-    /// Asks the drivers whether what a content is told as a change of is where it was left.
+    /// Asks the drivers whether what a content is told as a change of is where it was left. If not, the store is none the worse.
     fn check_made(&self, made: MadeOutside, report: &mut VerifyReport) -> Result<(), EngineError> {
-        let (mut needed_by, mut detail) = (Vec::new(), None);
         for id in made.needed_by {
-            let Some(why) = self.lost_of(id)? else {
-                continue;
-            };
-            report.undoable.retain(|undoable| *undoable != id);
-            report.not_undoable.push(NotUndoable {
-                id,
-                why: why.clone(),
-            });
-            needed_by.push(id);
-            detail.get_or_insert(why);
+            if let Some(why) = self.lost_of(id)? {
+                report.undoable.retain(|undoable| *undoable != id);
+                report.not_undoable.push(NotUndoable { id, why });
+            }
         }
-        report
-            .findings
-            .extend(detail.map(|detail| VerifyFinding::Content {
-                digest: made.digest,
-                detail,
-                needed_by,
-            }));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! A strategy that cannot be prepared changed nothing: what was staged for it is dropped, and what it had stored is let go by `gc`.
 
 use backout_model::ports::{Driver, Prepared, Request};
-use backout_model::{Cost, Decision, OperationId, RIDING_BYTES_MAX, Timestamp};
+use backout_model::{Cost, Decision, OperationId, RIDING_BYTES_MAX, Strategy, Timestamp};
 use backout_storage::StorageError;
 
 use crate::{Engine, EngineError};
@@ -19,6 +19,7 @@ impl Engine {
         mut decision: Decision,
     ) -> Result<(Prepared, Decision), EngineError> {
         let began = self.now();
+        let mut first = None;
         loop {
             let prepared = driver.prepare(id, request, decision.strategy);
             let error = match prepared {
@@ -41,8 +42,13 @@ impl Engine {
             };
             let is_over = why.is_none() || !driver.is_lasting(request)?;
             match why.and_then(|why| decision.next(why)) {
-                Some(next) if !is_over => decision = next,
-                Some(_) | None => return Err(error),
+                Some(next) if !is_over => {
+                    first.get_or_insert(error);
+                    decision = next;
+                }
+                // Why it could not be kept whole says more than why it could not be logged.
+                Some(_) | None if decision.strategy == Strategy::Snapshot => return Err(error),
+                Some(_) | None => return Err(first.unwrap_or(error)),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ports::{Depots, NewContent, OnConflict};
-use crate::{Completion, JsonText};
+use crate::{Completion, JsonText, Strategy};
 
 /// The fault of a driver that knows nothing.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,12 @@ impl Driver for Plain {
         idle()
     }
 
-    fn prepare(&self, _id: OperationId, _request: &dyn Request) -> Result<Prepared, DriverError> {
+    fn prepare(
+        &self,
+        _id: OperationId,
+        _request: &dyn Request,
+        _strategy: Strategy,
+    ) -> Result<Prepared, DriverError> {
         idle()
     }
 

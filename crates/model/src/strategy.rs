@@ -256,7 +256,9 @@ fn files(traits: &Traits) -> Decision {
         return Decision::new(Transaction, &[Snapshot], reason);
     }
     let reason = match (traits.kind, traits.is_copied) {
-        (OperationKind::FileMulti, _) => format!("{} files, each kept whole", traits.files),
+        (OperationKind::FileMulti, _) if traits.files > 1 => {
+            format!("{} files, each kept whole", traits.files)
+        }
         (_, true) => format!("small enough to copy (size {size})"),
         (_, false) if size > RIDING_BYTES_MAX => {
             format!("kept whole without a copy (size {size})")

@@ -29,7 +29,7 @@ pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
     let most = session.listed(TARGETS_MAX);
     rows.extend(targets(shown, &session.here, most));
     rows.extend(relations(shown));
-    rows.extend(decision(operation));
+    rows.extend(decision(operation, &session.here));
     let records = shown
         .records
         .iter()
@@ -233,7 +233,7 @@ fn relations(shown: &Shown) -> Vec<Vec<Cell>> {
 }
 
 /// Says what was asked for, what keeps the way back, why, and what that cost.
-fn decision(operation: &Operation) -> Vec<Vec<Cell>> {
+fn decision(operation: &Operation, here: &Here) -> Vec<Vec<Cell>> {
     let decision = &operation.decision;
     let (asked, used) = (
         decision.asked.unwrap_or(decision.strategy),
@@ -252,7 +252,7 @@ fn decision(operation: &Operation) -> Vec<Vec<Cell>> {
             Cell::plain(asked.to_string()).and(DIM, reason),
         ));
         for tried in &decision.not_prepared {
-            let why = format!("  {}", printable(&tried.why));
+            let why = format!("  {}", here.shorten(&printable(&tried.why)));
             rows.push(row(
                 "not possible",
                 Cell::plain(tried.strategy.to_string()).and(DIM, why),

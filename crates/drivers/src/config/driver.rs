@@ -484,7 +484,8 @@ impl Driver for ConfigDriver {
         strategy: Strategy,
     ) -> Result<Prepared, DriverError> {
         if strategy != Strategy::Transaction {
-            let path = request.summary();
+            let request: &ConfigRequest = request.as_a()?;
+            let path = request.path.display().to_string();
             let why = "keys are logged one by one".to_owned();
             return Err(FileError::NotPrepared {
                 path,

@@ -23,6 +23,9 @@ use super::recipe::{Image, Kind};
 use super::stage::Material;
 use super::sys::{Node, Place, bytes};
 
+/// Says that a later part of the same operation makes something else of a file.
+pub(super) const NOT_A_FILE: &str = "it does not stay a file";
+
 /// What only the old file has may be this many bytes: more is not "changed little".
 const OWN_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -98,7 +101,7 @@ impl Keeper<'_> {
             },
         ) = (before, after)
         else {
-            return Ok(Err("it does not stay a file".to_owned()));
+            return Ok(Err(NOT_A_FILE.to_owned()));
         };
         if digest == base {
             return Ok(Err("its bytes do not change".to_owned()));
@@ -120,7 +123,9 @@ impl Keeper<'_> {
         if *is_base_stored
             && (*size > RIDING_BYTES_MAX || !self.context.stash.may_be_over(digest, base, *size)?)
         {
-            return Ok(Err("too many changes would lead to it".to_owned()));
+            return Ok(Err(
+                "what it becomes is told as a change of it, or of too many others".to_owned(),
+            ));
         }
         let encoded = pieces.encode();
         // Whoever believes in it must have seen that it works.
@@ -221,6 +226,6 @@ pub(super) fn read(
     let mut reader = open(context, path, digest)?;
     reader
         .read_to_end(&mut all)
-        .naming(path, "read what was kept of")?;
+        .naming(path, "read the kept content of")?;
     Ok(all)
 }

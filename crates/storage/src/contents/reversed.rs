@@ -20,6 +20,11 @@ use crate::{StorageError, Store};
 /// Pieces are no longer than this, encoded: far more than a driver tells.
 const PIECES_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// What is said of pieces that nobody could have written.
+const BROKEN: Flaw = Flaw::Frame {
+    reason: "its pieces are broken",
+};
+
 /// Stores a content as the change that it comes as, and returns by how many bytes the store grew.
 pub(crate) fn put_over(
     store: &Store,
@@ -58,9 +63,6 @@ fn encode(pieces: &[u8]) -> Encoded {
 
 /// Reads the pieces of a row.
 fn decode(row: &Row) -> Result<Pieces, Flaw> {
-    const BROKEN: Flaw = Flaw::Frame {
-        reason: "its pieces are broken",
-    };
     let (form, stored) = row.bytes.split_first().ok_or(BROKEN)?;
     let plain = match form {
         0 => stored.to_vec(),
@@ -88,11 +90,37 @@ pub(super) fn together(links: &[(Digest, Row)]) -> Result<Option<Pieces>, Fault>
             return Ok(None);
         }
         let pieces = decode(row).map_err(|flaw| Fault::flawed(digest, &flaw))?;
-        let broken = |_| Fault::Damaged(*digest, "its pieces do not fit".to_owned());
+        let broken = |_| Fault::flawed(digest, &BROKEN);
         all = Some(match all {
             None => pieces,
             Some(known) => known.over(&pieces).map_err(broken)?,
         });
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_that_nobody_could_have_written_are_damage() {
+        let row = |bytes: &[u8]| Row {
+            size: 3,
+            form: Form::Reverse,
+            base: Some(Digest::of(b"new")),
+            bytes: bytes.to_vec(),
+        };
+        let old = Digest::of(b"old");
+        for bytes in [&b""[..], b"\x02", b"\x00\x03\x00ol", b"\x00\x01\x00o"] {
+            let flaw = apply(&row(bytes), b"new", &old).expect_err("it is broken");
+            assert!(flaw.to_string().contains("its pieces are broken"), "{flaw}");
+        }
+        let right = row(b"\x00\x03\x00old");
+        assert_eq!(apply(&right, b"new", &old), Ok(b"old".to_vec()));
+        assert_eq!(
+            apply(&right, b"new", &Digest::of(b"new")),
+            Err(Flaw::Digest)
+        );
+    }
 }

@@ -180,13 +180,15 @@ pub(crate) fn read_in(
         if deltas.len() > DEPTH_READ_MAX {
             return Err(damaged(digest, "its chain of versions has no end"));
         }
-        let found = match deltas.iter().any(|(known, _)| *known == at) {
-            true => None,
-            false => row(store, transaction, &at)?,
-        };
         let is_over = deltas
             .last()
             .is_some_and(|(_, row)| row.form == Form::Reverse);
+        let is_circle = is_over && deltas.iter().any(|(known, _)| *known == at);
+        let found = if is_circle {
+            None
+        } else {
+            row(store, transaction, &at)?
+        };
         let row = match found {
             _ if is_over && outside == Some(&at) => return over(&deltas, at),
             Some(row) => row,
@@ -230,10 +232,10 @@ pub(crate) fn read_in(
 /// Gives a content as pieces of `base`.
 fn over(links: &[(Digest, Row)], base: Digest) -> Result<Found, Fault> {
     let pieces = reversed::together(links)?;
-    let broken = || damaged(&base, "what is made from it is no reverse change");
+    let missing = || damaged(&base, &format!("its base {base} is missing"));
     pieces
         .map(|pieces| Found::Over { pieces, base })
-        .ok_or_else(broken)
+        .ok_or_else(missing)
 }
 
 /// Lists what would do to make a content that is told as a change of something outside; nothing if the store has it all.

@@ -31,6 +31,7 @@ use super::resolve::{Last, directory};
 use super::stage::{Material, Staged};
 use super::sys::{Dir, Node, Place};
 
+use super::reversed::NOT_A_FILE;
 pub(crate) use prepared::{parents_of, prepared, targets_of};
 pub(crate) use targets::{source, targets};
 
@@ -536,7 +537,7 @@ impl<'t> Planner<'t> {
                     self.keeper
                         .reverse(&Dir::of(&path)?, node, images, material)?
                 }
-                Some(_) | None => Err("another part of the same operation replaces it".to_owned()),
+                Some(_) | None => Err(NOT_A_FILE.to_owned()),
             };
             told.map_err(|why| self.not_prepared(&path, why))?;
         }
