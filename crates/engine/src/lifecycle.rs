@@ -10,17 +10,18 @@
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{
-    Applied, Driver, Durability, Entry, Examined, Prepared, Request, Ruling, Scope, Staged, State,
+    Applied, Durability, Entry, Examined, Prepared, Request, Ruling, Scope, Staged, State,
 };
 use backout_model::{
     ActPlan, Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect,
     Event, Intent, OperationId, OutcomeKind, Status, Strategy, Target, TargetOutcome, TaskStatus,
-    Timestamp, Traits, Verb, arm, choose,
+    Timestamp, Verb, arm, choose,
 };
 use backout_storage::{OperationRef, StorageError};
 
 use crate::gate::Repeatable;
 use crate::lease::HeldLease;
+use crate::strategy::is_doubtful;
 use crate::{Context, Engine, EngineError, Finished, UndoOptions, UndoWhat};
 
 const MINUTE_MS: i64 = 60_000;
@@ -108,7 +109,7 @@ impl Engine {
         let decision = choose(&traits);
         let mut repeatable = None;
         if self.is_kept_first(driver, &context, request)?
-            || self.is_doubtful(driver, request, &traits, &decision)?
+            || is_doubtful(driver, request, &traits, &decision)?
         {
             repeatable = Some(Repeatable::of(lease.id, driver, request)?);
         }
@@ -139,19 +140,6 @@ impl Engine {
             staged.repeatable = Some(Repeatable::of(id, driver, request)?);
         }
         Ok(staged)
-    }
-
-    /// Tells whether a request that can be read only once is better kept first: its strategy may turn out not to be possible.
-    fn is_doubtful(
-        &self,
-        driver: &dyn Driver,
-        request: &dyn Request,
-        traits: &Traits,
-        decision: &Decision,
-    ) -> Result<bool, EngineError> {
-        let has_other = !decision.fallbacks.is_empty();
-        let may_fail = decision.strategy == Strategy::Transaction || traits.is_copied;
-        Ok(has_other && may_fail && !driver.is_lasting(request)?)
     }
 
     pub(crate) fn check_task(&self, context: &Context) -> Result<(), EngineError> {
@@ -451,8 +439,7 @@ impl StagedOperation<'_> {
         self = self.pass_gates()?;
         let id = self.lease.id;
         self.prepared.notes.extend(said_of_fallback(&self.decision));
-        let mut notes = self.prepared.notes.clone();
-        let targets = self.prepared.targets.clone();
+        let (mut notes, targets) = (self.prepared.notes.clone(), self.prepared.targets.clone());
         if self.prepared.is_noop {
             let summary = self.summary;
             return Ok(Finished {

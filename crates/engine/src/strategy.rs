@@ -3,7 +3,7 @@
 //! A strategy that cannot be prepared changed nothing: what was staged for it is dropped, and what it had stored is let go by `gc`.
 
 use backout_model::ports::{Driver, Prepared, Request};
-use backout_model::{Cost, Decision, OperationId, RIDING_BYTES_MAX, Strategy, Timestamp};
+use backout_model::{Cost, Decision, OperationId, RIDING_BYTES_MAX, Strategy, Timestamp, Traits};
 use backout_storage::StorageError;
 
 use crate::{Engine, EngineError};
@@ -73,4 +73,16 @@ impl Engine {
             prepared_ms: u64::try_from(self.now().0 - began.0).unwrap_or(0),
         }
     }
+}
+
+/// Tells whether a request that can be read only once is better kept first: its strategy may turn out not to be possible.
+pub(crate) fn is_doubtful(
+    driver: &dyn Driver,
+    request: &dyn Request,
+    traits: &Traits,
+    decision: &Decision,
+) -> Result<bool, EngineError> {
+    let has_other = !decision.fallbacks.is_empty();
+    let may_fail = decision.strategy == Strategy::Transaction || traits.is_copied;
+    Ok(has_other && may_fail && !driver.is_lasting(request)?)
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ports::{Depots, NewContent, OnConflict};
-use crate::{Completion, JsonText, Strategy};
+use crate::{Completion, JsonText};
 
 /// The fault of a driver that knows nothing.
 #[derive(Debug, thiserror::Error)]

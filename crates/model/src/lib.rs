@@ -40,7 +40,7 @@ pub mod wide;
 pub use arm::{Armed, arm};
 pub use command::{CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, OnFailure};
 pub use digest::{Digest, DigestError};
-pub use graph::{Dependency, DependencyReason, History, Strength};
+pub use graph::{Dependency, DependencyReason, History};
 pub use id::{AgentId, CallKey, CheckpointName, IdError, OperationId, TaskId};
 pub use json_text::JsonText;
 pub use key::{Below, Key, KeyError};

@@ -192,17 +192,15 @@ impl Pieces {
         while !bytes.is_empty() {
             let length = take_number(&mut bytes)?;
             total = total.checked_add(length).ok_or(PiecesError)?;
-            match take_number(&mut bytes)?.checked_sub(1) {
-                Some(skipped) => {
-                    let at = last.checked_add(skipped).ok_or(PiecesError)?;
-                    last = at.checked_add(length).ok_or(PiecesError)?;
-                    pieces.push(Piece::Same { at, length });
-                }
-                None => {
-                    let (own, rest) = bytes.split_at_checked(index(length)?).ok_or(PiecesError)?;
-                    pieces.push(Piece::Bytes(own.to_vec()));
-                    bytes = rest;
-                }
+            if let Some(skipped) = take_number(&mut bytes)?.checked_sub(1) {
+                let at = last.checked_add(skipped).ok_or(PiecesError)?;
+                last = at.checked_add(length).ok_or(PiecesError)?;
+                pieces.push(Piece::Same { at, length });
+            } else {
+                let own = bytes.split_at_checked(index(length)?);
+                let (own, rest) = own.ok_or(PiecesError)?;
+                pieces.push(Piece::Bytes(own.to_vec()));
+                bytes = rest;
             }
         }
         if total == size {

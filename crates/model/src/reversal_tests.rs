@@ -1,3 +1,5 @@
+//! Reverse changes, by property and by example.
+
 use std::collections::HashMap;
 use std::io::Read as _;
 

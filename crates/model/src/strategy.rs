@@ -388,14 +388,7 @@ mod tests {
                 "several",
             ),
             (
-                "small delete",
-                Traits::of(K::FileDelete),
-                Snapshot,
-                &[],
-                "kept",
-            ),
-            (
-                "large delete",
+                "delete, of any size",
                 with(K::FileDelete, |t| t.size_bytes = 4096 * MIB),
                 Snapshot,
                 &[],

@@ -6,9 +6,11 @@ use crate::world::{Ran, World};
 
 /// A text of which one line says which version it is.
 fn text(version: &str) -> String {
-    let mut lines: Vec<String> = (0..200).map(|at| format!("line {at}\n")).collect();
-    lines[100] = format!("version {version}\n");
-    lines.concat()
+    let lines = (0..200).map(|at| match at {
+        100 => format!("version {version}\n"),
+        at => format!("line {at}\n"),
+    });
+    lines.collect()
 }
 
 /// The same, larger than what rides with a record.

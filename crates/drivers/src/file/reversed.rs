@@ -58,10 +58,7 @@ impl ReadAt for Opened<'_> {
 impl Keeper<'_> {
     /// Gives the image of a file whose reverse change will be logged, and the file as it was seen. The inner error says why
     /// that cannot be: then its inode has something that bytes do not tell.
-    pub(super) fn log(
-        &mut self,
-        place: &Place,
-    ) -> Result<Result<(Image, Node), String>, FileError> {
+    pub(super) fn log(place: &Place) -> Result<Result<(Image, Node), String>, FileError> {
         let path = place.path();
         let missing = || FileError::NotFound {
             path: path.to_string(),

@@ -14,10 +14,12 @@ use crate::world::{World, named, on, written};
 const LARGE: usize = 200 * 1024;
 
 fn text(line: usize) -> String {
-    let lines = (0..100).map(|at| format!("line {at} of a file that is often written\n"));
-    let mut all: Vec<String> = lines.collect();
-    all[50] = format!("version {line}\n");
-    all.concat()
+    let plain = |at: usize| format!("line {at} of a file that is often written\n");
+    let lines = (0..100).map(|at| match at {
+        50 => format!("version {line}\n"),
+        at => plain(at),
+    });
+    lines.collect()
 }
 
 fn large(last: &str) -> String {

@@ -157,10 +157,9 @@ impl<'s> Run<'s> {
                     self.write(None, Durability::Process)?;
                 }
             }
-            Ok(None) => {}
-            Err(Fault::Storage(error)) => return Err(error),
             // What is made from a file in the world is not for us to make smaller.
-            Err(Fault::Outside(..)) => {}
+            Ok(None) | Err(Fault::Outside(..)) => {}
+            Err(Fault::Storage(error)) => return Err(error),
             Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Source(_)) => {
                 self.report.damaged += 1;
             }

@@ -5,7 +5,7 @@
 //! - A content that the store can give is never replaced by a change of something outside of it.
 //! - Two contents may each be a change of the other, where a file went there and back: then one of them is in the world.
 
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read as _};
 
 use backout_model::Digest;
 use backout_model::ports::{NewContent, Over};

@@ -146,12 +146,8 @@ impl State {
                 for bytes in contents {
                     next.keep(bytes);
                 }
-                for (digest, base, size, pieces) in changes {
-                    let is_known = matches!(next.made(digest, None), Ok(Made::Whole));
-                    if !is_known {
-                        let change = (*base, *size, pieces.as_slice().into());
-                        next.changes.insert(*digest, change);
-                    }
+                for change in changes {
+                    next.keep_change(change);
                 }
                 for event in events {
                     next.append(*at, event)?;
@@ -207,6 +203,14 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// What is there as it is stays so.
+    fn keep_change(&mut self, (digest, base, size, pieces): &(Digest, Digest, u64, Vec<u8>)) {
+        if !matches!(self.made(digest, None), Ok(Made::Whole)) {
+            let change = (*base, *size, pieces.as_slice().into());
+            self.changes.insert(*digest, change);
+        }
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Digest {

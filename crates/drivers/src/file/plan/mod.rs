@@ -313,7 +313,7 @@ impl<'t> Planner<'t> {
                     && node.kind == Kind::File
                     && matches!(after, Image::File { .. });
                 let (image, node) = if is_logged {
-                    let logged = self.keeper.log(&place)?;
+                    let logged = Keeper::log(&place)?;
                     logged.map_err(|why| self.not_prepared(path, why))?
                 } else {
                     self.keeper.keep(&place)?
