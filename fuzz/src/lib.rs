@@ -195,6 +195,19 @@ impl ReadContents for Nothing {
         Err(ContentsError::Missing { digest: *digest })
     }
 
+    fn outside(&self, _digest: &Digest) -> Result<Vec<Digest>, ContentsError> {
+        Ok(Vec::new())
+    }
+
+    fn open_over(
+        &self,
+        digest: &Digest,
+        _base: &Digest,
+        _from: Box<dyn Read + Send>,
+    ) -> Result<Box<dyn Read + Send>, ContentsError> {
+        self.open(digest)
+    }
+
     fn has(&self, _digest: &Digest) -> Result<bool, ContentsError> {
         Ok(true)
     }
@@ -207,6 +220,15 @@ impl WriteContents for Nothing {
         _from: &mut dyn Read,
     ) -> Result<(Digest, u64), ContentsError> {
         Ok((GENESIS, 0))
+    }
+
+    fn may_be_over(
+        &self,
+        _older: &Digest,
+        _newer: &Digest,
+        _size: u64,
+    ) -> Result<bool, ContentsError> {
+        Ok(true)
     }
 }
 

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use backout_model::{AgentId, CallKey, TaskId};
+use backout_model::{AgentId, CallKey, Strategy, TaskId};
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Args, Parser, ValueEnum, ValueHint};
@@ -68,6 +68,16 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "KEY")]
     pub(crate) once: Option<CallKey>,
 
+    /// How writes are taken back: snapshot keeps what is there whole, transaction logs what changes. By default that is decided by
+    /// what it costs; what you ask for is done so or not at all
+    #[arg(
+        long,
+        global = true,
+        value_name = "STRATEGY",
+        hide_possible_values = true
+    )]
+    pub(crate) strategy: Option<Asked>,
+
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     #[arg(
         help = "How much the store may hold, like 500MB or 2GiB; a write that would keep more is refused, and what was in a removed tree counts afterwards [env: BACKOUT_CAP_BYTES]"
@@ -94,6 +104,24 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_possible_values = true)]
     pub(crate) color: Color,
+}
+
+/// How writes are to be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Asked {
+    /// What is there is kept whole.
+    Snapshot,
+    /// What changes is logged.
+    Transaction,
+}
+
+impl From<Asked> for Strategy {
+    fn from(asked: Asked) -> Self {
+        match asked {
+            Asked::Snapshot => Self::Snapshot,
+            Asked::Transaction => Self::Transaction,
+        }
+    }
 }
 
 /// When to use colour.

@@ -11,7 +11,7 @@ use backout_engine::{
 };
 use backout_gates::Paths;
 use backout_model::ports::Clock as _;
-use backout_model::{AgentId, OperationId, Retention, TaskId, Timestamp};
+use backout_model::{AgentId, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
 
 use crate::advice;
@@ -113,6 +113,7 @@ impl Session {
             task: self.task.clone(),
             key: self.global.once.clone(),
             depends_on: references(&self.global.depends_on)?,
+            strategy: self.global.strategy.map(Strategy::from),
             within: self.within,
             is_inside: self.asked.is_some(),
         })

@@ -95,6 +95,8 @@ mod schema;
 mod sentences;
 #[path = "suite/strange.rs"]
 mod strange;
+#[path = "suite/strategy.rs"]
+mod strategy;
 #[path = "suite/tasks.rs"]
 mod tasks;
 #[path = "suite/trial.rs"]

@@ -12,8 +12,8 @@ use backout_model::ports::{
     Scope, Staged, State, ValueChange,
 };
 use backout_model::{
-    Armed, DriverName, Effect, JsonText, Key, OperationId, OperationKind, Reach, Recipe, Target,
-    TargetOutcome, Verb,
+    Armed, DriverName, Effect, JsonText, Key, OperationId, OperationKind, Reach, Recipe, Strategy,
+    Target, TargetOutcome, Verb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -135,7 +135,12 @@ impl Driver for Rows {
         Ok(Box::new(text.read::<PutRows>()?))
     }
 
-    fn prepare(&self, _id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError> {
+    fn prepare(
+        &self,
+        _id: OperationId,
+        request: &dyn Request,
+        _strategy: Strategy,
+    ) -> Result<Prepared, DriverError> {
         let (PutRows(wanted), mut rows) = (request.as_a()?, self.0.rows()?);
         let changes = wanted.clone().into_iter().map(|(row, after)| {
             let before = rows.remove(&row);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use backout_driver_example::{PutRows, Rows, Table, TableError};
 use backout_model::ports::{Driver, How, Request};
-use backout_model::{Key, OperationId, OutcomeKind};
+use backout_model::{Key, OperationId, OutcomeKind, Strategy};
 use backout_testkit::driver::{Harness, Steps, applied, conforms};
 
 /// A table in a directory of its own, and what is asked of it.
@@ -116,9 +116,11 @@ fn one_row_of_several_goes_back_and_the_others_stay() {
 #[test]
 fn a_table_that_somebody_else_writes_may_be_free_a_moment_later() {
     let world = World::new(&[], &[("a", Some("1"))]);
-    let prepared = world
-        .driver
-        .prepare(OperationId::from_bits(1), &world.request);
+    let prepared = world.driver.prepare(
+        OperationId::from_bits(1),
+        &world.request,
+        Strategy::Transaction,
+    );
     let armed = world.arm(OperationId::from_bits(1), prepared.unwrap());
     let lock = world.driver.0.lock().unwrap();
     let error = world.driver.apply(armed).unwrap_err();

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use backout_model::ports::OnConflict;
 use backout_model::{
-    AgentId, CallKey, CheckpointName, Lsn, OperationId, TargetPath, TaskId, Timestamp, any_path,
+    AgentId, CallKey, CheckpointName, Lsn, OperationId, Strategy, TargetPath, TaskId, Timestamp,
+    any_path,
 };
 use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub struct Context {
     pub key: Option<CallKey>,
     /// What the agent says it builds on.
     pub depends_on: Vec<OperationRef>,
+    /// How writes are to be taken back, if the caller insists: then nothing else is tried.
+    pub strategy: Option<Strategy>,
     /// The running command that asks: what it has done is taken back with it.
     pub within: Option<OperationId>,
     /// Whether it is asked from inside of a command: then only the work of the same agent and task is taken back.

@@ -108,6 +108,7 @@ impl Engine {
                     summary: operation.summary,
                     status: Some(status),
                     strategy: Some(operation.decision.strategy),
+                    decision: Some(operation.decision),
                     notes,
                     left: None,
                 })

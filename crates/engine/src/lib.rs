@@ -27,6 +27,7 @@ mod restore;
 mod run;
 mod selection;
 mod sources;
+mod strategy;
 mod task;
 mod trial;
 mod undo;

@@ -14,13 +14,14 @@ use backout_model::ports::{
 };
 use backout_model::{
     ActPlan, Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect,
-    Event, Intent, OperationId, OutcomeKind, Status, Target, TargetOutcome, TaskStatus, Timestamp,
-    Verb, arm, choose,
+    Event, Intent, OperationId, OutcomeKind, Status, Strategy, Target, TargetOutcome, TaskStatus,
+    Timestamp, Verb, arm, choose,
 };
 use backout_storage::{OperationRef, StorageError};
 
 use crate::gate::Repeatable;
 use crate::lease::HeldLease;
+use crate::strategy::is_doubtful;
 use crate::{Context, Engine, EngineError, Finished, UndoOptions, UndoWhat};
 
 const MINUTE_MS: i64 = 60_000;
@@ -104,15 +105,17 @@ impl Engine {
         traits.writes_per_minute =
             self.store
                 .writes_since(&targets, minute_ago, WRITES_COUNTED_MAX)?;
+        traits.preferred = context.strategy.or(traits.preferred);
+        let decision = choose(&traits);
         let mut repeatable = None;
-        if self.is_kept_first(driver, &context, request)? {
+        if self.is_kept_first(driver, &context, request)?
+            || is_doubtful(driver, request, &traits, &decision)?
+        {
             repeatable = Some(Repeatable::of(lease.id, driver, request)?);
         }
         let (call, answered) = self.answered(&context, repeatable.as_ref())?;
-        let prepared = match &repeatable {
-            Some(repeatable) => driver.prepare(lease.id, &*repeatable.request)?,
-            None => driver.prepare(lease.id, request)?,
-        };
+        let request_now = repeatable.as_ref().map_or(request, |it| &*it.request);
+        let (prepared, decision) = self.prepare(driver, lease.id, request_now, decision)?;
         self.lease_rest(lease.id, &targets, &prepared.targets)?;
         crash_point("engine.staged");
         let mut staged = StagedOperation {
@@ -122,7 +125,7 @@ impl Engine {
             verb: request.verb(),
             summary: request.summary(),
             context,
-            decision: choose(&traits),
+            decision,
             built_on: Vec::new(),
             repeatable,
             ruling: Ruling::Allow,
@@ -207,7 +210,7 @@ impl Engine {
 
     /// Tells how many bytes the store holds more, at most, when something is armed and has happened. What is in a tree that
     /// goes whole is weighed afterwards: nobody walks over it before.
-    fn added_by(prepared: &Prepared) -> u64 {
+    pub(crate) fn added_by(prepared: &Prepared) -> u64 {
         let contents = prepared.contents.iter();
         let contents: u64 = contents.map(|content| content.bytes.len() as u64).sum();
         prepared.staged.kept_bytes() + contents
@@ -345,6 +348,16 @@ impl Engine {
     }
 }
 
+/// Says why the way back is not kept whole, where it was to be: who undoes it may need to know.
+fn said_of_fallback(decision: &Decision) -> Option<String> {
+    let mut tried = decision.not_prepared.iter();
+    let first = tried.find(|tried| tried.strategy == Strategy::Snapshot)?;
+    Some(format!(
+        "the way back is a {}, not a {}: {}",
+        decision.strategy, first.strategy, first.why
+    ))
+}
+
 fn said_of_unlike(outcome: &TargetOutcome) -> String {
     let target = &outcome.target;
     format!("`{target}` was written, and somebody else changed it at once")
@@ -425,8 +438,8 @@ impl StagedOperation<'_> {
         }
         self = self.pass_gates()?;
         let id = self.lease.id;
-        let mut notes = self.prepared.notes.clone();
-        let targets = self.prepared.targets.clone();
+        self.prepared.notes.extend(said_of_fallback(&self.decision));
+        let (mut notes, targets) = (self.prepared.notes.clone(), self.prepared.targets.clone());
         if self.prepared.is_noop {
             let summary = self.summary;
             return Ok(Finished {
@@ -434,6 +447,7 @@ impl StagedOperation<'_> {
                 summary,
                 status: None,
                 strategy: None,
+                decision: None,
                 notes,
                 left: None,
             });
@@ -487,6 +501,7 @@ impl StagedOperation<'_> {
             summary: self.summary,
             status: Some(status),
             strategy: Some(self.decision.strategy),
+            decision: Some(self.decision),
             notes,
             left: None,
         })

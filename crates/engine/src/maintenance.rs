@@ -1,6 +1,7 @@
 //! Keeping the store in order: verify, collect, export.
 
-use backout_model::{Flaw, Key, Lsn, Reach, Slot, Standing, Target};
+use backout_model::ports::{MadeOutside, NotUndoable};
+use backout_model::{Flaw, Key, Lsn, OperationId, Reach, Slot, Standing, Target};
 use backout_storage::{GcRequest, VerifyReport, slot_is_gone};
 
 use crate::undo::Told;
@@ -41,7 +42,44 @@ impl Engine {
                 each(&|_| Some(flaw.clone()))
             })
         };
-        Ok(self.store.verify_with(&check, &mut self.tell())?)
+        let mut report = self.store.verify_with(&check, &mut self.tell())?;
+        for made in std::mem::take(&mut report.outside) {
+            self.check_made(made, &mut report)?;
+        }
+        Ok(report)
+    }
+
+    /// Asks the drivers whether what a content is told as a change of is where it was left. If not, the store is none the worse.
+    fn check_made(&self, made: MadeOutside, report: &mut VerifyReport) -> Result<(), EngineError> {
+        for id in made.needed_by {
+            if let Some(why) = self.lost_of(id)? {
+                report.undoable.retain(|undoable| *undoable != id);
+                report.not_undoable.push(NotUndoable { id, why });
+            }
+        }
+        Ok(())
+    }
+
+    /// Says why what an operation replaced cannot be brought back, if it is the last that was done there: of others, those since
+    /// have to be taken back first.
+    fn lost_of(&self, id: OperationId) -> Result<Option<String>, EngineError> {
+        let Some(operation) = self.store.operation(id)? else {
+            return Ok(None);
+        };
+        let effect = self.store.effect(id)?;
+        let examined = self.driver_of(&effect)?.examine(&effect, false)?;
+        for it in examined {
+            let key = it.target.key();
+            let standing = operation.targets.iter().find(|at| at.target.key() == key);
+            let is_in_effect = standing.is_some_and(Standing::is_in_effect);
+            if is_in_effect
+                && it.lost.is_some()
+                && self.store.done_since(key, operation.place, id)?.is_none()
+            {
+                return Ok(it.lost);
+            }
+        }
+        Ok(None)
     }
 
     /// Lets old images go, packs the rest, and moves old audit records out of the journal.

@@ -161,7 +161,7 @@ impl Engine {
         let id = self.next_id();
         let request = self.request_of(&proposal)?;
         let driver = self.driver(&proposal.request.driver)?;
-        let (files, stale) = match driver.prepare(id, &*request) {
+        let (files, stale) = match driver.prepare(id, &*request, proposal.decision.strategy) {
             Ok(prepared) => {
                 let stale = self.check_as_proposed(&proposal, &prepared).err();
                 (self.foreseen(&prepared)?, stale)
@@ -256,13 +256,18 @@ impl Engine {
         } = scope;
         let lease = self.lease_as(id, &targets)?;
         self.tell_running(&targets)?;
-        let prepared = driver.prepare(id, &*request);
-        let prepared = prepared.map_err(|error| stale(error.into()))?;
+        // What an older program decided was told, and not carried out.
+        let decision = match proposal.decision.asked {
+            Some(_) => proposal.decision.clone(),
+            None => choose(&traits),
+        };
+        let prepared = self.prepare(driver, id, &*request, decision);
+        let (prepared, decision) = prepared.map_err(stale)?;
         self.lease_rest(id, &targets, &prepared.targets)?;
         Ok(Restaged {
             lease,
             prepared,
-            decision: choose(&traits),
+            decision,
         })
     }
 

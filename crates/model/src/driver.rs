@@ -16,7 +16,7 @@ use std::fmt;
 use crate::ports::{Applied, How, OnConflict, Prepared, PreparedUndo};
 use crate::{
     Armed, Digest, DriverName, Effect, Flaw, JsonText, Key, KeyError, OperationId, OperationKind,
-    OutcomeKind, Recipe, Slot, Target, TargetPath, Traits, Verb,
+    OutcomeKind, Recipe, Slot, Strategy, Target, TargetPath, Traits, Verb,
 };
 
 /// Something that a driver can be asked to write.
@@ -238,6 +238,11 @@ pub trait Fault: Error + Any + Send + Sync {
         false
     }
 
+    /// Says why the strategy that was asked for cannot be prepared, if it is only that.
+    fn not_prepared(&self) -> Option<String> {
+        None
+    }
+
     /// Says why what is needed is out of reach although it may well be there, if it is that.
     fn out_of_reach(&self) -> Option<&str> {
         None
@@ -384,8 +389,14 @@ pub trait Driver: fmt::Debug + Send + Sync {
         Ok(Digest::of(&serde_json::to_vec(recipe)?))
     }
 
-    /// Looks, stages and captures. Changes nothing that anybody can see.
-    fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError>;
+    /// Looks, stages and captures, so that the write can be taken back by `strategy`. Changes nothing that anybody can see. If
+    /// that strategy cannot be prepared the fault says why ([`Fault::not_prepared`]), and another one may be.
+    fn prepare(
+        &self,
+        id: OperationId,
+        request: &dyn Request,
+        strategy: Strategy,
+    ) -> Result<Prepared, DriverError>;
 
     /// Makes it happen and looks at the result. Once, by type. On an error everything is as before, or the error says
     /// what is not.

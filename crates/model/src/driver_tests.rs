@@ -56,7 +56,12 @@ impl Driver for Plain {
         Ok(Box::new(Ask))
     }
 
-    fn prepare(&self, _id: OperationId, _request: &dyn Request) -> Result<Prepared, DriverError> {
+    fn prepare(
+        &self,
+        _id: OperationId,
+        _request: &dyn Request,
+        _strategy: Strategy,
+    ) -> Result<Prepared, DriverError> {
         idle()
     }
 

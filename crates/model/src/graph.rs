@@ -1,7 +1,7 @@
 //! The dependency graph: which operation was built on which, and why.
 //!
-//! An edge points from the later operation to the earlier one it depends on. *Must* edges always count;
-//! *may* edges (observed reads) count when the planner is told that the read would really change.
+//! An edge points from the later operation to the earlier one it depends on. An observed read is one only if taking the
+//! earlier operation back would change the bytes that were read: who records it has to look.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,16 +9,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{Operation, OperationId, Overlap, Target};
-
-/// How sure a dependency is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Strength {
-    /// It was seen to read; what it made of it is unknown.
-    May,
-    /// It cannot stand without the other.
-    Must,
-}
 
 /// Why one operation depends on another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,21 +35,6 @@ pub enum DependencyReason {
 }
 
 impl DependencyReason {
-    /// Tells how sure the dependency is.
-    pub const fn strength(self) -> Strength {
-        match self {
-            Self::SameTarget
-            | Self::InsideDirectory
-            | Self::HoldsTarget
-            | Self::PartOfTarget
-            | Self::WholeOfTarget
-            | Self::Declared
-            | Self::Copied
-            | Self::Within => Strength::Must,
-            Self::Read => Strength::May,
-        }
-    }
-
     /// Tells whether the dependency is one of targets that overlap.
     pub const fn is_of_targets(self) -> bool {
         match self {

@@ -31,6 +31,7 @@ mod record;
 mod recorded;
 mod repair;
 mod retention;
+pub mod reversal;
 mod status;
 mod strategy;
 mod target;
@@ -42,7 +43,7 @@ pub use arm::{Armed, arm};
 pub use command::{CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, OnFailure};
 pub use digest::{Digest, DigestError};
 pub use glob::{Glob, GlobError};
-pub use graph::{Dependency, DependencyReason, History, Strength};
+pub use graph::{Dependency, DependencyReason, History};
 pub use id::{AgentId, CallKey, CheckpointName, IdError, OperationId, TaskId};
 pub use json_text::JsonText;
 pub use key::{Below, Key, KeyError};
@@ -57,5 +58,7 @@ pub use record::{ActPlan, Event, GENESIS, Intent, Lsn, Record, RecordError, Refu
 pub use repair::{Assumed, Gap, GapLink, Repair};
 pub use retention::{Candidate, ExpiryReason, Retention, select_expired};
 pub use status::{Status, StatusError};
-pub use strategy::{Decision, Fallback, OperationKind, Strategy, Traits, choose};
+pub use strategy::{
+    Cost, Decision, NotPrepared, OperationKind, RIDING_BYTES_MAX, Strategy, Traits, choose,
+};
 pub use target::{Overlap, Reach, Target};

@@ -67,11 +67,7 @@ impl Operation {
             agent: refusal.agent.clone(),
             task: None,
             owner: refusal.owner.clone(),
-            decision: Decision {
-                strategy: Strategy::Irreversible,
-                fallback: None,
-                reason: refusal.why.clone(),
-            },
+            decision: Decision::new(Strategy::Irreversible, &[], refusal.why.clone()),
             targets: standing(&refusal.targets),
             depends_on: Vec::new(),
             undoes: None,

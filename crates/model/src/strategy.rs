@@ -1,23 +1,25 @@
-//! The decision matrix: which strategy undoes which write, with its fallback and the reason.
+//! The decision matrix: which strategy undoes which write, what is tried next, and why.
 //!
 //! [`choose`] is a pure function of what is known before the write. The rules stand in the order in which
-//! they are asked; the first that fits decides. Two places differ from the article, whose text and code
-//! contradict each other:
-//!
-//! - A delete through our own driver keeps the removed inode whatever its size, so a large one needs no
-//!   "recreate from a backup". Only what removes things out of our reach is irreversible.
-//! - An API that cannot be called back is irreversible, not "best-effort compensation": it is said before
-//!   the call and not after it.
+//! they are asked; the first that fits decides. The driver is told the strategy and carries it out, or says why it cannot be
+//! prepared; then the next of [`Decision::fallbacks`] is taken, and both are on record. Design, with where it differs from the article:
+//! `docs/design/strategy.md`.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Above this a copy of the whole file costs too much.
-pub(crate) const SNAPSHOT_BYTES_MAX: u64 = 100 * 1024 * 1024;
+/// From this size on a copy of the whole file costs too much.
+pub(crate) const COPIED_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
 /// Above this many writes a minute to one file, whole copies pile up.
 pub(crate) const WRITES_PER_MINUTE_MAX: u32 = 5;
+
+/// Up to this size a whole copy costs no more than what it would save to log the change.
+pub(crate) const LOGGED_BYTES_MIN: u64 = 1024;
+
+/// Up to this size a state rides with the record that needs it, before and after the write.
+pub const RIDING_BYTES_MAX: u64 = 64 * 1024;
 
 /// How a write is taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -25,7 +27,7 @@ pub(crate) const WRITES_PER_MINUTE_MAX: u32 = 5;
 pub enum Strategy {
     /// The whole state before is kept and put back.
     Snapshot,
-    /// What changed is logged before the change, all or nothing, and reversed.
+    /// The reverse change is logged before the change, and carried out.
     Transaction,
     /// A second effect answers the first.
     Compensation,
@@ -42,26 +44,6 @@ impl fmt::Display for Strategy {
             Self::Irreversible => "irreversible",
         })
     }
-}
-
-/// What is tried when the strategy cannot be prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fallback {
-    /// A whole copy instead of a log.
-    Snapshot,
-    /// A whole copy of each file on its own.
-    SnapshotPerFile,
-    /// Whole copies, merged into fewer later.
-    SnapshotAndMerge,
-    /// A log instead of a whole copy.
-    Transaction,
-    /// A second effect that answers the first.
-    Compensation,
-    /// Record it, raise the alarm, accept it.
-    LogAndAlert,
-    /// A person decides.
-    Human,
 }
 
 /// The kinds of write the matrix knows.
@@ -97,7 +79,7 @@ impl OperationKind {
     ];
 }
 
-/// What is known of a write before it happens.
+/// What is known of a write before it happens. Drivers tell all of it but how often a target was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -106,12 +88,14 @@ impl OperationKind {
 pub struct Traits {
     /// What kind of write it is.
     pub kind: OperationKind,
-    /// How large the state before is.
+    /// How large the state before is, of the largest file.
     pub size_bytes: u64,
     /// How many files it writes.
     pub files: usize,
-    /// How often the busiest of its files was written in the last minute.
+    /// How often the busiest of its targets was written in the last minute.
     pub writes_per_minute: u32,
+    /// Whether keeping the state before whole would be a copy: it is too large to ride with the record, and no depot takes it.
+    pub is_copied: bool,
     /// Whether the API can take its call back.
     pub is_reversible_api: bool,
     /// Whether only a second effect with a meaning (a refund) counts as an undo.
@@ -132,6 +116,7 @@ impl Traits {
             size_bytes: 0,
             files: 1,
             writes_per_minute: 0,
+            is_copied: false,
             is_reversible_api: true,
             needs_semantic_undo: false,
             destroys_beyond_reach: false,
@@ -141,107 +126,146 @@ impl Traits {
     }
 }
 
-/// The strategy chosen for a write.
+/// A strategy that could not be prepared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotPrepared {
+    /// Which.
+    pub strategy: Strategy,
+    /// Why not.
+    pub why: String,
+}
+
+/// What keeping the way back costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cost {
+    /// Bytes that went into the store for it, before they are compressed and shared.
+    pub stored_bytes: u64,
+    /// Bytes of inodes that are kept as they are: nobody copies them, but they take their room.
+    pub kept_bytes: u64,
+    /// How long it took to stage the write and to prepare its way back.
+    pub prepared_ms: u64,
+}
+
+/// The strategy of a write: what was asked for, what is used, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// How it will be taken back.
+    /// How it is taken back: what was really prepared.
     pub strategy: Strategy,
-    /// What is tried if that cannot be prepared.
+    /// What was asked for first. Older records do not say; there it is the strategy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fallback: Option<Fallback>,
-    /// Why.
+    pub asked: Option<Strategy>,
+    /// Why that was asked for.
     pub reason: String,
+    /// What would be tried if this could not be prepared, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<Strategy>,
+    /// What was tried before and could not be prepared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_prepared: Vec<NotPrepared>,
+    /// What it cost; none where nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 impl Decision {
-    fn new(strategy: Strategy, fallback: Fallback, reason: impl Into<String>) -> Self {
+    /// Decides, with what is tried next.
+    pub fn new(strategy: Strategy, fallbacks: &[Strategy], reason: impl Into<String>) -> Self {
         Self {
             strategy,
-            fallback: Some(fallback),
+            asked: Some(strategy),
             reason: reason.into(),
+            fallbacks: fallbacks.to_vec(),
+            not_prepared: Vec::new(),
+            cost: None,
         }
+    }
+
+    /// Gives what is tried next, because this could not be prepared; none if nothing is left to try.
+    #[must_use]
+    pub fn next(&self, why: String) -> Option<Self> {
+        let (next, rest) = self.fallbacks.split_first()?;
+        let mut decision = self.clone();
+        let strategy = self.strategy;
+        decision.not_prepared.push(NotPrepared { strategy, why });
+        decision.strategy = *next;
+        decision.fallbacks = rest.to_vec();
+        Some(decision)
     }
 }
 
 /// Chooses how a write will be taken back.
 pub fn choose(traits: &Traits) -> Decision {
+    use Strategy::{Compensation, Irreversible};
     if let Some(strategy) = traits.preferred {
-        return Decision {
-            strategy,
-            fallback: None,
-            reason: "the caller asked for it".to_owned(),
-        };
+        return Decision::new(strategy, &[], "the caller asked for it");
     }
     if traits.destroys_beyond_reach {
-        let reason = "it destroys what no driver can keep";
-        return Decision::new(Strategy::Irreversible, Fallback::Human, reason);
+        return Decision::new(Irreversible, &[], "it destroys what no driver can keep");
     }
     if traits.crosses_agents {
         let reason = "other agents' writes are part of it, so they must be coordinated";
-        return Decision::new(Strategy::Compensation, Fallback::Human, reason);
+        return Decision::new(Compensation, &[], reason);
     }
     if traits.needs_semantic_undo {
         let reason = "only a second effect with a meaning undoes it";
-        return Decision::new(Strategy::Compensation, Fallback::LogAndAlert, reason);
+        return Decision::new(Compensation, &[Irreversible], reason);
     }
     by_kind(traits)
 }
 
 fn by_kind(traits: &Traits) -> Decision {
+    use Strategy::{Compensation, Irreversible, Snapshot, Transaction};
     match traits.kind {
         OperationKind::ApiCall if traits.is_reversible_api => Decision::new(
-            Strategy::Compensation,
-            Fallback::LogAndAlert,
+            Compensation,
+            &[Irreversible],
             "an external call is answered by its inverse",
         ),
-        OperationKind::ApiCall => Decision::new(
-            Strategy::Irreversible,
-            Fallback::LogAndAlert,
-            "the external call has no inverse",
-        ),
+        OperationKind::ApiCall => {
+            Decision::new(Irreversible, &[], "the external call has no inverse")
+        }
         OperationKind::DatabaseWrite => Decision::new(
-            Strategy::Transaction,
-            Fallback::Compensation,
+            Transaction,
+            &[Compensation],
             "rows are logged before they change",
         ),
         OperationKind::Mixed => Decision::new(
-            Strategy::Transaction,
-            Fallback::Compensation,
+            Transaction,
+            &[Compensation],
             "several kinds in one step are all or nothing; calls are compensated",
         ),
-        OperationKind::ConfigChange => Decision::new(
-            Strategy::Transaction,
-            Fallback::Snapshot,
-            "a configuration is logged key by key",
-        ),
-        OperationKind::FileMulti => Decision::new(
-            Strategy::Transaction,
-            Fallback::SnapshotPerFile,
-            format!("{} files are all or nothing", traits.files),
-        ),
-        OperationKind::FileDelete => Decision::new(
-            Strategy::Snapshot,
-            Fallback::Transaction,
-            "what is removed is kept whole",
-        ),
-        OperationKind::FileWrite => file_write(traits),
+        OperationKind::ConfigChange => {
+            Decision::new(Transaction, &[], "a configuration is logged key by key")
+        }
+        OperationKind::FileDelete => Decision::new(Snapshot, &[], "what is removed is kept whole"),
+        OperationKind::FileWrite | OperationKind::FileMulti => files(traits),
     }
 }
 
-fn file_write(traits: &Traits) -> Decision {
-    if traits.writes_per_minute > WRITES_PER_MINUTE_MAX {
-        let reason = format!(
-            "{} writes in a minute to one file",
-            traits.writes_per_minute
-        );
-        return Decision::new(Strategy::Transaction, Fallback::SnapshotAndMerge, reason);
+/// Decides by cost: what keeping whole would store, against what changes.
+fn files(traits: &Traits) -> Decision {
+    use Strategy::{Snapshot, Transaction};
+    let (size, writes) = (traits.size_bytes, traits.writes_per_minute);
+    if traits.is_copied && size >= COPIED_BYTES_MAX {
+        let reason = format!("too large to copy (size {size}), and no depot takes it");
+        return Decision::new(Transaction, &[Snapshot], reason);
     }
-    if traits.size_bytes >= SNAPSHOT_BYTES_MAX {
-        let reason = format!("too large to copy (size {})", traits.size_bytes);
-        return Decision::new(Strategy::Transaction, Fallback::Snapshot, reason);
+    let pays = LOGGED_BYTES_MIN < size && size <= RIDING_BYTES_MAX;
+    if writes > WRITES_PER_MINUTE_MAX && pays {
+        let reason = format!("{writes} writes in a minute to one file");
+        return Decision::new(Transaction, &[Snapshot], reason);
     }
-    let reason = format!("small enough to keep whole (size {})", traits.size_bytes);
-    Decision::new(Strategy::Snapshot, Fallback::Transaction, reason)
+    let reason = match (traits.kind, traits.is_copied) {
+        (OperationKind::FileMulti, _) if traits.files > 1 => {
+            format!("{} files, each kept whole", traits.files)
+        }
+        (_, true) => format!("small enough to copy (size {size})"),
+        (_, false) if size > RIDING_BYTES_MAX => {
+            format!("kept whole without a copy (size {size})")
+        }
+        (_, false) => format!("small enough to keep whole (size {size})"),
+    };
+    Decision::new(Snapshot, &[Transaction], reason)
 }
 
 #[cfg(test)]
@@ -250,12 +274,12 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
-    /// One row of the table: what the write is, the strategy, the fallback, a word of the reason.
+    /// One row of the table: what the write is, the strategy, what is tried next, a word of the reason.
     type Row = (
         &'static str,
         Traits,
         Strategy,
-        Option<Fallback>,
+        &'static [Strategy],
         &'static str,
     );
 
@@ -265,73 +289,80 @@ mod tests {
         traits
     }
 
+    fn copied(size_bytes: u64) -> Traits {
+        with(OperationKind::FileWrite, |t| {
+            (t.size_bytes, t.is_copied) = (size_bytes, true);
+        })
+    }
+
     /// The nine rows of the article's matrix, in its order.
     fn matrix() -> Vec<Row> {
-        use Fallback as F;
         use OperationKind as K;
         use Strategy::{Compensation, Irreversible, Snapshot, Transaction};
         vec![
             (
                 "file < 100 MB",
-                with(K::FileWrite, |t| t.size_bytes = 100 * MIB - 1),
+                copied(100 * MIB - 1),
                 Snapshot,
-                Some(F::Transaction),
-                "keep whole",
+                &[Transaction],
+                "to copy",
             ),
             (
                 "file >= 100 MB",
-                with(K::FileWrite, |t| t.size_bytes = 100 * MIB),
+                copied(100 * MIB),
                 Transaction,
-                Some(F::Snapshot),
+                &[Snapshot],
                 "too large",
             ),
             (
                 "multi-file",
                 with(K::FileMulti, |t| t.files = 7),
-                Transaction,
-                Some(F::SnapshotPerFile),
+                Snapshot,
+                &[Transaction],
                 "7 files",
             ),
             (
                 "database",
                 Traits::of(K::DatabaseWrite),
                 Transaction,
-                Some(F::Compensation),
+                &[Compensation],
                 "rows",
             ),
             (
                 "api",
                 Traits::of(K::ApiCall),
                 Compensation,
-                Some(F::LogAndAlert),
+                &[Irreversible],
                 "inverse",
             ),
             (
                 "frequent",
-                with(K::FileWrite, |t| t.writes_per_minute = 6),
+                with(K::FileWrite, |t| {
+                    (t.writes_per_minute, t.size_bytes) = (6, LOGGED_BYTES_MIN + 1);
+                }),
                 Transaction,
-                Some(F::SnapshotAndMerge),
+                &[Snapshot],
                 "6 writes",
             ),
             (
                 "semantic",
                 with(K::ApiCall, |t| t.needs_semantic_undo = true),
                 Compensation,
-                Some(F::LogAndAlert),
+                &[Irreversible],
                 "meaning",
             ),
             (
                 "destructive",
                 with(K::FileDelete, |t| t.destroys_beyond_reach = true),
                 Irreversible,
-                Some(F::Human),
+                &[],
                 "no driver",
             ),
             (
                 "cross-agent",
                 with(K::FileWrite, |t| t.crosses_agents = true),
                 Compensation,
-                Some(F::Human),
+                &[],
                 "agents",
             ),
         ]
@@ -339,7 +370,6 @@ mod tests {
 
     /// The kinds that the article's code knows and its matrix does not list, and the edges of its numbers.
     fn beyond_the_matrix() -> Vec<Row> {
-        use Fallback as F;
         use OperationKind as K;
         use Strategy::{Irreversible, Snapshot, Transaction};
         vec![
@@ -347,65 +377,77 @@ mod tests {
                 "config",
                 Traits::of(K::ConfigChange),
                 Transaction,
-                Some(F::Snapshot),
+                &[],
                 "key",
             ),
             (
                 "mixed",
                 Traits::of(K::Mixed),
                 Transaction,
-                Some(F::Compensation),
+                &[Strategy::Compensation],
                 "several",
             ),
             (
-                "small delete",
-                Traits::of(K::FileDelete),
-                Snapshot,
-                Some(F::Transaction),
-                "kept",
-            ),
-            (
-                "large delete",
+                "delete, of any size",
                 with(K::FileDelete, |t| t.size_bytes = 4096 * MIB),
                 Snapshot,
-                Some(F::Transaction),
+                &[],
                 "kept",
             ),
             (
                 "one-way api",
                 with(K::ApiCall, |t| t.is_reversible_api = false),
                 Irreversible,
-                Some(F::LogAndAlert),
+                &[],
                 "no inverse",
             ),
             (
                 "five a minute",
-                with(K::FileWrite, |t| t.writes_per_minute = 5),
+                with(K::FileWrite, |t| {
+                    (t.writes_per_minute, t.size_bytes) = (5, 4096);
+                }),
                 Snapshot,
-                Some(F::Transaction),
+                &[Transaction],
                 "keep whole",
             ),
             (
-                "frequent and large",
+                "frequent and tiny",
+                with(K::FileWrite, |t| {
+                    (t.writes_per_minute, t.size_bytes) = (60, LOGGED_BYTES_MIN);
+                }),
+                Snapshot,
+                &[Transaction],
+                "keep whole",
+            ),
+            (
+                "large, and a depot takes its inode",
+                with(K::FileWrite, |t| t.size_bytes = 4096 * MIB),
+                Snapshot,
+                &[Transaction],
+                "without a copy",
+            ),
+            (
+                "frequent and large, and a depot takes its inode",
                 with(K::FileWrite, |t| {
                     t.writes_per_minute = 9;
-                    t.size_bytes = 200 * MIB;
+                    t.size_bytes = RIDING_BYTES_MAX + 1;
                 }),
-                Transaction,
-                Some(F::SnapshotAndMerge),
-                "9 writes",
+                Snapshot,
+                &[Transaction],
+                "without a copy",
             ),
         ]
     }
 
     #[test]
     fn every_row_of_the_matrix_is_decided_as_written() {
-        for (row, traits, strategy, fallback, word) in
+        for (row, traits, strategy, fallbacks, word) in
             matrix().into_iter().chain(beyond_the_matrix())
         {
             let decision = choose(&traits);
             assert_eq!(decision.strategy, strategy, "{row}");
-            assert_eq!(decision.fallback, fallback, "{row}");
+            assert_eq!(decision.asked, Some(strategy), "{row}");
+            assert_eq!(decision.fallbacks, fallbacks, "{row}");
             assert!(decision.reason.contains(word), "{row}: {}", decision.reason);
         }
     }
@@ -418,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explicit_preference_wins_over_every_rule() {
+    fn an_explicit_preference_wins_over_every_rule_and_has_no_fallback() {
         for kind in OperationKind::ALL {
             for strategy in [
                 Strategy::Snapshot,
@@ -432,9 +474,34 @@ mod tests {
                     t.destroys_beyond_reach = true;
                 });
                 let decision = choose(&traits);
-                assert_eq!((decision.strategy, decision.fallback), (strategy, None));
+                assert_eq!(decision.strategy, strategy);
                 assert!(decision.reason.contains("asked"));
+                assert_eq!(decision.next("it cannot".to_owned()), None);
             }
         }
+    }
+
+    #[test]
+    fn what_could_not_be_prepared_is_on_record_with_what_was_asked_for() {
+        let decision = choose(&copied(200 * MIB));
+        let next = decision
+            .next("half of it changes".to_owned())
+            .expect("a copy");
+        assert_eq!(
+            (next.asked, next.strategy),
+            (Some(Strategy::Transaction), Strategy::Snapshot)
+        );
+        let tried = &next.not_prepared[..];
+        assert!(
+            matches!(tried, [NotPrepared { strategy: Strategy::Transaction, why }] if why == "half of it changes")
+        );
+        assert_eq!(next.next("the disk is full".to_owned()), None);
+    }
+
+    #[test]
+    fn a_decision_of_an_older_program_is_read() {
+        let old = r#"{"strategy":"transaction","fallback":"snapshot-per-file","reason":"7 files are all or nothing"}"#;
+        let read: Decision = serde_json::from_str(old).expect("it is read");
+        assert_eq!((read.strategy, read.asked), (Strategy::Transaction, None));
     }
 }

@@ -106,7 +106,7 @@ CREATE TABLE lease (
     PRIMARY KEY (operation, target)
 ) STRICT, WITHOUT ROWID;
 
--- form: 0 as it is, 1 zstd, 2 zstd against `base`, 3 chunks
+-- form: 0 as it is, 1 zstd, 2 zstd against `base`, 3 chunks, 4 pieces of `base`, which may be outside of the store
 CREATE TABLE content (
     digest BLOB PRIMARY KEY,
     size   INTEGER NOT NULL,

@@ -9,6 +9,7 @@ use backout_model::ports::{
     Append, ContentsError, Depots, Durability, Entry, NewContent, Prepared, ReadContents,
     StorageError, WriteContents,
 };
+use backout_model::reversal::{Form, Made, Pieces, follow};
 use backout_model::{
     Armed, Decision, Digest, Event, Intent, Lsn, OperationId, Owner, Recipe, Strategy, TargetPath,
     Verb,
@@ -18,6 +19,8 @@ use backout_model::{
 #[derive(Debug, Default)]
 pub struct MemoryContents {
     stored: Mutex<HashMap<Digest, Vec<u8>>>,
+    /// Contents that are told as changes, with what they are made from.
+    changes: Mutex<HashMap<Digest, (Digest, Pieces)>>,
 }
 
 impl MemoryContents {
@@ -25,13 +28,20 @@ impl MemoryContents {
     pub fn put(&self, contents: &[NewContent]) {
         let mut stored = self.lock();
         for content in contents {
-            stored.insert(content.digest, content.bytes.clone());
+            match content.over {
+                Some(over) => {
+                    let pieces = Pieces::decode(&content.bytes, over.size).expect("pieces");
+                    self.changes().insert(content.digest, (over.base, pieces));
+                }
+                None => drop(stored.insert(content.digest, content.bytes.clone())),
+            }
         }
     }
 
     /// Loses a content, to see what then happens.
     pub fn lose(&self, digest: &Digest) {
         self.lock().remove(digest);
+        self.changes().remove(digest);
     }
 
     /// Lets go of all that a recipe keeps, as the store does when it is too old.
@@ -60,12 +70,72 @@ impl MemoryContents {
     fn lock(&self) -> MutexGuard<'_, HashMap<Digest, Vec<u8>>> {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn changes(&self) -> MutexGuard<'_, HashMap<Digest, (Digest, Pieces)>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn made(&self, digest: &Digest, outside: Option<&Digest>) -> Result<Made, ContentsError> {
+        let form = |at: &Digest| match self.changes().get(at) {
+            _ if self.lock().contains_key(at) => Ok(Form::Whole),
+            Some((base, pieces)) => Ok(Form::Over(*base, pieces.clone())),
+            None => Ok(Form::Absent),
+        };
+        follow(digest, outside, form)
+            .flatten()
+            .map_err(|error| ContentsError::Damaged {
+                digest: *digest,
+                detail: error.to_string(),
+            })
+    }
 }
 
 impl ReadContents for MemoryContents {
     fn read(&self, digest: &Digest) -> Result<Vec<u8>, ContentsError> {
-        let missing = || ContentsError::Missing { digest: *digest };
-        self.lock().get(digest).cloned().ok_or_else(missing)
+        let digest = *digest;
+        match self.made(&digest, None)? {
+            Made::Whole | Made::Missing => {}
+            Made::Of { pieces, base, .. } => {
+                let (newer, mut older) = (self.read(&base)?, Vec::new());
+                let read = pieces
+                    .reader(newer.as_slice(), digest)
+                    .read_to_end(&mut older);
+                return read.map(|_| older).map_err(|error| ContentsError::Damaged {
+                    digest,
+                    detail: error.to_string(),
+                });
+            }
+            Made::Outside(any) => {
+                let base = any.last().copied().unwrap_or(digest);
+                return Err(ContentsError::Outside { digest, base });
+            }
+        }
+        let missing = || ContentsError::Missing { digest };
+        self.lock().get(&digest).cloned().ok_or_else(missing)
+    }
+
+    fn outside(&self, digest: &Digest) -> Result<Vec<Digest>, ContentsError> {
+        match self.made(digest, None)? {
+            Made::Outside(any) => Ok(std::iter::once(*digest).chain(any).collect()),
+            Made::Missing => Err(ContentsError::Missing { digest: *digest }),
+            Made::Whole | Made::Of { .. } => Ok(Vec::new()),
+        }
+    }
+
+    fn open_over(
+        &self,
+        digest: &Digest,
+        base: &Digest,
+        from: Box<dyn Read + Send>,
+    ) -> Result<Box<dyn Read + Send>, ContentsError> {
+        match self.made(digest, Some(base))? {
+            Made::Of {
+                pieces,
+                is_outside: true,
+                ..
+            } => Ok(Box::new(pieces.reader(from, *digest))),
+            Made::Whole | Made::Of { .. } | Made::Outside(_) | Made::Missing => self.open(digest),
+        }
     }
 
     fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ContentsError> {
@@ -73,7 +143,7 @@ impl ReadContents for MemoryContents {
     }
 
     fn has(&self, digest: &Digest) -> Result<bool, ContentsError> {
-        Ok(self.lock().contains_key(digest))
+        Ok(self.lock().contains_key(digest) || self.changes().contains_key(digest))
     }
 }
 
@@ -87,6 +157,15 @@ impl WriteContents for MemoryContents {
         let digest = content.digest;
         self.put(&[content]);
         Ok((digest, size))
+    }
+
+    fn may_be_over(
+        &self,
+        _older: &Digest,
+        _newer: &Digest,
+        _size: u64,
+    ) -> Result<bool, ContentsError> {
+        Ok(true)
     }
 }
 
@@ -152,11 +231,7 @@ impl MemoryJournal {
 
     /// Arms a prepared operation.
     pub fn arm<S>(&self, id: OperationId, verb: Verb, prepared: Prepared<S>) -> Armed<S> {
-        let decision = Decision {
-            strategy: Strategy::Snapshot,
-            fallback: None,
-            reason: "a test".to_owned(),
-        };
+        let decision = Decision::new(Strategy::Snapshot, &[], "a test".to_owned());
         let intent = Intent {
             id,
             verb,

@@ -178,6 +178,13 @@ impl ReadContents for FaultyStore {
         fn read(&self, digest: &Digest) -> Result<Vec<u8>, ContentsError>;
         fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ContentsError>;
         fn has(&self, digest: &Digest) -> Result<bool, ContentsError>;
+        fn outside(&self, digest: &Digest) -> Result<Vec<Digest>, ContentsError>;
+        fn open_over(
+            &self,
+            digest: &Digest,
+            base: &Digest,
+            from: Box<dyn Read + Send>
+        ) -> Result<Box<dyn Read + Send>, ContentsError>;
     }
 }
 
@@ -186,6 +193,15 @@ impl WriteContents for FaultyStore {
         let tried = self.try_to_write();
         tried.map_err(|error| ContentsError::Store(Box::new(error)))?;
         self.inner.stash(by, from)
+    }
+
+    fn may_be_over(
+        &self,
+        older: &Digest,
+        newer: &Digest,
+        size: u64,
+    ) -> Result<bool, ContentsError> {
+        self.inner.may_be_over(older, newer, size)
     }
 }
 

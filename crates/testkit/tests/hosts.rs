@@ -50,11 +50,7 @@ fn arm(store: &MemoryStore, number: u64) {
         agent: None,
         task: None,
         owner: store.this_process(),
-        decision: Decision {
-            strategy: Strategy::Snapshot,
-            fallback: None,
-            reason: String::new(),
-        },
+        decision: Decision::new(Strategy::Snapshot, &[], String::new()),
         targets: vec![target()],
         depends_on: Vec::new(),
         undoes: None,

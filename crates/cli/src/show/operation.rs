@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use backout_engine::{PlannedTarget, Shown, TargetState};
 use backout_model::{
-    CaptureLevel, CommandEnd, Event, Key, Operation, OperationId, Status, Timestamp,
+    CaptureLevel, CommandEnd, Cost, Event, Key, Operation, OperationId, Status, Timestamp,
 };
 
 use super::list::hidden_text;
 use super::log::status_style;
-use super::time::{ago, exactly};
+use super::time::{ago, exactly, size};
 use super::{id, typed};
 use crate::paths::Here;
 use crate::session::Session;
@@ -29,7 +29,7 @@ pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
     let most = session.listed(TARGETS_MAX);
     rows.extend(targets(shown, &session.here, most));
     rows.extend(relations(shown));
-    rows.push(row("strategy", decision(operation)));
+    rows.extend(decision(operation, &session.here));
     let records = shown
         .records
         .iter()
@@ -232,10 +232,48 @@ fn relations(shown: &Shown) -> Vec<Vec<Cell>> {
     on.chain(under).collect()
 }
 
-fn decision(operation: &Operation) -> Cell {
+/// Says what was asked for, what keeps the way back, why, and what that cost.
+fn decision(operation: &Operation, here: &Here) -> Vec<Vec<Cell>> {
     let decision = &operation.decision;
-    Cell::plain(decision.strategy.to_string())
-        .and(DIM, format!("  {}", printable(&decision.reason)))
+    let (asked, used) = (
+        decision.asked.unwrap_or(decision.strategy),
+        decision.strategy,
+    );
+    let reason = format!("  {}", printable(&decision.reason));
+    let mut rows = Vec::new();
+    if asked == used {
+        rows.push(row(
+            "strategy",
+            Cell::plain(used.to_string()).and(DIM, reason),
+        ));
+    } else {
+        rows.push(row(
+            "asked for",
+            Cell::plain(asked.to_string()).and(DIM, reason),
+        ));
+        for tried in &decision.not_prepared {
+            let why = format!("  {}", here.shorten(&printable(&tried.why)));
+            rows.push(row(
+                "not possible",
+                Cell::plain(tried.strategy.to_string()).and(DIM, why),
+            ));
+        }
+        rows.push(row("strategy", Cell::plain(used.to_string())));
+    }
+    rows.extend(
+        decision
+            .cost
+            .map(|cost| row("cost", Cell::plain(said_of_cost(cost)))),
+    );
+    rows
+}
+
+fn said_of_cost(cost: Cost) -> String {
+    let stored = format!("{} stored", size(cost.stored_bytes));
+    match cost.kept_bytes {
+        0 => stored,
+        kept => format!("{stored}, {} kept as they are", size(kept)),
+    }
 }
 
 fn hints(session: &mut Session, operation: &Operation) {

@@ -106,7 +106,7 @@ fn a_name_that_would_move_the_cursor_is_shown_harmlessly() {
 #[test]
 fn an_operation_is_shown_with_all_that_is_known_of_it() {
     let world = busy_world();
-    insta::assert_snapshot!(world.cli(["show", "@-1"]), @r"
+    insta::assert_snapshot!(world.cli(["show", "@-1"]), @"
     1715609f  edit app.toml
       id        1715609f7c746c69
       status    committed
@@ -116,6 +116,7 @@ fn an_operation_is_shown_with_all_that_is_known_of_it() {
       built on  9e3779b9  writes the same target
       base of   b54cda58
       strategy  snapshot  small enough to keep whole (size 10)
+      cost      22 B stored
       journal   13 intent, 14 applied, 15 commit
     hint: see what it changed with `backout diff 1715609f`
     hint: see what an undo would do with `backout undo 1715609f --dry-run`
@@ -129,6 +130,7 @@ fn an_operation_is_shown_with_all_that_is_known_of_it() {
       target    src/main.rs  taken back by 53845412
       built on  3c6ef372  writes inside its directory
       strategy  snapshot  small enough to keep whole (size 0)
+      cost      13 B stored
       journal   10 intent, 11 applied, 12 commit, 22 undone
     ");
 }

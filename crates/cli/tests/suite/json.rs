@@ -38,6 +38,19 @@ fn a_write_answers_with_its_id() {
     let world = World::new();
     insta::assert_snapshot!(pretty(&reply(&world.cli(["--json", "write", "a", "--text", "1"]))), @r#"
     {
+      "decision": {
+        "asked": "snapshot",
+        "cost": {
+          "kept_bytes": 0,
+          "prepared_ms": 0,
+          "stored_bytes": 1
+        },
+        "fallbacks": [
+          "transaction"
+        ],
+        "reason": "small enough to keep whole (size 0)",
+        "strategy": "snapshot"
+      },
       "id": "9e3779b97f4a7c15",
       "notes": [],
       "reply": "finished",
@@ -69,7 +82,15 @@ fn the_log_answers_with_operations() {
         {
           "at": 1800000000000,
           "decision": {
-            "fallback": "transaction",
+            "asked": "snapshot",
+            "cost": {
+              "kept_bytes": 0,
+              "prepared_ms": 0,
+              "stored_bytes": 2
+            },
+            "fallbacks": [
+              "transaction"
+            ],
             "reason": "small enough to keep whole (size 1)",
             "strategy": "snapshot"
           },
@@ -99,7 +120,15 @@ fn the_log_answers_with_operations() {
           "agent": "claude",
           "at": 1800000000000,
           "decision": {
-            "fallback": "transaction",
+            "asked": "snapshot",
+            "cost": {
+              "kept_bytes": 0,
+              "prepared_ms": 0,
+              "stored_bytes": 1
+            },
+            "fallbacks": [
+              "transaction"
+            ],
             "reason": "small enough to keep whole (size 0)",
             "strategy": "snapshot"
           },

@@ -71,7 +71,7 @@ fn several_keys_are_merged_at_once() {
         world.text("app.toml"),
         "# app\n\n[server]\nport = 1 # public\ntls = true\n"
     );
-    insta::assert_snapshot!(world.cli(["show", "@"]), @r"
+    insta::assert_snapshot!(world.cli(["show", "@"]), @"
     9e3779b9  merge keys into app.toml
       id        9e3779b97f4a7c15
       status    committed
@@ -80,6 +80,7 @@ fn several_keys_are_merged_at_once() {
       target    app.toml:server.port  as this operation left it
       target    app.toml:server.tls  as this operation left it
       strategy  transaction  a configuration is logged key by key
+      cost      975 B stored
       journal   1 intent, 2 applied, 3 commit
     hint: see what it changed with `backout diff 9e3779b9`
     hint: see what an undo would do with `backout undo 9e3779b9 --dry-run`
@@ -230,7 +231,7 @@ fn what_is_not_clear_is_refused_with_the_way_out() {
 #[test]
 fn a_key_in_json() {
     let world = world();
-    insta::assert_snapshot!(world.cli(["--json", "set", "app.toml", "server.port", "1"]), @r#"{"reply":"finished","id":"9e3779b97f4a7c15","summary":"set server.port in $WORLD/work/app.toml","status":"committed","strategy":"transaction","notes":[]}"#);
+    insta::assert_snapshot!(world.cli(["--json", "set", "app.toml", "server.port", "1"]), @r#"{"reply":"finished","id":"9e3779b97f4a7c15","summary":"set server.port in $WORLD/work/app.toml","status":"committed","strategy":"transaction","decision":{"strategy":"transaction","asked":"transaction","reason":"a configuration is logged key by key","cost":{"stored_bytes":305,"kept_bytes":0,"prepared_ms":0}},"notes":[]}"#);
     insta::assert_snapshot!(world.cli(["--json", "diff", "@"]), @r#"{"reply":"diff","id":"9e3779b97f4a7c15","files":[{"path":"$WORLD/work/app.toml","key":"server.port","change":"changed","added":1,"removed":1,"text":"@@ -1 +1 @@\n-80\n+1\n"}]}"#);
     insta::assert_snapshot!(world.cli(["--json", "set", "app.toml", "host", "1"]), @r#"
     {"code":"config-value","severity":"refused","what":"`$WORLD/work/app.toml`: `host` is a text (line 2, column 8), and `1` would make it a number","why":[],"next":[{"text":"say `--string` to make `1` a text, or `--value-json` to change the type"}]}

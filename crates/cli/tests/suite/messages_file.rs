@@ -237,6 +237,7 @@ fn a_file_that_nobody_may_change() {
       when      2027-01-15 08:00:00 UTC (just now)
       target    a  `a` is immutable: nobody may change it, not even root; `chattr -i` takes that off
       strategy  snapshot  small enough to keep whole (size 1)
+      cost      2 B stored
       journal   1 intent, 2 applied, 3 commit
     hint: see what it changed with `backout diff 9e3779b9`
     hint: see what an undo would do with `backout undo 9e3779b9 --dry-run`

@@ -137,6 +137,7 @@ fn images_that_are_lost_are_noted_by_a_repair() {
       when      2027-01-15 08:00:00 UTC (just now)
       target    b
       strategy  snapshot  small enough to keep whole (size 2)
+      cost      4 B stored
       journal   4 intent, 5 applied, 6 commit
       note      it can no longer be undone: the content 50cc1102b1c612e6962547aacdcef9a400d4416ef8dd9388e885991853c400c9 is missing from the store
     ");

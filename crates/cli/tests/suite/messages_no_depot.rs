@@ -167,3 +167,18 @@ fn times_of_a_directory_that_is_not_ones_own_stay() {
     assert!(ran.out.contains(note), "{ran}");
     assert_eq!(foreign.world.text("disk/d/f"), "1");
 }
+
+#[test]
+fn what_bytes_do_not_tell_is_not_logged() {
+    let Some(foreign) = Foreign::new() else {
+        return;
+    };
+    foreign.put("f", "1");
+    foreign.give("f", 0o644);
+    insta::assert_snapshot!(foreign.asks(&["--strategy", "transaction", "write", "f", "--text", "12"]), @"
+    error: what `f` is cannot be kept by transaction: its bytes do not tell its owner 65534:0
+      why: nothing was changed
+      next: leave `--strategy` out: then the other one is tried
+    [exit code 1]
+    ");
+}

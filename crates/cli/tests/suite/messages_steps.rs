@@ -38,6 +38,7 @@ fn what_is_as_before_already() {
       when      2027-01-15 08:00:00 UTC (just now)
       target    a  as before this operation
       strategy  snapshot  small enough to keep whole (size 1)
+      cost      2 B stored
       journal   1 intent, 2 applied, 3 commit
     hint: see what it changed with `backout diff 9e3779b9`
     hint: see what an undo would do with `backout undo 9e3779b9 --dry-run`
@@ -99,7 +100,8 @@ fn an_undo_of_a_part_says_what_was_left() {
       target    a  content changed since (1 -> 6 bytes)
       target    b  content changed since (1 -> 6 bytes)
       target    c  taken back by 3c6ef372
-      strategy  transaction  3 files are all or nothing
+      strategy  snapshot  3 files, each kept whole
+      cost      2 B stored
       journal   1 intent, 2 applied, 3 commit, 7 undone
     hint: see what it changed with `backout diff 9e3779b9`
     hint: see what an undo would do with `backout undo 9e3779b9 --dry-run`
@@ -215,6 +217,7 @@ fn a_redo_of_two_goes_the_way_they_were_done() {
       target    a  as this operation left it
       built on  9e3779b9  writes the same target
       strategy  snapshot  small enough to keep whole (size 1)
+      cost      2 B stored
       journal   4 intent, 5 applied, 6 commit, 10 undone, 24 redone
     hint: see what it changed with `backout diff 3c6ef372`
     hint: see what an undo would do with `backout undo 3c6ef372 --dry-run`

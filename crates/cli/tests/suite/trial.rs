@@ -67,7 +67,7 @@ fn without_a_verdict_the_trial_is_kept_and_says_how_to_go_on() {
 #[test]
 fn a_verdict_can_be_given_with_the_command() {
     let world = world();
-    insta::assert_snapshot!(world.cli(["try", "--apply", "--", "/bin/sh", "-c", "echo x > new"]), @r"
+    insta::assert_snapshot!(world.cli(["try", "--apply", "--", "/bin/sh", "-c", "echo x > new"]), @"
     /bin/sh -c 'echo x > new' succeeded: 1 created
       + new (2 B)
     applied  (3c6ef372, undo with `backout undo 3c6ef372`)
@@ -177,10 +177,23 @@ fn programs_get_one_object() {
     insta::assert_snapshot!(serde_json::to_string_pretty(&value).unwrap(), @r#"
     {
       "applied": {
+        "decision": {
+          "asked": "snapshot",
+          "cost": {
+            "kept_bytes": 0,
+            "prepared_ms": 0,
+            "stored_bytes": 5
+          },
+          "fallbacks": [
+            "transaction"
+          ],
+          "reason": "small enough to keep whole (size 5)",
+          "strategy": "snapshot"
+        },
         "id": "3c6ef372fe94f82a",
         "notes": [],
         "status": "committed",
-        "strategy": "transaction",
+        "strategy": "snapshot",
         "summary": "try: /bin/sh -c 'echo said; rm b'"
       },
       "changes": [

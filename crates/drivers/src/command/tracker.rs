@@ -112,7 +112,11 @@ impl Tracker {
                 let is_here =
                     matches!(&image, Image::File { size, .. } if *size == bytes.len() as u64);
                 if let Some(digest) = image.stored().filter(|_| is_here) {
-                    self.contents.push(NewContent { digest, bytes });
+                    self.contents.push(NewContent {
+                        digest,
+                        bytes,
+                        over: None,
+                    });
                 }
                 self.learn(path, Known::Whole(image));
             }

@@ -9,7 +9,7 @@ use backout_model::ports::{
 };
 use backout_model::{
     Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, OperationKind, OutcomeKind,
-    Recipe, Target, TargetOutcome, TargetPath, Traits,
+    Recipe, Strategy, Target, TargetOutcome, TargetPath, Traits,
 };
 
 use super::current::{Looked, NoText, look};
@@ -98,7 +98,7 @@ impl ConfigDriver {
             parents: false,
             mode: None,
         };
-        self.files.prepare(id, &request)
+        self.files.prepare(id, &request, Strategy::Snapshot)
     }
 
     /// The same for a new text in place of the one that was read.
@@ -115,7 +115,8 @@ impl ConfigDriver {
     }
 
     fn nothing(&self, id: OperationId) -> Result<Prepared<Staged>, FileError> {
-        self.files.prepare(id, &FileRequest::Batch(Vec::new()))
+        let nothing = FileRequest::Batch(Vec::new());
+        self.files.prepare(id, &nothing, Strategy::Snapshot)
     }
 
     fn known(&self, effect: &Effect) -> Result<Known, ConfigFault> {
@@ -125,7 +126,9 @@ impl ConfigDriver {
             Err(error @ (ContentsError::Missing { .. } | ContentsError::Damaged { .. })) => {
                 Err(error.to_string())
             }
-            Err(error @ ContentsError::Store(_)) => return Err(error.into()),
+            Err(error @ (ContentsError::Outside { .. } | ContentsError::Store(_))) => {
+                return Err(error.into());
+            }
         };
         Ok(Known {
             file: recipe.file(effect.completion.clone()),
@@ -464,7 +467,23 @@ impl Driver for ConfigDriver {
         self.files.fingerprint(ConfigRecipe::read(recipe)?.write())
     }
 
-    fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError> {
+    fn prepare(
+        &self,
+        id: OperationId,
+        request: &dyn Request,
+        strategy: Strategy,
+    ) -> Result<Prepared, DriverError> {
+        if strategy != Strategy::Transaction {
+            let request: &ConfigRequest = request.as_a()?;
+            let path = request.path.display().to_string();
+            let why = "keys are logged one by one".to_owned();
+            return Err(FileError::NotPrepared {
+                path,
+                strategy,
+                why,
+            }
+            .into());
+        }
         Ok(self.plan(id, request.as_a()?)?.boxed())
     }
 

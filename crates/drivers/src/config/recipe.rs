@@ -6,7 +6,8 @@
 use backout_config::{Format, KeyChange, KeyPath};
 use backout_model::ports::{NewContent, Prepared};
 use backout_model::{
-    Completion, Digest, DriverName, Effect, JsonText, Key, Reach, Recipe, Target, TargetPath,
+    Completion, Digest, DriverName, Effect, JsonText, Key, Reach, Recipe, Strategy, Target,
+    TargetPath,
 };
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +73,8 @@ impl ConfigRecipe {
                 slots: body.file.slots.clone(),
                 body: JsonText::of(&body).map_err(ConfigFault::Unreadable)?,
             },
+            strategy: Strategy::Transaction,
+            copied_bytes: write.copied_bytes,
             contents: images,
             staged: write.staged,
             notes: write.notes,

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use backout_config::{KeyPath, NewValue, Value};
 use backout_model::ports::{Driver, How, OnConflict, Prepared, Request, State};
-use backout_model::{Armed, Effect, Key, OperationId, OutcomeKind, Recipe, TargetPath, Verb};
+use backout_model::{
+    Armed, Effect, Key, OperationId, OutcomeKind, Recipe, Strategy, TargetPath, Verb,
+};
 
 use super::{ConfigDriver, ConfigEdit, ConfigFault, ConfigRequest};
 use crate::file::{FileDriver, FileError};
@@ -85,6 +87,10 @@ impl Harness for World {
             format: None,
             edit: (self.edit)(),
         })
+    }
+
+    fn strategy(&self) -> Strategy {
+        Strategy::Transaction
     }
 
     fn snapshot(&self, exactly: bool) -> Self::Snapshot {
@@ -306,7 +312,10 @@ fn a_bad_file_or_key_is_refused_with_its_place_and_nothing_is_written() {
     let refused = |name: &str, text: &str, edit: fn() -> ConfigEdit| {
         let world = World::new(name, text, edit);
         let id = OperationId::from_bits(1);
-        let error = world.driver.prepare(id, &*world.request()).unwrap_err();
+        let error = world
+            .driver
+            .prepare(id, &*world.request(), Strategy::Transaction)
+            .unwrap_err();
         assert_eq!(world.text(), text);
         match error.as_a::<ConfigFault>() {
             Some(ConfigFault::Config { cause, .. }) => cause.to_string(),
@@ -333,7 +342,10 @@ fn what_is_no_file_is_refused_as_any_write_of_it() {
     let world = World::new("app.toml", TOML, || set("server.port", "1"));
     fs::remove_file(world.file.as_path()).unwrap();
     let id = OperationId::from_bits(1);
-    let error = world.driver.prepare(id, &*world.request()).unwrap_err();
+    let error = world
+        .driver
+        .prepare(id, &*world.request(), Strategy::Transaction)
+        .unwrap_err();
     assert!(
         matches!(error.as_a(), Some(FileError::NotFound { .. })),
         "{error:?}"
@@ -350,7 +362,10 @@ fn what_is_no_file_is_refused_as_any_write_of_it() {
 fn a_value_that_is_there_already_is_nothing_to_do() {
     let world = World::new("app.toml", TOML, || set("server.port", "80"));
     let id = OperationId::from_bits(1);
-    let prepared = world.driver.prepare(id, &*world.request()).unwrap();
+    let prepared = world
+        .driver
+        .prepare(id, &*world.request(), Strategy::Transaction)
+        .unwrap();
     assert!(prepared.is_noop);
 }
 

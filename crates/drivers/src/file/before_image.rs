@@ -8,6 +8,7 @@
 //! | symbolic link, empty directory | by value |
 //! | pipe, socket, device | its inode; where that cannot be, by value |
 //! | what cannot move into a depot | copied into the content store |
+//! | a file whose strategy is *transaction* | its reverse change rides with the recipe (`reversed.rs`) |
 //!
 //! Moving the inode instead of linking it beforehand leaves the target untouched until the recipe is
 //! durable, needs no sync before that, and works for files that may not be linked.
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 use std::io::{Read as _, Seek as _};
 
 use backout_model::ports::NewContent;
-use backout_model::{Digest, OperationId, Slot, TargetPath};
+use backout_model::{Digest, OperationId, RIDING_BYTES_MAX, Slot, TargetPath};
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use rustix::io::Errno;
 
@@ -27,7 +28,7 @@ use super::recipe::{Copied, Holes, Image, Kind, Meta, Written};
 use super::sys::{Dir, Node, Place, bytes, flags, meta};
 
 /// Up to this size a content rides with the record that needs it.
-pub(crate) const INLINE_BYTES_MAX: u64 = 64 * 1024;
+pub(crate) const INLINE_BYTES_MAX: u64 = RIDING_BYTES_MAX;
 
 /// All contents that ride with one record together, where whole inodes can be kept as well: with many
 /// files that is cheaper to do and much cheaper to undo.
@@ -45,10 +46,12 @@ const TRIES_MAX: usize = 3;
 /// Collects what an operation keeps.
 #[derive(Debug)]
 pub(crate) struct Keeper<'t> {
-    context: &'t FileContext,
+    pub(super) context: &'t FileContext,
     id: OperationId,
     slots: usize,
     inline_bytes: u64,
+    /// How many bytes were copied into the store.
+    pub(crate) copied_bytes: u64,
     depots: HashMap<TargetPath, Option<TargetPath>>,
     /// The contents that must become durable with the recipe.
     pub(crate) contents: Vec<NewContent>,
@@ -64,6 +67,7 @@ impl<'t> Keeper<'t> {
             id,
             slots: 0,
             inline_bytes: 0,
+            copied_bytes: 0,
             depots: HashMap::new(),
             contents: Vec::new(),
             notes: Vec::new(),
@@ -174,6 +178,7 @@ impl<'t> Keeper<'t> {
         self.contents.push(NewContent {
             digest,
             bytes: content.to_vec(),
+            over: None,
         });
         true
     }
@@ -341,7 +346,7 @@ impl<'t> Keeper<'t> {
         }
         self.context.reach("file.stash")?;
         let stashed = self.context.stash.stash(self.id, &mut file);
-        let (digest, _) = stashed.map_err(|error| {
+        let (digest, size) = stashed.map_err(|error| {
             let first: &dyn std::error::Error = &error;
             let causes = std::iter::successors(Some(first), |error| error.source());
             let causes: Vec<String> = causes.map(ToString::to_string).collect();
@@ -350,6 +355,7 @@ impl<'t> Keeper<'t> {
                 why: format!("it cannot move into a depot, and {}", causes.join(": ")),
             }
         })?;
+        self.copied_bytes += size;
         Ok(digest)
     }
 
@@ -423,13 +429,20 @@ fn copy_into(
 
 /// What a file has that this process could not give to a new one.
 #[derive(Debug)]
-enum Unmakable {
+pub(super) enum Unmakable {
     /// Something that only root may give.
     ForRoot(String),
     /// Something that bytes do not tell.
     Lost(&'static str),
     /// Holes: they are told beside the bytes, but the inode itself is cheaper.
     Holes,
+}
+
+impl Unmakable {
+    /// Tells whether it is told beside the bytes.
+    pub(super) const fn is_holes(&self) -> bool {
+        matches!(self, Self::Holes)
+    }
 }
 
 impl std::fmt::Display for Unmakable {
@@ -443,7 +456,7 @@ impl std::fmt::Display for Unmakable {
 }
 
 /// Says what a file has that this process could not give to a new one; nothing if it could make it anew.
-fn unmakable(place: &Place, node: &Node) -> Result<Option<Unmakable>, FileError> {
+pub(super) fn unmakable(place: &Place, node: &Node) -> Result<Option<Unmakable>, FileError> {
     let euid = rustix::process::geteuid().as_raw();
     if euid != 0 {
         if node.uid != euid || !meta::is_our_group(node.gid) {

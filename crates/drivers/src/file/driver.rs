@@ -10,9 +10,11 @@ use backout_model::ports::{
     PreparedUndo, ReadContents, Request, Scope, State, WriteContents,
 };
 use backout_model::{
-    Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, Recipe, TargetPath, Traits,
+    Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, RIDING_BYTES_MAX, Recipe,
+    Strategy, Target, TargetPath, Traits,
 };
 
+use super::before_image::Keeper;
 use super::compare::Current;
 use super::context::{FileContext, Progress};
 use super::error::FileError;
@@ -24,6 +26,7 @@ use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind};
 use super::repeat;
 use super::request::FileRequest;
 use super::stage::Staged;
+use super::sys::Dir;
 use super::undo::{check_kept, prepare_undo, with_moved};
 use super::view::examine;
 
@@ -67,8 +70,18 @@ impl FileDriver {
         &self,
         id: OperationId,
         request: &FileRequest,
+        strategy: Strategy,
     ) -> Result<Prepared<Staged>, FileError> {
-        plan::plan(&self.context, id, request)
+        match strategy {
+            Strategy::Snapshot | Strategy::Transaction => {
+                plan::plan(&self.context, id, request, strategy)
+            }
+            Strategy::Compensation | Strategy::Irreversible => Err(FileError::NotPrepared {
+                path: request.summary(),
+                strategy,
+                why: "files are kept whole, or by what changes".to_owned(),
+            }),
+        }
     }
 
     /// Makes it happen and looks at the result.
@@ -210,6 +223,19 @@ impl FileDriver {
     }
 }
 
+impl FileDriver {
+    /// Tells whether there are depots for all that is there of these.
+    fn has_depots(&self, targets: &[Target]) -> bool {
+        let mut files = targets.iter().filter_map(Target::file);
+        files.all(|path| match Dir::of(path) {
+            Ok(place) => Keeper::new(&self.context, OperationId::from_bits(0))
+                .can_park(&place.dir)
+                .unwrap_or(false),
+            Err(_) => true,
+        })
+    }
+}
+
 /// Tells whether an image is a whole tree that is kept as one.
 const fn is_kept_tree(image: &Image) -> bool {
     matches!(
@@ -230,15 +256,18 @@ impl Driver for FileDriver {
         let request: &FileRequest = request.as_a()?;
         let paths = request.paths();
         let size = |path: &&std::path::Path| path.metadata().map_or(0, |found| found.len());
+        let size_bytes = paths.iter().map(size).max().unwrap_or(0);
         let sources = request.sources().into_iter();
+        let targets = plan::targets(&self.context, request)?;
         Ok(Scope {
-            targets: plan::targets(&self.context, request)?,
             sources: sources
                 .filter_map(|source| plan::source(&self.context, source))
                 .collect(),
+            targets: targets.clone(),
             traits: Traits {
-                size_bytes: paths.iter().map(size).sum(),
+                size_bytes,
                 files: paths.len(),
+                is_copied: size_bytes > RIDING_BYTES_MAX && !self.has_depots(&targets),
                 ..Traits::of(request.kind())
             },
         })
@@ -270,8 +299,13 @@ impl Driver for FileDriver {
         Ok(repeat::fingerprint(&FileRecipe::decode(recipe)?)?)
     }
 
-    fn prepare(&self, id: OperationId, request: &dyn Request) -> Result<Prepared, DriverError> {
-        Ok(self.prepare(id, request.as_a()?)?.boxed())
+    fn prepare(
+        &self,
+        id: OperationId,
+        request: &dyn Request,
+        strategy: Strategy,
+    ) -> Result<Prepared, DriverError> {
+        Ok(self.prepare(id, request.as_a()?, strategy)?.boxed())
     }
 
     fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {

@@ -4,7 +4,7 @@ use std::io;
 
 use backout_model::ports::{ContentsError, DriverError, Fault};
 use backout_model::text::{EditError, PatchError};
-use backout_model::{Digest, TargetPath};
+use backout_model::{Digest, Strategy, TargetPath};
 use rustix::io::Errno;
 
 /// Says why a file operation did not happen, or how far it got.
@@ -152,6 +152,16 @@ pub enum FileError {
         /// Where.
         path: String,
         /// What was tried.
+        why: String,
+    },
+    /// The strategy that was asked for cannot be prepared.
+    #[error("what `{path}` is cannot be kept by {strategy}: {why}")]
+    NotPrepared {
+        /// Where.
+        path: String,
+        /// What was asked for.
+        strategy: Strategy,
+        /// Why not.
         why: String,
     },
     /// The target changed between being looked at and being written; it was left alone.
@@ -380,6 +390,15 @@ impl Fault for FileError {
 
     fn is_half_done(&self) -> bool {
         matches!(self, Self::HalfDone { .. })
+    }
+
+    fn not_prepared(&self) -> Option<String> {
+        match self {
+            Self::NotPrepared { path, why, .. } | Self::NoWayToKeep { path, why } => {
+                Some(format!("`{path}`: {why}"))
+            }
+            _ => None,
+        }
     }
 
     fn out_of_reach(&self) -> Option<&str> {

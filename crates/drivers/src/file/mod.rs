@@ -31,6 +31,7 @@ pub(crate) mod recipe;
 pub(crate) mod repeat;
 mod request;
 pub(crate) mod resolve;
+mod reversed;
 mod stage;
 pub(crate) mod sys;
 mod undo;

@@ -47,6 +47,14 @@ pub(crate) enum Material {
 }
 
 impl Material {
+    /// Gives the file that the bytes are in, if it is staged.
+    pub(crate) const fn file(&self) -> Option<&File> {
+        match self {
+            Self::Nameless(file) | Self::Spooled(Spooled { file, .. }) => Some(file),
+            Self::Image | Self::Bytes(_) | Self::CopyOf(..) | Self::Stored => None,
+        }
+    }
+
     /// Opens the bytes from their beginning.
     pub(crate) fn open(&self) -> io::Result<Box<dyn Read + '_>> {
         match self {

@@ -14,6 +14,7 @@ use super::kept::{can_be_renamed, look_into, why_empty, why_not_renamed};
 use super::locks::Locks;
 use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers};
+use super::reversed::lacks;
 use super::sys::Dir;
 use super::undo::{doubted, first_of_both, lacking, names_shown, not_the_first, without_directory};
 use super::written::locate;
@@ -145,7 +146,7 @@ fn lost_image(
     image: &Image,
 ) -> Result<Option<String>, FileError> {
     let is_stored = |digest| match context.contents.has(digest) {
-        Ok(true) => None,
+        Ok(true) => lacks(context, path, digest).unwrap_or_else(|error| Some(error.to_string())),
         Ok(false) => Some(format!(
             "its content {} is missing from the store",
             digest.short()

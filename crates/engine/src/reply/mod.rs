@@ -7,7 +7,7 @@ mod undo;
 use std::path::PathBuf;
 
 use backout_model::{
-    Checkpoint, Operation, OperationId, Proposal, Record, Status, Strategy, Task, TaskId,
+    Checkpoint, Decision, Operation, OperationId, Proposal, Record, Status, Strategy, Task, TaskId,
     Timestamp, any_path,
 };
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
@@ -123,6 +123,9 @@ pub struct Finished {
     pub status: Option<Status>,
     /// How it would be taken back.
     pub strategy: Option<Strategy>,
+    /// What was asked for, why, what could not be prepared, and what it cost; none if nothing was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
     /// Things worth knowing.
     pub notes: Vec<String>,
     /// What was left out of a trial that was applied in part.

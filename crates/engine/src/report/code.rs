@@ -303,7 +303,9 @@ const fn file(error: &FileError) -> ErrorCode {
         FileError::Locked { .. } => ErrorCode::Locked,
         FileError::ReadOnly { .. } => ErrorCode::ReadOnly,
         FileError::NoSpace { .. } => ErrorCode::NoSpace,
-        FileError::NoWayToKeep { .. } | FileError::HoldsMount { .. } => ErrorCode::CannotBeKept,
+        FileError::NoWayToKeep { .. }
+        | FileError::NotPrepared { .. }
+        | FileError::HoldsMount { .. } => ErrorCode::CannotBeKept,
         FileError::ThroughSymlink { .. } => ErrorCode::ThroughSymlink,
         FileError::Escapes { .. } => ErrorCode::Escapes,
         FileError::Unusable { .. } => ErrorCode::UnusablePath,

@@ -64,6 +64,12 @@ const REQUEST: (&str, &str) = (
     "whoever proposed it has to ask again",
 );
 
+/// What is said where only one strategy was to be tried.
+const ANOTHER_WAY: (&str, &str) = (
+    "nothing was changed",
+    "leave `--strategy` out: then the other one is tried",
+);
+
 /// Of a tree that is to go and has a mount in it.
 const MOUNTED: (&str, &str) = (
     "what is removed is kept, and what is mounted cannot be",
@@ -98,6 +104,7 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
             NO_UNDO,
             "make room, or put the state directory on that file system with `--state-dir`",
         ),
+        FileError::NotPrepared { .. } => ANOTHER_WAY,
         FileError::HoldsMount { .. } => MOUNTED,
         FileError::ThroughSymlink { .. } => (
             "following it could write somewhere else than was looked at",

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use backout_capture::live::{Back, SpawnError, Variables, Watching, spawn};
 use backout_crashpoint::crash_point;
 use backout_drivers::command::{Ask, CommandLog, Limits, OverLimit, Recorder, Settled};
+use backout_drivers::file::Was;
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Dependency, DependencyReason,
@@ -493,17 +494,42 @@ impl Engine {
         Ok((Event::Captured(Box::new(captured)), settled.contents))
     }
 
-    /// Finds who wrote what a command read.
+    /// Finds who wrote what a command read, if taking that back would change what it read.
     fn reads(&self, paths: &[TargetPath]) -> Result<Vec<Dependency>, EngineError> {
-        let targets: Vec<Target> = paths.iter().cloned().map(Target::node).collect();
-        let found = self.store.dependencies(&targets)?.into_iter();
-        let read = found.filter(|dependency| dependency.reason == DependencyReason::SameTarget);
-        Ok(read
-            .map(|dependency| Dependency {
-                reason: DependencyReason::Read,
-                ..dependency
-            })
-            .collect())
+        let mut read = Vec::new();
+        for path in paths {
+            let found = self.store.dependencies(&[Target::node(path.clone())])?;
+            for Dependency { on, reason } in found {
+                let is_writer = reason == DependencyReason::SameTarget;
+                if is_writer && self.changes_bytes(on, path)? {
+                    let reason = DependencyReason::Read;
+                    read.push(Dependency { on, reason });
+                }
+            }
+        }
+        read.sort_unstable();
+        read.dedup();
+        Ok(read)
+    }
+
+    /// Tells whether an operation gave a name other bytes, so that an undo of it would give it others again. Where that cannot be
+    /// told, it did.
+    fn changes_bytes(&self, on: OperationId, path: &TargetPath) -> Result<bool, EngineError> {
+        let effect = self.store.effect(on)?;
+        let Ok(Some(effect)) = self.as_files(&effect) else {
+            return Ok(true);
+        };
+        let sides = self.files.sides(&effect)?;
+        let Some(side) = sides.iter().find(|side| side.path == *path) else {
+            return Ok(true);
+        };
+        let digest = |was: &Option<Was>| was.as_ref().and_then(Was::digest);
+        let is_dress = |was: &Option<Was>| was.as_ref().is_some_and(Was::is_dress);
+        let is_same = match (digest(&side.before), digest(&side.after)) {
+            (Some(before), Some(after)) => before == after,
+            (_, _) => is_dress(&side.before) && is_dress(&side.after),
+        };
+        Ok(!is_same)
     }
 
     /// Records that a command never began.

@@ -127,11 +127,11 @@ impl Engine {
             agent: context.agent.clone(),
             task: context.task.clone(),
             owner: self.store.this_process(),
-            decision: Decision {
-                strategy: Strategy::Snapshot,
-                fallback: None,
-                reason: "what a name is, is kept before the command first touches it".to_owned(),
-            },
+            decision: Decision::new(
+                Strategy::Snapshot,
+                &[],
+                "what a name is, is kept before the command first touches it".to_owned(),
+            ),
             targets: Vec::new(),
             depends_on: Vec::new(),
             undoes: None,

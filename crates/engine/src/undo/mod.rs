@@ -29,8 +29,8 @@ use std::time::Duration;
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Entry, OnConflict};
 use backout_model::{
-    ActPlan, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target, TargetOutcome,
-    UndoPlan, UndoStep, Verb,
+    ActPlan, Decision, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target,
+    TargetOutcome, UndoPlan, UndoStep, Verb,
 };
 
 use crate::lifecycle::{Head, with_causes};
@@ -40,6 +40,9 @@ use crate::{
 };
 use preview::{Planned, Planner, conflicts, way_of};
 pub(crate) use work::{Told, Work};
+
+/// Why an undo keeps what it replaces.
+const KEPT: &str = "what it replaces is kept, so that it can be taken back as well";
 
 /// Pauses before a step that failed for a passing reason is tried again.
 const RETRY_PAUSES_MS: [u64; 3] = [50, 200, 800];
@@ -279,6 +282,7 @@ impl Engine {
         let id = lease.id;
         let operation = work.operation;
         let how = work.how(act.on_conflict, act.is_partial);
+        let began = self.now();
         let ready = self
             .driver_of(&work.effect)?
             .prepare_undo(id, &work.effect, how)?;
@@ -306,7 +310,10 @@ impl Engine {
                 Verb::Recover => format!("recovery of {}", operation.summary),
                 verb => format!("{verb} of {}", self.subject_of(operation)?.summary),
             },
-            decision: operation.decision.clone(),
+            decision: Decision {
+                cost: Some(self.cost_of(&ready.prepared, began)),
+                ..Decision::new(ready.prepared.strategy, &[], KEPT)
+            },
             undoes: Some(work.step.id),
             with: Some(work.step.with).filter(|with| *with != work.step.id),
             group: Some(act.group.unwrap_or(id)),

@@ -247,22 +247,6 @@ fn the_state_directory_is_out_of_reach() {
 }
 
 #[test]
-fn frequent_writes_change_the_strategy() {
-    let world = World::new().file("a", "0");
-    for number in 1..=6 {
-        world.write("a", &number.to_string());
-    }
-    let finished = world
-        .engine
-        .write(&FileRequest::write(world.path("a"), "7"))
-        .unwrap();
-    assert_eq!(
-        finished.strategy,
-        Some(backout_model::Strategy::Transaction)
-    );
-}
-
-#[test]
 fn what_this_process_left_in_doubt_it_can_try_again() {
     let world = World::new().file("a", "0");
     let write = world.write("a", "1");

@@ -212,11 +212,11 @@ fn what_nothing_takes_back_is_left_to_a_person() {
     let sent = Intent {
         verb: Verb::Run,
         summary: "send a letter".to_owned(),
-        decision: Decision {
-            strategy: Strategy::Irreversible,
-            fallback: None,
-            reason: "a letter does not come back".to_owned(),
-        },
+        decision: Decision::new(
+            Strategy::Irreversible,
+            &[],
+            "a letter does not come back".to_owned(),
+        ),
         ..world.intent(id, write)
     };
     let completion = Completion::default();

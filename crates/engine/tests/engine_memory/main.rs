@@ -11,11 +11,15 @@ mod hosts;
 mod life;
 #[path = "../engine/meant.rs"]
 mod meant;
+#[path = "../engine/picky.rs"]
+mod picky;
 #[path = "../engine/reports.rs"]
 mod reports;
 mod shelf;
 #[path = "../engine/strange.rs"]
 mod strange;
+#[path = "../engine/strategy.rs"]
+mod strategy;
 #[path = "../engine/undo.rs"]
 mod undo;
 #[path = "../engine/wire.rs"]

@@ -28,8 +28,8 @@ pub use self::owners::{BEAT_MS, Owners, SILENT_MS_MAX};
 pub use self::reference::{CANDIDATES_MAX, OperationRef, RefError};
 pub use self::store::Store;
 pub use self::verify::{
-    ChangedSince, CheckSlots, NotUndoable, OfOtherDriver, OutOfReach, RepairSeen, VerifyFinding,
-    VerifyReport, hurt_images,
+    ChangedSince, CheckSlots, MadeOutside, NotUndoable, OfOtherDriver, OutOfReach, RepairSeen,
+    VerifyFinding, VerifyReport, hurt_images,
 };
 pub use self::workspace::Workspace;
 pub use crate::driver::{
@@ -40,8 +40,8 @@ pub use crate::gate::{Gate, Reason, Ruling, StagedChange};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Completion, Digest, Effect, Event, Key, Lsn, OperationId, OutcomeKind, Recipe, Target,
-    TargetOutcome, TargetPath, Timestamp,
+    Completion, Digest, Effect, Event, Key, Lsn, OperationId, OutcomeKind, Recipe, Strategy,
+    Target, TargetOutcome, TargetPath, Timestamp,
 };
 
 /// Tells the time.
@@ -70,8 +70,19 @@ pub enum Durability {
 pub struct NewContent {
     /// What it is called.
     pub digest: Digest,
-    /// What it is.
+    /// What it is, or with `over` the pieces that it is made of.
     pub bytes: Vec<u8>,
+    /// What it is made from, if it is told as a reverse change.
+    pub over: Option<Over>,
+}
+
+/// What a reverse change is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Over {
+    /// The newer version. It is stored as well, or it is in the world.
+    pub base: Digest,
+    /// How many bytes the older version has.
+    pub size: u64,
 }
 
 impl NewContent {
@@ -80,6 +91,7 @@ impl NewContent {
         Self {
             digest: Digest::of(&bytes),
             bytes,
+            over: None,
         }
     }
 }
@@ -138,6 +150,14 @@ pub enum ContentsError {
         /// What does not fit.
         detail: String,
     },
+    /// It is told as a change of something that is not in the store.
+    #[error("the content {digest} is told as a change of {base}, which is not in the store")]
+    Outside {
+        /// The content.
+        digest: Digest,
+        /// What it is made from.
+        base: Digest,
+    },
     /// The store could not be read or written.
     #[error("the store of contents could not be used")]
     Store(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -152,7 +172,19 @@ pub trait ReadContents: std::fmt::Debug + Send + Sync {
     /// error if the digest does not fit.
     fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ContentsError>;
 
-    /// Tells whether a content is stored, without reading it.
+    /// Lists what would do to make a content that is told as a change of something outside of the store; nothing if all that
+    /// it needs is in the store.
+    fn outside(&self, digest: &Digest) -> Result<Vec<Digest>, ContentsError>;
+
+    /// Gives a content piece by piece, made from `base`, which is one of [`Self::outside`] and comes from `from`.
+    fn open_over(
+        &self,
+        digest: &Digest,
+        base: &Digest,
+        from: Box<dyn Read + Send>,
+    ) -> Result<Box<dyn Read + Send>, ContentsError>;
+
+    /// Tells whether a content is stored, whole or as a change, without reading it.
     fn has(&self, digest: &Digest) -> Result<bool, ContentsError>;
 }
 
@@ -160,6 +192,11 @@ pub trait ReadContents: std::fmt::Debug + Send + Sync {
 pub trait WriteContents: std::fmt::Debug + Send + Sync {
     /// Stores all that `from` gives, durably, for the operation `by`, and returns its digest and size.
     fn stash(&self, by: OperationId, from: &mut dyn Read) -> Result<(Digest, u64), ContentsError>;
+
+    /// Tells whether a content of `size` bytes may be told as a change of a newer one that is stored with it: not if the newer
+    /// one is told as a change of this, nor if the way to it would be long.
+    fn may_be_over(&self, older: &Digest, newer: &Digest, size: u64)
+    -> Result<bool, ContentsError>;
 }
 
 /// Finds a place on a file system where whole inodes can be kept.
@@ -305,10 +342,14 @@ pub fn hold_back(outcomes: &mut [TargetOutcome]) {
 pub struct Prepared<S = Box<dyn Staged>> {
     /// How to take it back.
     pub recipe: Recipe,
+    /// What the recipe is: what it keeps.
+    pub strategy: Strategy,
     /// What it will write.
     pub targets: Vec<Target>,
     /// The images that must become durable with the recipe.
     pub contents: Vec<NewContent>,
+    /// How many bytes it has copied into the store already.
+    pub copied_bytes: u64,
     /// The new state, beside the target.
     pub staged: S,
     /// Things worth knowing.
@@ -318,13 +359,16 @@ pub struct Prepared<S = Box<dyn Staged>> {
 }
 
 impl<S: Staged> Prepared<S> {
-    /// Makes a write that keeps nothing beside its recipe. One without targets has nothing to do.
+    /// Makes a write that keeps nothing beside its recipe, in which the reverse change stands. One without targets has nothing
+    /// to do.
     pub const fn plain(recipe: Recipe, targets: Vec<Target>, staged: S) -> Self {
         Self {
             recipe,
+            strategy: Strategy::Transaction,
             is_noop: targets.is_empty(),
             targets,
             contents: Vec::new(),
+            copied_bytes: 0,
             staged,
             notes: Vec::new(),
         }
@@ -334,6 +378,8 @@ impl<S: Staged> Prepared<S> {
     pub fn boxed(self) -> Prepared {
         Prepared {
             recipe: self.recipe,
+            strategy: self.strategy,
+            copied_bytes: self.copied_bytes,
             targets: self.targets,
             contents: self.contents,
             staged: Box::new(self.staged),

@@ -49,6 +49,15 @@ pub enum VerifyFinding {
     },
 }
 
+/// A content that is told as a change of something that is not in the store: only its driver can tell whether that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeOutside {
+    /// The content.
+    pub digest: Digest,
+    /// Who needs it.
+    pub needed_by: Vec<OperationId>,
+}
+
 /// A kept inode that nobody can look at now. It may well be there, so nothing is given up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutOfReach {
@@ -110,6 +119,9 @@ pub struct VerifyReport {
     pub out_of_reach: Vec<OutOfReach>,
     /// Kept inodes that are there, and were changed after they were kept.
     pub changed: Vec<ChangedSince>,
+    /// Contents that are told as changes of what is not in the store, for whoever asks the drivers.
+    #[serde(skip)]
+    pub outside: Vec<MadeOutside>,
     /// Operations in effect that can still be undone, newest first.
     pub undoable: Vec<OperationId>,
     /// Operations in effect that cannot, newest first.

@@ -31,6 +31,18 @@ pub(super) fn may_link(
     Ok(below.is_some_and(|below| above + 1 + below <= limit))
 }
 
+/// Tells whether `older`, of `size` bytes, may be stored as a difference from something that will be stored whole.
+pub(super) fn may_end(
+    store: &Store,
+    transaction: &Transaction<'_>,
+    older: &Digest,
+    size: u64,
+) -> Result<bool, StorageError> {
+    let limit = DEPTH_MAX.min(DECODED_BYTES_MAX / size.max(1));
+    let below = height(store, transaction, older, limit)?;
+    Ok(below.is_some_and(|below| below < limit))
+}
+
 /// Counts the deltas from `digest` up to a whole version; none if that is more than `limit`, if it ends in
 /// nothing or in chunks, or if it comes through `avoided`.
 fn depth(
@@ -57,8 +69,9 @@ fn depth(
             .map_err(named)?;
         match row.map(|(form, base)| (Form::from_sql(form), base)) {
             Some((Some(Form::Raw | Form::Zstd), _)) => return Ok(Some(depth)),
-            Some((Some(Form::Delta), Some(base))) => at = to_digest(&base)?,
-            Some((Some(Form::Delta), None) | (Some(Form::Chunks) | None, _)) | None => {
+            Some((Some(Form::Delta | Form::Reverse), Some(base))) => at = to_digest(&base)?,
+            Some((Some(Form::Delta | Form::Reverse), None) | (Some(Form::Chunks) | None, _))
+            | None => {
                 return Ok(None);
             }
         }

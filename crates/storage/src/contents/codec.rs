@@ -36,6 +36,8 @@ pub(crate) enum Form {
     Delta,
     /// A list of chunks.
     Chunks,
+    /// Pieces of another content, a newer version, which may be outside of the store.
+    Reverse,
 }
 
 impl Form {
@@ -46,14 +48,21 @@ impl Form {
             Self::Zstd => 1,
             Self::Delta => 2,
             Self::Chunks => 3,
+            Self::Reverse => 4,
         }
     }
 
     /// Reads the number that the database knows.
     pub(crate) fn from_sql(number: i64) -> Option<Self> {
-        [Self::Raw, Self::Zstd, Self::Delta, Self::Chunks]
-            .into_iter()
-            .find(|form| form.to_sql() == number)
+        [
+            Self::Raw,
+            Self::Zstd,
+            Self::Delta,
+            Self::Chunks,
+            Self::Reverse,
+        ]
+        .into_iter()
+        .find(|form| form.to_sql() == number)
     }
 }
 
@@ -189,7 +198,7 @@ pub(crate) fn decode(
             stored.to_vec()
         }
         Form::Zstd => decompress(&mut DCtx::create(), stored, size)?,
-        Form::Delta | Form::Chunks => return Err(Flaw::Form),
+        Form::Delta | Form::Chunks | Form::Reverse => return Err(Flaw::Form),
     };
     checked(bytes, size, digest)
 }

@@ -157,7 +157,8 @@ impl<'s> Run<'s> {
                     self.write(None, Durability::Process)?;
                 }
             }
-            Ok(None) => {}
+            // What is made from a file in the world is not for us to make smaller.
+            Ok(None) | Err(Fault::Outside(..)) => {}
             Err(Fault::Storage(error)) => return Err(error),
             Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Source(_)) => {
                 self.report.damaged += 1;
@@ -241,10 +242,10 @@ impl<'s> Run<'s> {
     fn content(&self, digest: &Digest) -> Result<Option<Vec<u8>>, Fault> {
         match self
             .store
-            .look(|transaction| read_in(self.store, transaction, digest))?
+            .look(|transaction| read_in(self.store, transaction, digest, None))?
         {
             Found::Whole(bytes) => Ok(Some(bytes)),
-            Found::Chunked { .. } => Ok(None),
+            Found::Chunked { .. } | Found::Over { .. } => Ok(None),
         }
     }
 

@@ -263,11 +263,7 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
         agent: None,
         task: None,
         owner: this_process(),
-        decision: Decision {
-            strategy: Strategy::Snapshot,
-            fallback: None,
-            reason: String::new(),
-        },
+        decision: Decision::new(Strategy::Snapshot, &[], String::new()),
         targets: paths.iter().map(|path| node(path)).collect(),
         depends_on: vec![],
         undoes: None,

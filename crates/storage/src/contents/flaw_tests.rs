@@ -127,6 +127,7 @@ fn a_new_content_under_a_false_name_is_named() {
     let lie = NewContent {
         digest: Digest::of(b"something else"),
         bytes: b"this".to_vec(),
+        over: None,
     };
     let put = world
         .store

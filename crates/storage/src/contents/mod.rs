@@ -1,7 +1,7 @@
 //! The contents: images of what was and of what came, each known by its BLAKE3 digest.
 //!
 //! - A small content is a row: as it is, compressed, or as the difference from a newer version. A large one
-//!   is a list of chunks, which lie in packs beside the database.
+//!   is a list of chunks, which lie in packs beside the database. Either may be a reverse change, logged as it was made (`reversed`).
 //! - Every read is checked against the digest. What is damaged is reported, never handed out.
 //! - How a content is stored may change at any time (`compact`), what it is never does; a reader sees one moment.
 //! - Who needs a content is in the table `reference`, written in the transaction that stores it. Only `gc` removes.
@@ -18,6 +18,7 @@ pub(crate) mod fixture;
 mod open;
 pub(crate) mod pack;
 mod pairs;
+mod reversed;
 pub(crate) mod rows;
 mod sizes;
 mod slots;

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use backout_model::Digest;
 use backout_model::ports::{ContentsError, ReadContents};
+use backout_model::reversal::OlderReader;
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::codec::ROW_BYTES_MAX;
 use super::pack::{self, ChunkAt};
-use super::rows::{Fault, Found, read_in};
+use super::rows::{Fault, Found, outside, read_in};
 use crate::state_dir::CONTENTS;
 use crate::{StorageError, Store};
 
@@ -23,6 +24,12 @@ impl ReadContents for Store {
         let mut reader = match self.open_content(digest)? {
             Opened::Whole(bytes) => return Ok(bytes),
             Opened::Chunked(reader) => reader,
+            Opened::Over(mut reader) => {
+                let mut bytes = Vec::new();
+                let read = reader.read_to_end(&mut bytes);
+                read.map_err(|error| Fault::Damaged(*digest, error.to_string()))?;
+                return Ok(bytes);
+            }
         };
         let length = usize::try_from(reader.left).map_err(|_| reader.damaged("it is too large"))?;
         let mut bytes = Vec::new();
@@ -39,7 +46,27 @@ impl ReadContents for Store {
         Ok(match self.open_content(digest)? {
             Opened::Whole(bytes) => Box::new(Cursor::new(bytes)),
             Opened::Chunked(reader) => reader,
+            Opened::Over(reader) => reader,
         })
+    }
+
+    fn outside(&self, digest: &Digest) -> Result<Vec<Digest>, ContentsError> {
+        Ok(self.look(|transaction| outside(self, transaction, digest))?)
+    }
+
+    fn open_over(
+        &self,
+        digest: &Digest,
+        base: &Digest,
+        from: Box<dyn Read + Send>,
+    ) -> Result<Box<dyn Read + Send>, ContentsError> {
+        match self.look(|transaction| read_in(self, transaction, digest, Some(base)))? {
+            Found::Over {
+                pieces,
+                base: found,
+            } if found == *base => Ok(Box::new(pieces.reader(from, *digest))),
+            Found::Whole(_) | Found::Chunked { .. } | Found::Over { .. } => self.open(digest),
+        }
     }
 
     fn has(&self, digest: &Digest) -> Result<bool, ContentsError> {
@@ -56,32 +83,50 @@ impl ReadContents for Store {
 impl Store {
     /// Reads a content to its end and says what is wrong with it, if anything is.
     pub fn check_content(&self, digest: &Digest) -> Result<(), ContentsError> {
-        if let Opened::Chunked(mut reader) = self.open_content(digest)? {
-            while reader.next_chunk()?.is_some() {}
+        match self.open_content(digest)? {
+            Opened::Whole(_) => {}
+            Opened::Chunked(mut reader) => while reader.next_chunk()?.is_some() {},
+            Opened::Over(mut reader) => {
+                let read = io::copy(&mut reader, &mut io::sink());
+                read.map_err(|error| Fault::Damaged(*digest, error.to_string()))?;
+            }
         }
         Ok(())
     }
 
     fn open_content(&self, digest: &Digest) -> Result<Opened, Fault> {
-        if let Found::Whole(bytes) = self.look(|transaction| read_in(self, transaction, digest))? {
-            return Ok(Opened::Whole(bytes));
+        match self.look(|transaction| read_in(self, transaction, digest, None))? {
+            Found::Whole(bytes) => return Ok(Opened::Whole(bytes)),
+            Found::Over { pieces, base } => {
+                let newer: Box<dyn Read + Send> = match self.open_content(&base)? {
+                    Opened::Whole(bytes) => Box::new(Cursor::new(bytes)),
+                    Opened::Chunked(reader) => reader,
+                    Opened::Over(reader) => reader,
+                };
+                return Ok(Opened::Over(Box::new(pieces.reader(newer, *digest))));
+            }
+            Found::Chunked { .. } => {}
         }
         // From here on no pack goes away, and only then is it asked where the chunks lie.
         let lock = pack::share(self)?;
-        self.look(|transaction| match read_in(self, transaction, digest)? {
-            Found::Whole(bytes) => Ok(Opened::Whole(bytes)),
-            Found::Chunked { size, chunks } => {
-                let places = places(self, transaction, digest, &chunks)?;
-                let reader = ChunkReader::new(self, lock, *digest, size, places);
-                Ok(Opened::Chunked(Box::new(reader)))
-            }
-        })
+        self.look(
+            |transaction| match read_in(self, transaction, digest, None)? {
+                Found::Whole(bytes) => Ok(Opened::Whole(bytes)),
+                Found::Over { base, .. } => Err(Fault::Outside(*digest, base)),
+                Found::Chunked { size, chunks } => {
+                    let places = places(self, transaction, digest, &chunks)?;
+                    let reader = ChunkReader::new(self, lock, *digest, size, places);
+                    Ok(Opened::Chunked(Box::new(reader)))
+                }
+            },
+        )
     }
 }
 
 enum Opened {
     Whole(Vec<u8>),
     Chunked(Box<ChunkReader>),
+    Over(Box<OlderReader<Box<dyn Read + Send>>>),
 }
 
 fn places(

@@ -38,7 +38,8 @@ pub(super) struct Version {
 impl Version {
     /// Tells whether it may be part of a chain at all.
     fn can_be_paired(&self) -> bool {
-        (PAIRED_BYTES_MIN..=DECODED_BYTES_MAX).contains(&self.size) && self.form != Form::Chunks
+        (PAIRED_BYTES_MIN..=DECODED_BYTES_MAX).contains(&self.size)
+            && !matches!(self.form, Form::Chunks | Form::Reverse)
     }
 
     /// Tells whether it is stored whole, so that a delta could take its place.

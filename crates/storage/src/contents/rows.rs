@@ -4,9 +4,11 @@ use std::error::Error;
 
 use backout_model::Digest;
 use backout_model::ports::{ContentsError, NewContent};
+use backout_model::reversal::Pieces;
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::codec::{self, Effort, Encoded, Flaw, Form};
+use super::reversed::{self, put_over};
 use super::sizes::{Kept, add_stored};
 use crate::{StorageError, Store};
 
@@ -21,6 +23,8 @@ pub(crate) enum Fault {
     Missing(Digest),
     /// What is stored is something else.
     Damaged(Digest, String),
+    /// The first is told as a change of the second, which is not in the store.
+    Outside(Digest, Digest),
     /// The store itself failed.
     Storage(StorageError),
     /// What was to be stored could not be read.
@@ -45,6 +49,7 @@ impl From<Fault> for ContentsError {
         match fault {
             Fault::Missing(digest) => Self::Missing { digest },
             Fault::Damaged(digest, detail) => Self::Damaged { digest, detail },
+            Fault::Outside(digest, base) => Self::Outside { digest, base },
             Fault::Storage(error) => Self::Store(Box::new(error)),
             Fault::Source(error) => Self::Store(error),
         }
@@ -72,6 +77,13 @@ pub(crate) enum Found {
         /// The chunks, in order.
         chunks: Vec<Digest>,
     },
+    /// Pieces of another content.
+    Over {
+        /// The pieces, in order.
+        pieces: Pieces,
+        /// The content that they are of: chunks in this store, or what the caller has at hand.
+        base: Digest,
+    },
 }
 
 /// Stores a content that is not there yet and returns by how many bytes the store grew.
@@ -83,17 +95,20 @@ pub(crate) fn put(
     transaction: &Transaction<'_>,
     content: &NewContent,
 ) -> Result<u64, StorageError> {
+    if let Some(over) = content.over {
+        return put_over(store, transaction, content, over);
+    }
     if Digest::of(&content.bytes) != content.digest {
         return Err(StorageError::Inconsistent {
             at: format!("the new content {}", content.digest.short()),
             detail: "its bytes have another digest".to_owned(),
         });
     }
-    match read_in(store, transaction, &content.digest) {
+    match read_in(store, transaction, &content.digest, None) {
         Ok(Found::Whole(_)) => return Ok(0),
         // The bytes are at hand, so nothing depends on whether its chunks are sound.
-        Ok(Found::Chunked { .. })
-        | Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Source(_)) => {}
+        Ok(Found::Chunked { .. } | Found::Over { .. })
+        | Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Outside(..) | Fault::Source(_)) => {}
         Err(Fault::Storage(error)) => return Err(error),
     }
     let encoded = codec::encode(&content.bytes, Effort::Normal);
@@ -151,11 +166,13 @@ pub(crate) fn stored_length(
 
 /// Reads a content through its chain of deltas, in the moment that the transaction sees.
 ///
-/// Every version on the way is checked, so that a report names the row that is damaged.
+/// Every version on the way is checked, so that a report names the row that is damaged. `outside` is at hand although it is
+/// not in the store.
 pub(crate) fn read_in(
     store: &Store,
     transaction: &Transaction<'_>,
     digest: &Digest,
+    outside: Option<&Digest>,
 ) -> Result<Found, Fault> {
     let mut deltas: Vec<(Digest, Row)> = Vec::new();
     let mut at = *digest;
@@ -163,17 +180,31 @@ pub(crate) fn read_in(
         if deltas.len() > DEPTH_READ_MAX {
             return Err(damaged(digest, "its chain of versions has no end"));
         }
-        let row = match row(store, transaction, &at)? {
+        let is_over = deltas
+            .last()
+            .is_some_and(|(_, row)| row.form == Form::Reverse);
+        let is_circle = is_over && deltas.iter().any(|(known, _)| *known == at);
+        let found = if is_circle {
+            None
+        } else {
+            row(store, transaction, &at)?
+        };
+        let row = match found {
+            _ if is_over && outside == Some(&at) => return over(&deltas, at),
             Some(row) => row,
             None if deltas.is_empty() => return Err(Fault::Missing(*digest)),
+            None if is_over => return Err(Fault::Outside(*digest, at)),
             None => return Err(damaged(digest, &format!("its base {at} is missing"))),
         };
         match (row.form, row.base) {
-            (Form::Delta, Some(base)) => {
+            (Form::Delta | Form::Reverse, Some(base)) => {
                 deltas.push((at, row));
                 at = base;
             }
-            (Form::Delta, None) => return Err(damaged(&at, "it is a delta without a base")),
+            (Form::Delta | Form::Reverse, None) => {
+                return Err(damaged(&at, "it is a delta without a base"));
+            }
+            (Form::Chunks, _) if is_over => return over(&deltas, at),
             (Form::Chunks, _) if deltas.is_empty() => {
                 let chunks = super::pack::decode_list(&row.bytes, row.size)
                     .map_err(|flaw| Fault::flawed(digest, &flaw))?;
@@ -189,10 +220,48 @@ pub(crate) fn read_in(
         }
     };
     while let Some((name, row)) = deltas.pop() {
-        bytes = codec::decode_delta(&row.bytes, &bytes, row.size, &name)
-            .map_err(|flaw| below(digest, &name, &flaw))?;
+        let decoded = match row.form {
+            Form::Reverse => reversed::apply(&row, &bytes, &name),
+            _ => codec::decode_delta(&row.bytes, &bytes, row.size, &name),
+        };
+        bytes = decoded.map_err(|flaw| below(digest, &name, &flaw))?;
     }
     Ok(Found::Whole(bytes))
+}
+
+/// Gives a content as pieces of `base`.
+fn over(links: &[(Digest, Row)], base: Digest) -> Result<Found, Fault> {
+    let pieces = reversed::together(links)?;
+    let missing = || damaged(&base, &format!("its base {base} is missing"));
+    pieces
+        .map(|pieces| Found::Over { pieces, base })
+        .ok_or_else(missing)
+}
+
+/// Lists what would do to make a content that is told as a change of something outside; nothing if the store has it all.
+pub(crate) fn outside(
+    store: &Store,
+    transaction: &Transaction<'_>,
+    digest: &Digest,
+) -> Result<Vec<Digest>, Fault> {
+    let mut seen = vec![*digest];
+    while let Some(at) = seen.last() {
+        match row(store, transaction, at)? {
+            Some(Row {
+                form: Form::Reverse | Form::Delta,
+                base: Some(base),
+                ..
+            }) if !seen.contains(&base) && seen.len() <= DEPTH_READ_MAX => seen.push(base),
+            Some(Row {
+                form: Form::Reverse,
+                ..
+            }) => break,
+            Some(_) => return Ok(Vec::new()),
+            None if seen.len() == 1 => return Err(Fault::Missing(*digest)),
+            None => break,
+        }
+    }
+    Ok(seen)
 }
 
 /// Reads one row.

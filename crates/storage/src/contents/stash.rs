@@ -12,12 +12,13 @@ use backout_model::{Digest, OperationId};
 use fastcdc::v2020::{Error as ChunkError, StreamCDC};
 use rusqlite::{Transaction, params};
 
+use super::chain::{may_end, may_link};
 use super::codec::{Compressor, Effort, encode_with};
 use super::open::{place, read_chunk};
 use super::pack::{
     self, CHUNK_BYTES_AVERAGE, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, ChunkAt, NewPack, encode_list,
 };
-use super::rows::{Fault, Found, put, read_in, replace};
+use super::rows::{Fault, Found, put, read_in, replace, stored_length};
 use super::sizes::{Kept, add_stored};
 use crate::journal::id_to_sql;
 use crate::{StorageError, Store};
@@ -43,6 +44,21 @@ impl WriteContents for Store {
         };
         crash_point("pack.recorded");
         Ok(stashed)
+    }
+
+    fn may_be_over(
+        &self,
+        older: &Digest,
+        newer: &Digest,
+        size: u64,
+    ) -> Result<bool, ContentsError> {
+        let may = self.read(
+            |transaction| match stored_length(self, transaction, newer)? {
+                Some(_) => may_link(self, transaction, older, newer, size),
+                None => may_end(self, transaction, older, size),
+            },
+        );
+        may.map_err(|error| Fault::from(error).into())
     }
 }
 
@@ -183,10 +199,11 @@ impl<'s> Stash<'s> {
         size: u64,
         pack: Option<&NewPack>,
     ) -> Result<bool, StorageError> {
-        match read_in(self.store, transaction, digest) {
+        match read_in(self.store, transaction, digest, None) {
             Ok(Found::Whole(_)) => return Ok(false),
-            Ok(Found::Chunked { .. })
-            | Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Source(_)) => {}
+            Ok(Found::Chunked { .. } | Found::Over { .. })
+            | Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Outside(..) | Fault::Source(_)) =>
+                {}
             Err(Fault::Storage(error)) => return Err(error),
         }
         if let Some(pack) = pack {

@@ -93,6 +93,7 @@ fn a_content_under_a_false_name_is_refused() {
     let lie = NewContent {
         digest: Digest::of(b"something else"),
         bytes: b"this".to_vec(),
+        over: None,
     };
     let result = world
         .store

@@ -146,7 +146,12 @@ impl Store {
                 match self.detach(transaction, &dependent) {
                     Ok(()) => report.rewritten += 1,
                     Err(Fault::Storage(error)) => return Err(error),
-                    Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Source(_)) => {
+                    Err(
+                        Fault::Missing(_)
+                        | Fault::Damaged(..)
+                        | Fault::Outside(..)
+                        | Fault::Source(_),
+                    ) => {
                         return Ok(false);
                     }
                 }
@@ -157,14 +162,14 @@ impl Store {
 
     /// Stores a content without the help of dead ones: against the nearest newer version that lives, or whole.
     fn detach(&self, transaction: &Transaction<'_>, digest: &Digest) -> Result<(), Fault> {
-        let Found::Whole(bytes) = read_in(self, transaction, digest)? else {
+        let Found::Whole(bytes) = read_in(self, transaction, digest, None)? else {
             return Ok(());
         };
         let size = bytes.len() as u64;
         let mut encoded = codec::encode(&bytes, Effort::Normal);
         let mut base = self.living_base(transaction, digest)?;
         if let Some(newer) = base
-            && let Found::Whole(newer) = read_in(self, transaction, &newer)?
+            && let Found::Whole(newer) = read_in(self, transaction, &newer, None)?
             && let Some(delta) = codec::encode_delta(&bytes, &newer)
             && delta.len() < encoded.bytes.len()
             && codec::decode_delta(&delta, &newer, size, digest).is_ok()

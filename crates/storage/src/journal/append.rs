@@ -27,7 +27,12 @@ impl Store {
         now: Timestamp,
     ) -> Result<Lsn, StorageError> {
         let named = |error| self.named(error);
-        for content in &entry.contents {
+        // A change may be one of what comes with it.
+        let (whole, changes): (Vec<_>, Vec<_>) = entry
+            .contents
+            .iter()
+            .partition(|content| content.over.is_none());
+        for content in whole.into_iter().chain(changes) {
             contents::put(self, transaction, content)?;
         }
         crash_point("journal.contents-put");

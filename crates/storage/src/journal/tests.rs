@@ -99,11 +99,7 @@ pub(super) fn intent(number: u64, targets: &[Target]) -> Intent {
         agent: None,
         task: None,
         owner: this_process(),
-        decision: Decision {
-            strategy: Strategy::Snapshot,
-            fallback: None,
-            reason: String::new(),
-        },
+        decision: Decision::new(Strategy::Snapshot, &[], String::new()),
         targets: targets.to_vec(),
         depends_on: vec![],
         undoes: None,

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use backout_model::ports::{CheckSlots, ContentsError, Depots as _};
+use backout_model::ports::{CheckSlots, ContentsError, Depots as _, MadeOutside};
 use backout_model::{Digest, Event, Flaw, OperationId, Record, Slot, TargetPath, Timestamp};
 use rusqlite::{Row, Transaction};
 
@@ -228,6 +228,10 @@ impl Store {
             progress(report.contents, total);
             let detail = match self.check_content(&digest) {
                 Ok(()) => continue,
+                Err(ContentsError::Outside { .. }) => {
+                    report.outside.push(MadeOutside { digest, needed_by });
+                    continue;
+                }
                 Err(error @ (ContentsError::Missing { .. } | ContentsError::Damaged { .. })) => {
                     error.to_string()
                 }

@@ -11,7 +11,7 @@ use super::chain::{Chain, Survivor};
 use super::found::{ContentRow, Hint, content};
 use super::pages::Pages;
 use crate::contents::codec::{self, Form};
-use crate::contents::rows::read_in;
+use crate::contents::rows::{Fault, read_in};
 use crate::journal::{Mode, id_to_sql, project};
 use crate::{StorageError, Store};
 
@@ -91,7 +91,10 @@ impl Build<'_, '_> {
                 if let Err(error) = self.put(&row) {
                     failure.get_or_insert(error);
                 }
-            } else if matches!(Form::from_sql(row.form), Some(Form::Delta | Form::Chunks)) {
+            } else if matches!(
+                Form::from_sql(row.form),
+                Some(Form::Delta | Form::Chunks | Form::Reverse)
+            ) {
                 let known = others.entry(row.digest).or_default();
                 if !known.contains(&row) {
                     known.push(row);
@@ -119,27 +122,36 @@ impl Build<'_, '_> {
                 Err(error) => Some(Err(error)),
             })
             .collect::<Result<_, _>>()?;
-        // Each round adds the next versions of every chain; what then still cannot be read stays out.
+        // Each round adds the next versions of every chain; then what is made from a file in the world. The rest stays out.
+        let mut may_be_outside = false;
         loop {
             let before = waiting.len();
             let mut left = Vec::new();
             for (digest, rows) in waiting {
-                if !self.put_readable(&digest, &rows)? {
+                if !self.put_readable(&digest, &rows, may_be_outside)? {
                     left.push((digest, rows));
                 }
             }
-            if left.is_empty() || left.len() == before {
+            if left.is_empty() || left.len() == before && may_be_outside {
                 return Ok(());
             }
+            may_be_outside |= left.len() == before;
             waiting = left;
         }
     }
 
-    fn put_readable(&self, digest: &Digest, rows: &[ContentRow]) -> Result<bool, StorageError> {
+    fn put_readable(
+        &self,
+        digest: &Digest,
+        rows: &[ContentRow],
+        may_be_outside: bool,
+    ) -> Result<bool, StorageError> {
         for row in rows.iter().rev() {
             self.put(row)?;
-            if read_in(self.store, self.transaction, digest).is_ok() {
-                return Ok(true);
+            match read_in(self.store, self.transaction, digest, None) {
+                Ok(_) => return Ok(true),
+                Err(Fault::Outside(..)) if may_be_outside => return Ok(true),
+                Err(_) => {}
             }
             self.transaction
                 .execute(

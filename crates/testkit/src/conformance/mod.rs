@@ -98,7 +98,15 @@ impl World {
     /// Arms an operation that needs contents.
     fn arm_with(&self, number: u64, targets: &[Target], contents: &[&[u8]]) -> OperationId {
         let contents = contents.iter().map(|bytes| NewContent::of(bytes.to_vec()));
-        let contents: Vec<NewContent> = contents.collect();
+        self.arm_keeping(number, targets, contents.collect())
+    }
+
+    fn arm_keeping(
+        &self,
+        number: u64,
+        targets: &[Target],
+        contents: Vec<NewContent>,
+    ) -> OperationId {
         let mut intent = intent(number, targets);
         intent.recipe.contents = contents.iter().map(|content| content.digest).collect();
         let entry = Entry {
@@ -212,11 +220,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         agent: None,
         task: None,
         owner: backout_storage::this_process(),
-        decision: Decision {
-            strategy: Strategy::Snapshot,
-            fallback: None,
-            reason: String::new(),
-        },
+        decision: Decision::new(Strategy::Snapshot, &[], String::new()),
         targets: targets.to_vec(),
         depends_on: Vec::new(),
         undoes: None,
@@ -293,7 +297,10 @@ macro_rules! store_conformance {
             contents: what_is_kept_is_read_back_by_its_digest,
                 what_is_not_there_is_missing,
                 what_is_something_else_is_damaged,
-                a_large_content_is_read_piece_by_piece;
+                a_large_content_is_read_piece_by_piece,
+                a_change_is_read_through_what_it_is_made_from,
+                what_is_made_from_something_outside_says_so,
+                what_a_change_is_made_from_stays_as_long_as_the_change;
             retention: what_is_past_its_time_goes_and_can_no_longer_be_undone,
                 what_is_unfinished_never_goes,
                 a_dry_run_changes_nothing,

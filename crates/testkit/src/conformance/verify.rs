@@ -6,7 +6,7 @@ use backout_storage::slot_is_gone;
 
 use super::{World, id, intent, node};
 
-fn check(world: &World) -> VerifyReport {
+pub(super) fn check(world: &World) -> VerifyReport {
     let look = |_, slots: &[Slot]| {
         let each = slots.iter().map(|slot| (slot.clone(), slot_is_gone(slot)));
         each.collect()

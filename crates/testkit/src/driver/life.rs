@@ -90,7 +90,9 @@ pub(super) fn what_is_written_was_named_before<H: Harness>(name: &str, world: &H
 pub(super) fn the_same_request_once_more_can_be_taken_back<H: Harness>(name: &str, world: &H) {
     applied(world);
     let after = world.snapshot(true);
-    let twice = world.driver().prepare(AGAIN, &*world.request());
+    let twice = world
+        .driver()
+        .prepare(AGAIN, &*world.request(), world.strategy());
     assert_eq!(
         world.snapshot(true),
         after,

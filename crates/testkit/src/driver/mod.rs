@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use backout_model::ports::{Driver, OnConflict, Prepared, Request};
-use backout_model::{Armed, Effect, OperationId, Recipe, TargetOutcome, Verb};
+use backout_model::{Armed, Effect, OperationId, Recipe, Strategy, TargetOutcome, Verb};
 
 pub use self::steps::{Cut, Steps};
 use crate::fakes::MemoryJournal;
@@ -42,6 +42,11 @@ pub trait Harness {
 
     /// Makes the request.
     fn request(&self) -> Box<dyn Request>;
+
+    /// Says how the request is to be taken back.
+    fn strategy(&self) -> Strategy {
+        Strategy::Transaction
+    }
 
     /// Looks at everything; with `exactly`, also at what only a finished operation can put back.
     fn snapshot(&self, exactly: bool) -> Self::Snapshot;
@@ -97,7 +102,9 @@ pub fn conforms<H: Harness>(name: &str, make: impl Fn() -> H) {
 
 /// Prepares the request of a world.
 fn prepared<H: Harness>(world: &H) -> Prepared {
-    let prepared = world.driver().prepare(FIRST, &*world.request());
+    let prepared = world
+        .driver()
+        .prepare(FIRST, &*world.request(), world.strategy());
     prepared.expect("prepares")
 }
 

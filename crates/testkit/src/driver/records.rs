@@ -19,7 +19,9 @@ pub(super) fn a_request_is_kept_and_read_again<H: Harness>(name: &str, world: &H
     let again = read.as_text().expect("is written down");
     assert_eq!(again, text, "{name}: a request changes as it is read");
     let print = |request| {
-        let prepared = driver.prepare(FIRST, request).expect("prepares");
+        let prepared = driver
+            .prepare(FIRST, request, world.strategy())
+            .expect("prepares");
         driver.fingerprint(&prepared.recipe).expect("is named")
     };
     assert_eq!(

@@ -11,6 +11,8 @@ pub(super) enum Change {
         at: Timestamp,
         events: Vec<Event>,
         contents: Vec<Vec<u8>>,
+        /// What is told as a change: of what, of how many bytes, and its pieces.
+        changes: Vec<(Digest, Digest, u64, Vec<u8>)>,
     },
     /// A content was kept for an operation that is not armed yet.
     Keep { by: OperationId, bytes: Vec<u8> },

@@ -3,6 +3,7 @@
 use std::io::{Cursor, Read};
 
 use backout_model::ports::{ContentsError, ReadContents, WriteContents};
+use backout_model::reversal::{Form, Made, Pieces, follow};
 use backout_model::{Digest, OperationId};
 
 use super::MemoryStore;
@@ -20,8 +21,34 @@ impl ReadContents for MemoryStore {
     }
 
     fn has(&self, digest: &Digest) -> Result<bool, ContentsError> {
-        let found = self.ask(|state| Ok(state.contents.contains_key(digest)));
+        let found = self.ask(|state| Ok(state.has(digest)));
         found.map_err(|error| ContentsError::Store(Box::new(error)))
+    }
+
+    fn outside(&self, digest: &Digest) -> Result<Vec<Digest>, ContentsError> {
+        let made = self.ask(|state| Ok(state.made(digest, None)));
+        match made.map_err(|error| ContentsError::Store(Box::new(error)))?? {
+            Made::Outside(any) => Ok(std::iter::once(*digest).chain(any).collect()),
+            Made::Missing => Err(ContentsError::Missing { digest: *digest }),
+            Made::Whole | Made::Of { .. } => Ok(Vec::new()),
+        }
+    }
+
+    fn open_over(
+        &self,
+        digest: &Digest,
+        base: &Digest,
+        from: Box<dyn Read + Send>,
+    ) -> Result<Box<dyn Read + Send>, ContentsError> {
+        let made = self.ask(|state| Ok(state.made(digest, Some(base))));
+        match made.map_err(|error| ContentsError::Store(Box::new(error)))?? {
+            Made::Of {
+                pieces,
+                is_outside: true,
+                ..
+            } => Ok(Box::new(pieces.reader(from, *digest))),
+            Made::Whole | Made::Of { .. } | Made::Outside(_) | Made::Missing => self.open(digest),
+        }
     }
 }
 
@@ -34,11 +61,75 @@ impl WriteContents for MemoryStore {
         let kept = self.change(|_| Ok((Some(Change::Keep { by, bytes }), told)));
         kept.map_err(|error| ContentsError::Store(Box::new(error)))
     }
+
+    fn may_be_over(
+        &self,
+        older: &Digest,
+        newer: &Digest,
+        _size: u64,
+    ) -> Result<bool, ContentsError> {
+        let made = self.ask(|state| Ok(state.is_made_of(newer, older)));
+        let is_circle = made.map_err(|error| ContentsError::Store(Box::new(error)))?;
+        Ok(!is_circle)
+    }
 }
 
 impl State {
+    /// Tells whether a content is there, as it is or as a change.
+    pub(super) fn has(&self, digest: &Digest) -> bool {
+        self.contents.contains_key(digest) || self.changes.contains_key(digest)
+    }
+
+    /// Tells whether one content is told as a change of another, or is it.
+    fn is_made_of(&self, digest: &Digest, other: &Digest) -> bool {
+        let mut at = Some(digest);
+        // There may be circles.
+        for _ in 0..=self.changes.len() {
+            match at {
+                Some(digest) if digest == other => return true,
+                Some(digest) => at = self.changes.get(digest).map(|(base, _, _)| base),
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// Finds out what a content is made of.
+    pub(super) fn made(
+        &self,
+        digest: &Digest,
+        outside: Option<&Digest>,
+    ) -> Result<Made, ContentsError> {
+        let form = |at: &Digest| match self.changes.get(at) {
+            Some((base, size, pieces)) => {
+                Pieces::decode(pieces, *size).map(|pieces| Form::Over(*base, pieces))
+            }
+            None if self.contents.contains_key(at) => Ok(Form::Whole),
+            None => Ok(Form::Absent),
+        };
+        let made = follow(digest, outside, form).flatten();
+        made.map_err(|error| ContentsError::Damaged {
+            digest: *digest,
+            detail: error.to_string(),
+        })
+    }
+
     /// Gives a content if it is what its name says.
     pub(super) fn content(&self, digest: &Digest) -> Result<Vec<u8>, ContentsError> {
+        if let Some((base, ..)) = self.changes.get(digest) {
+            let Made::Of { pieces, base, .. } = self.made(digest, None)? else {
+                let (digest, base) = (*digest, *base);
+                return Err(ContentsError::Outside { digest, base });
+            };
+            let (newer, mut older) = (self.content(&base)?, Vec::new());
+            let read = pieces
+                .reader(newer.as_slice(), *digest)
+                .read_to_end(&mut older);
+            return read.map(|_| older).map_err(|error| ContentsError::Damaged {
+                digest: *digest,
+                detail: error.to_string(),
+            });
+        }
         let digest = *digest;
         let found = self.contents.get(&digest);
         let bytes = found.ok_or(ContentsError::Missing { digest })?;

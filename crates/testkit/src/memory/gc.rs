@@ -11,8 +11,8 @@ use backout_model::ports::{
     Workspace as _,
 };
 use backout_model::{
-    Candidate, DriverName, Event, ExpiryReason, Key, OperationId, Retention, Status, Timestamp,
-    select_expired,
+    Candidate, Digest, DriverName, Event, ExpiryReason, Key, OperationId, Retention, Status,
+    Timestamp, select_expired,
 };
 
 use super::change::Change;
@@ -85,6 +85,7 @@ impl MemoryStore {
                     at,
                     events,
                     contents: Vec::new(),
+                    changes: Vec::new(),
                 };
                 Ok(((!plan.expired.is_empty()).then_some(expire), plan))
             })?;
@@ -113,8 +114,18 @@ impl MemoryStore {
             Ok((Some(Change::Forget { operations }), ()))
         })?;
         report.contents += self.change(|state| {
-            let needed: BTreeSet<_> = state.references.iter().map(|(_, digest)| digest).collect();
-            let contents = state.contents.keys();
+            let mut needed: BTreeSet<_> =
+                state.references.iter().map(|(_, digest)| digest).collect();
+            // What something is made from is needed as well.
+            let mut made: Vec<&Digest> = needed.iter().copied().collect();
+            while let Some(digest) = made.pop() {
+                if let Some((base, ..)) = state.changes.get(digest)
+                    && needed.insert(base)
+                {
+                    made.push(base);
+                }
+            }
+            let contents = state.contents.keys().chain(state.changes.keys());
             let dead: Vec<_> = contents
                 .filter(|it| !needed.contains(it))
                 .copied()

@@ -95,6 +95,7 @@ impl Maintenance for MemoryStore {
             at: now,
             events: vec![Event::Cut { up_to, anchor }],
             contents: Vec::new(),
+            changes: Vec::new(),
         };
         self.change(|_| Ok((Some(cut), ())))?;
         Ok(Some(path))
@@ -117,11 +118,9 @@ impl Maintenance for MemoryStore {
 
     fn stored_bytes(&self) -> Answer<StoredBytes> {
         self.ask(|state| {
-            let inline = state
-                .contents
-                .values()
-                .map(|bytes| bytes.len() as u64)
-                .sum();
+            let changes = state.changes.values().map(|(_, _, pieces)| pieces);
+            let inline = state.contents.values().chain(changes);
+            let inline = inline.map(|bytes| bytes.len() as u64).sum();
             let slots = state.slots.keys();
             let slots = slots.map(|slot| size_of(slot.path().as_path())).sum();
             Ok(StoredBytes {

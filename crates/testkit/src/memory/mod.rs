@@ -144,11 +144,19 @@ impl MemoryStore {
 
 impl Append for MemoryStore {
     fn append(&self, entry: &Entry, _durability: Durability) -> Result<Lsn, StorageError> {
-        let contents = entry.contents.iter();
+        let (mut contents, mut changes) = (Vec::new(), Vec::new());
+        for content in &entry.contents {
+            let bytes = content.bytes.clone();
+            match content.over {
+                Some(over) => changes.push((content.digest, over.base, over.size, bytes)),
+                None => contents.push(bytes),
+            }
+        }
         let change = Change::Append {
             at: self.shared.clock.now(),
             events: entry.events.clone(),
-            contents: contents.map(|content| content.bytes.clone()).collect(),
+            contents,
+            changes,
         };
         let count = entry.events.len() as u64;
         self.change(|state| Ok((Some(change), Lsn(state.head().0.0 + count))))

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use backout_model::ports::StorageError;
+use backout_model::reversal::Made;
 use backout_model::{
     Asked, Assumed, CallKey, Captured, Checkpoint, CheckpointName, Completion, Dependency, Digest,
     Event, GENESIS, Intent, Lsn, Operation, OperationId, Owner, Proposal, Recipe, Record, Slot,
@@ -101,6 +102,8 @@ pub(super) struct State {
     pub(super) references: BTreeSet<(OperationId, Digest)>,
     pub(super) slots: BTreeMap<Slot, OperationId>,
     pub(super) contents: BTreeMap<Digest, Arc<[u8]>>,
+    /// Contents that are told as changes: of what, of how many bytes, and their pieces.
+    pub(super) changes: BTreeMap<Digest, (Digest, u64, Arc<[u8]>)>,
     /// Which operation answered a call.
     pub(super) calls: BTreeMap<CallKey, OperationId>,
     /// Acts that have begun, whose they are, and whether somebody was told that they were left.
@@ -121,6 +124,7 @@ impl Default for State {
             references: BTreeSet::new(),
             slots: BTreeMap::new(),
             contents: BTreeMap::new(),
+            changes: BTreeMap::new(),
             calls: BTreeMap::new(),
             acts: BTreeMap::new(),
             beats: HashMap::new(),
@@ -136,10 +140,14 @@ impl State {
                 at,
                 events,
                 contents,
+                changes,
             } => {
                 let mut next = self.clone();
                 for bytes in contents {
                     next.keep(bytes);
+                }
+                for change in changes {
+                    next.keep_change(change);
                 }
                 for event in events {
                     next.append(*at, event)?;
@@ -183,18 +191,31 @@ impl State {
             }
             Change::Drop { contents } => {
                 self.contents.retain(|digest, _| !contents.contains(digest));
+                self.changes.retain(|digest, _| !contents.contains(digest));
             }
             Change::Hurt { content } => {
                 if let Some(bytes) = self.contents.get_mut(content) {
                     *bytes = bytes.iter().map(|byte| !byte).collect();
+                }
+                if let Some((_, _, pieces)) = self.changes.get_mut(content) {
+                    *pieces = pieces.iter().map(|byte| !byte).collect();
                 }
             }
         }
         Ok(())
     }
 
+    /// What is there as it is stays so.
+    fn keep_change(&mut self, (digest, base, size, pieces): &(Digest, Digest, u64, Vec<u8>)) {
+        if !matches!(self.made(digest, None), Ok(Made::Whole)) {
+            let change = (*base, *size, pieces.as_slice().into());
+            self.changes.insert(*digest, change);
+        }
+    }
+
     fn keep(&mut self, bytes: &[u8]) -> Digest {
         let digest = Digest::of(bytes);
+        self.changes.remove(&digest);
         let kept = self.contents.entry(digest);
         kept.or_insert_with(|| bytes.into());
         digest
@@ -329,7 +350,7 @@ impl State {
         self.call(proposal.id, proposal.call.as_ref())?;
         let contents = proposal.request.contents.iter();
         for digest in contents {
-            if at.mode == Mode::Append && !self.contents.contains_key(digest) {
+            if at.mode == Mode::Append && !self.has(digest) {
                 return Err(StorageError::ContentGone { digest: *digest });
             }
             self.references.insert((proposal.id, *digest));
@@ -377,7 +398,7 @@ impl State {
     /// Notes what a recipe needs, which must be there: an undo without it would be none.
     fn needs(&mut self, at: At, id: OperationId, recipe: &Recipe) -> Answer<()> {
         for digest in &recipe.contents {
-            if at.mode == Mode::Append && !self.contents.contains_key(digest) {
+            if at.mode == Mode::Append && !self.has(digest) {
                 return Err(StorageError::ContentGone { digest: *digest });
             }
             self.references.insert((id, *digest));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use backout_model::ports::{
-    ChangedSince, CheckSlots, NotUndoable, OutOfReach, Tell, VerifyFinding, VerifyReport,
-    hurt_images,
+    ChangedSince, CheckSlots, ContentsError, MadeOutside, NotUndoable, OutOfReach, Tell,
+    VerifyFinding, VerifyReport, hurt_images,
 };
 use backout_model::{Flaw, OperationId, Record, Slot, Status, Verb};
 
@@ -42,7 +42,12 @@ impl MemoryStore {
         }
         for (digest, needed_by) in needed {
             report.contents += 1;
-            if let Err(error) = state.content(&digest) {
+            let checked = state.content(&digest);
+            if let Err(ContentsError::Outside { .. }) = checked {
+                report.outside.push(MadeOutside { digest, needed_by });
+                continue;
+            }
+            if let Err(error) = checked {
                 report.findings.push(VerifyFinding::Content {
                     digest,
                     detail: error.to_string(),

@@ -15,6 +15,7 @@ use super::{Done, Run, SINGLE_SYNCS_MAX, Step};
 use crate::file::before_image::digest_of;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
+use crate::file::reversed;
 use crate::file::stage::Material;
 use crate::file::sys::{Dir, Place, ToSync, bytes, meta, names};
 
@@ -200,7 +201,7 @@ impl Run<'_> {
         let opened = openat(&place.dir, &place.name, flags, mode).naming(&path, "make")?;
         self.done.push(Done::Made(index));
         let mut file = File::from(opened);
-        let found = self.fill(&mut file, place, material, digest)?;
+        let found = self.fill(index, &mut file, place, (material, digest))?;
         if found != *digest {
             return Err(FileError::WrongContent {
                 path: path.to_string(),
@@ -216,10 +217,10 @@ impl Run<'_> {
     /// Puts the bytes into a new file and tells which they were.
     fn fill(
         &self,
+        index: usize,
         file: &mut File,
         place: &Place,
-        material: &Material,
-        digest: &Digest,
+        (material, digest): (&Material, &Digest),
     ) -> Result<Digest, FileError> {
         let path = place.path();
         match material {
@@ -252,7 +253,9 @@ impl Run<'_> {
                 Ok(found)
             }
             Material::Stored | Material::Image => {
-                let mut from = self.context.contents.open(digest)?;
+                let step = self.steps.get(index);
+                let target = step.map_or(&path, |step| step.change.path());
+                let mut from = reversed::open(self.context, target, digest)?;
                 Ok(bytes::copy_stream(&mut from, file)
                     .naming(&path, "write")?
                     .0)

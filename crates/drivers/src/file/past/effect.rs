@@ -232,6 +232,7 @@ fn moved((from, to): (&TargetPath, &TargetPath), kind: Kind, identity: &Identity
         identity: Some(*identity),
         shares: None,
         is_dress: false,
+        made_at: None,
     }
 }
 
@@ -249,5 +250,6 @@ fn retouched(path: &TargetPath, kind: Kind, meta: &Meta, left: Option<&Identity>
         identity: left.copied(),
         shares: None,
         is_dress: true,
+        made_at: None,
     }
 }

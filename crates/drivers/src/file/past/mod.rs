@@ -52,6 +52,9 @@ pub struct Was {
     pub(crate) shares: Option<TargetPath>,
     /// Whether only mode, owner, attributes or times were changed: the bytes are told by nobody.
     pub(crate) is_dress: bool,
+    /// Where the file is that stored bytes may be told as a change of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) made_at: Option<TargetPath>,
 }
 
 /// Where the bytes of a file can be had.
@@ -277,6 +280,10 @@ impl Was {
                 _ => None,
             },
             is_dress: false,
+            made_at: match image {
+                Image::File { stored: true, .. } => Some(path.clone()),
+                _ => None,
+            },
         })
     }
 
@@ -303,6 +310,7 @@ impl Was {
             identity: Some(node.identity),
             shares: None,
             is_dress: false,
+            made_at: None,
         })
     }
 }

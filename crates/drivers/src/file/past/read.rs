@@ -10,6 +10,7 @@ use crate::file::compare::Current;
 use crate::file::context::FileContext;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Identity, Kind};
+use crate::file::reversed;
 use crate::file::sys::{Node, Place};
 
 /// The bytes of a file, or why they are not here.
@@ -55,7 +56,10 @@ pub(crate) fn read(context: &FileContext, was: &Was, bytes_max: u64) -> Result<S
         Body::Stored(_) | Body::Somewhere { .. } | Body::SameAs(_) | Body::Lost(_) => {}
     }
     match was.source(context)? {
-        Source::Stored(digest) => Ok(Shown::Bytes(context.contents.read(&digest)?)),
+        Source::Stored(digest) => Ok(Shown::Bytes(match &was.made_at {
+            Some(path) => reversed::read(context, path, &digest)?,
+            None => context.contents.read(&digest)?,
+        })),
         Source::File(_, node) if node.identity.size > bytes_max => Ok(Shown::TooMany),
         Source::File(place, _) => Ok(Shown::Bytes(bytes_of(&place)?)),
         Source::Nowhere(why) => Ok(Shown::Lost(why)),
@@ -120,7 +124,10 @@ impl Was {
     pub(crate) fn source(&self, context: &FileContext) -> Result<Source, FileError> {
         let nowhere = || Source::Nowhere("its bytes are not kept, or not any more".to_owned());
         match &self.body {
-            Body::Stored(digest) => Ok(Source::Stored(*digest)),
+            Body::Stored(digest) => Ok(match self.lacks(context, digest)? {
+                None => Source::Stored(*digest),
+                Some(why) => Source::Nowhere(why),
+            }),
             Body::Lost(why) => Ok(Source::Nowhere(why.clone())),
             Body::None | Body::Bytes(_) => Ok(nowhere()),
             Body::SameAs(path) => Ok(match file_at(path)? {
@@ -145,6 +152,15 @@ impl Was {
                 let stored = digest.as_ref().filter(is_stored);
                 Ok(stored.map_or_else(nowhere, |digest| Source::Stored(*digest)))
             }
+        }
+    }
+
+    /// Says why stored bytes cannot be made, if they are told as a change of what is not there any more. What is not in the
+    /// store at all is told by whoever reads it.
+    fn lacks(&self, context: &FileContext, digest: &Digest) -> Result<Option<String>, FileError> {
+        match &self.made_at {
+            Some(path) if context.contents.has(digest)? => reversed::lacks(context, path, digest),
+            Some(_) | None => Ok(None),
         }
     }
 

@@ -106,6 +106,7 @@ impl<'r> Inodes<'r> {
             identity: None,
             shares: None,
             is_dress: false,
+            made_at: None,
         }
     }
 
@@ -192,6 +193,7 @@ impl<'r> Inodes<'r> {
             identity,
             shares: None,
             is_dress: false,
+            made_at: None,
         }
     }
 }

@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use backout_model::ports::Prepared;
-use backout_model::{OperationId, TargetPath};
+use backout_model::{OperationId, Strategy, TargetPath};
 
 use super::before_image::Keeper;
 use super::context::FileContext;
@@ -31,6 +31,7 @@ use super::resolve::{Last, directory};
 use super::stage::{Material, Staged};
 use super::sys::{Dir, Node, Place};
 
+use super::reversed::NOT_A_FILE;
 pub(crate) use prepared::{parents_of, prepared, targets_of};
 pub(crate) use targets::{source, targets};
 
@@ -39,8 +40,9 @@ pub(crate) fn plan(
     context: &FileContext,
     id: OperationId,
     request: &FileRequest,
+    strategy: Strategy,
 ) -> Result<Prepared<Staged>, FileError> {
-    let mut planner = Planner::new(context, id);
+    let mut planner = Planner::new(context, id, strategy);
     planner.add(request, false)?;
     planner.finish()
 }
@@ -61,6 +63,8 @@ type Number = (u64, u64);
 pub(super) struct Planner<'t> {
     context: &'t FileContext,
     id: OperationId,
+    /// How what is replaced is to be taken back.
+    strategy: Strategy,
     keeper: Keeper<'t>,
     steps: Vec<Step>,
     /// Which step sets a name, and which retouches it.
@@ -73,6 +77,8 @@ pub(super) struct Planner<'t> {
     retouched: HashMap<Number, usize>,
     /// Inodes that the request at hand has retouched already, by another of their names.
     retouched_now: HashSet<Number>,
+    /// Names whose reverse change is logged.
+    logged: HashSet<TargetPath>,
     /// Whether the request at hand is one of several.
     in_batch: bool,
     /// The directory that no path may lead out of.
@@ -81,10 +87,11 @@ pub(super) struct Planner<'t> {
 }
 
 impl<'t> Planner<'t> {
-    fn new(context: &'t FileContext, id: OperationId) -> Self {
+    fn new(context: &'t FileContext, id: OperationId, strategy: Strategy) -> Self {
         Self {
             context,
             id,
+            strategy,
             keeper: Keeper::new(context, id),
             steps: Vec::new(),
             sets: HashMap::new(),
@@ -93,6 +100,7 @@ impl<'t> Planner<'t> {
             moved_to: HashMap::new(),
             retouched: HashMap::new(),
             retouched_now: HashSet::new(),
+            logged: HashSet::new(),
             in_batch: false,
             within: None,
             open: 0,
@@ -301,7 +309,16 @@ impl<'t> Planner<'t> {
         let (before, seen) = match self.view(path)? {
             View::Real(place, node) => {
                 self.refuse_shared(path, &node)?;
-                let (image, node) = self.keeper.keep(&place)?;
+                let is_logged = self.strategy == Strategy::Transaction
+                    && node.kind == Kind::File
+                    && matches!(after, Image::File { .. });
+                let (image, node) = if is_logged {
+                    let logged = Keeper::log(&place)?;
+                    logged.map_err(|why| self.not_prepared(path, why))?
+                } else {
+                    self.keeper.keep(&place)?
+                };
+                self.logged.extend(is_logged.then(|| path.clone()));
                 (image, Seen::There(node))
             }
             View::Absent | View::Planned(_) => (Image::Absent, Seen::Absent),
@@ -488,6 +505,7 @@ impl<'t> Planner<'t> {
         for (number, step) in self.steps.iter_mut().enumerate() {
             step.number = number;
         }
+        self.log_changes()?;
         let mut locks = Locks::default();
         for step in &self.steps {
             locks.refuse(&step.change)?;
@@ -502,6 +520,36 @@ impl<'t> Planner<'t> {
             parents,
             None,
         )
+        .map(|prepared| Prepared {
+            strategy: self.strategy,
+            ..prepared
+        })
+    }
+
+    /// Logs the reverse changes, now that it is known what each name becomes.
+    fn log_changes(&mut self) -> Result<(), FileError> {
+        for path in std::mem::take(&mut self.logged) {
+            let index = self.sets.get(&path).copied();
+            let step = index.and_then(|index| self.steps.get(index));
+            let told = match step.map(|step| (&step.change, &step.seen, &step.material)) {
+                Some((Change::Set { before, after, .. }, Seen::There(node), material)) => {
+                    let images = (before, after);
+                    self.keeper
+                        .reverse(&Dir::of(&path)?, node, images, material)?
+                }
+                Some(_) | None => Err(NOT_A_FILE.to_owned()),
+            };
+            told.map_err(|why| self.not_prepared(&path, why))?;
+        }
+        Ok(())
+    }
+
+    fn not_prepared(&self, path: &TargetPath, why: String) -> FileError {
+        FileError::NotPrepared {
+            path: path.to_string(),
+            strategy: self.strategy,
+            why,
+        }
     }
 }
 

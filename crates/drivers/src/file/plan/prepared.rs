@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::ports::Prepared;
-use backout_model::{OperationId, Target, TargetPath};
+use backout_model::{OperationId, Strategy, Target, TargetPath};
 
 use crate::file::before_image::Keeper;
 use crate::file::context::FileContext;
@@ -42,6 +42,8 @@ pub(crate) fn prepared(
     Ok(Prepared {
         targets: recipe.changes.iter().flat_map(targets_of).collect(),
         recipe: recipe.encode()?,
+        strategy: Strategy::Snapshot,
+        copied_bytes: keeper.copied_bytes,
         contents,
         is_noop: steps.is_empty(),
         staged: Staged::new(steps, parents, undo),

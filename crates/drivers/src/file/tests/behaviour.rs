@@ -1,5 +1,6 @@
 //! What is refused, what is left alone, and what it costs.
 
+use backout_model::Strategy;
 use std::os::unix::fs::MetadataExt as _;
 
 use backout_model::ports::{Driver as _, OnConflict};
@@ -164,7 +165,10 @@ fn a_directory_swapped_for_a_link_is_not_followed() {
     let world = World::new().file("d/f", "x").dir("elsewhere");
     let id = world.id();
     let request = FileRequest::write(world.path("d/f"), "new");
-    let prepared = world.driver.prepare(id, &request).unwrap();
+    let prepared = world
+        .driver
+        .prepare(id, &request, Strategy::Snapshot)
+        .unwrap();
     let armed = world.journal.arm(id, request.verb(), prepared);
     std::fs::rename(world.path("d"), world.path("was-d")).unwrap();
     std::os::unix::fs::symlink("elsewhere", world.path("d")).unwrap();
@@ -180,7 +184,10 @@ fn somebody_elses_write_between_preparing_and_applying_is_kept() {
         let world = World::new().file("there", "x");
         let id = world.id();
         let request = FileRequest::write(world.path(name), "ours");
-        let prepared = world.driver.prepare(id, &request).unwrap();
+        let prepared = world
+            .driver
+            .prepare(id, &request, Strategy::Snapshot)
+            .unwrap();
         let armed = world.journal.arm(id, request.verb(), prepared);
         std::fs::write(world.path(name), "theirs").unwrap();
         let before = world.see();
@@ -403,7 +410,7 @@ fn what_was_cut_before_its_end_is_not_called_whole() {
         let write = |name: &str| FileRequest::write(world.path(name), "new");
         let id = world.id();
         let both = FileRequest::Batch(vec![write("a"), write("b")]);
-        let prepared = world.driver.prepare(id, &both).unwrap();
+        let prepared = world.driver.prepare(id, &both, Strategy::Snapshot).unwrap();
         let recipe = prepared.recipe.clone();
         let armed = world.journal.arm(id, Verb::Write, prepared);
         world.driver.fail_at_step(Some(at), true);

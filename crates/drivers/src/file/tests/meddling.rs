@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use backout_model::ports::{Applied, How, OnConflict};
-use backout_model::{Effect, Verb};
+use backout_model::{Effect, Strategy, Verb};
 
 use super::world::World;
 use crate::file::context::Progress;
@@ -77,7 +77,7 @@ impl Story<'_> {
     fn apply(&self, request: &FileRequest, changes: u64) -> (Effect, Result<Applied, FileError>) {
         let id = self.world.id();
         let driver = self.driver(changes);
-        let prepared = driver.prepare(id, request).unwrap();
+        let prepared = driver.prepare(id, request, Strategy::Snapshot).unwrap();
         let recipe = prepared.recipe.clone();
         let armed = self.world.journal.arm(id, request.verb(), prepared);
         let applied = driver.apply(armed);

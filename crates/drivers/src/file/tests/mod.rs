@@ -3,6 +3,7 @@
 mod behaviour;
 mod fidelity;
 mod layer;
+mod logging;
 mod meddling;
 mod parts;
 mod restoring;

@@ -5,8 +5,8 @@
 
 use std::path::PathBuf;
 
-use backout_model::Effect;
 use backout_model::ports::OnConflict;
+use backout_model::{Effect, Strategy};
 
 use super::world::{Snapshot, World, snapshot};
 use crate::file::{Expect, FileRequest, Source};
@@ -118,7 +118,10 @@ fn operate(
     story.push(format!("{request:?}"));
     let id = world.id();
     let before = snapshot(&world.root, false);
-    let prepared = world.driver.prepare(id, &request).ok()?;
+    let prepared = world
+        .driver
+        .prepare(id, &request, Strategy::Snapshot)
+        .ok()?;
     if prepared.is_noop {
         return None;
     }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use backout_model::ports::{Driver, How, OnConflict, Prepared, PreparedUndo, Request};
-use backout_model::{Armed, Digest, Effect, OperationId, Recipe, TargetOutcome, TargetPath, Verb};
+use backout_model::{
+    Armed, Digest, Effect, OperationId, Recipe, Strategy, TargetOutcome, TargetPath, Verb,
+};
 
 use crate::file::{FileDriver, FileError, FileRequest, Shown, Staged, Was};
 use backout_testkit::driver::Harness;
@@ -38,6 +40,7 @@ pub(super) struct World {
     ids: AtomicU64,
     pub(super) request: Option<fn(&Path) -> FileRequest>,
     pub(super) drift: Option<fn(&Path)>,
+    pub(super) strategy: Strategy,
 }
 
 impl World {
@@ -48,6 +51,12 @@ impl World {
 
     pub(super) fn without_depot() -> Self {
         Self::at(in_memory(), false)
+    }
+
+    /// Every file that stays a file is logged.
+    pub(super) fn logging(mut self) -> Self {
+        self.strategy = Strategy::Transaction;
+        self
     }
 
     pub(super) fn on_disk() -> Self {
@@ -86,6 +95,7 @@ impl World {
             ids,
             request,
             drift,
+            strategy: Strategy::Snapshot,
         }
     }
 
@@ -139,12 +149,12 @@ impl World {
     }
 
     pub(super) fn prepare(&self, request: &FileRequest) -> Result<Prepared<Staged>, FileError> {
-        self.driver.prepare(self.id(), request)
+        self.driver.prepare(self.id(), request, self.strategy)
     }
 
     pub(super) fn apply(&self, request: &FileRequest) -> Result<Effect, FileError> {
         let id = self.id();
-        let prepared = self.driver.prepare(id, request)?;
+        let prepared = self.driver.prepare(id, request, self.strategy)?;
         let recipe = prepared.recipe.clone();
         let armed = self.journal.arm(id, request.verb(), prepared);
         let applied = self.driver.apply(armed)?;
@@ -225,6 +235,10 @@ impl Harness for World {
 
     fn request(&self) -> Box<dyn Request> {
         Box::new((self.request.as_ref().unwrap())(&self.root))
+    }
+
+    fn strategy(&self) -> Strategy {
+        self.strategy
     }
 
     fn snapshot(&self, exactly: bool) -> Snapshot {

@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use backout_model::TargetPath;
 use backout_model::text::{Merge, merge3};
 
 use crate::file::compare::Current;
@@ -9,6 +10,7 @@ use crate::file::context::FileContext;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::kept::look_into;
 use crate::file::recipe::{Image, Kind};
+use crate::file::reversed;
 
 /// The largest text that is merged.
 const MERGE_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -28,7 +30,10 @@ pub(super) fn merge(
             "what is there now is not a text that could be merged".to_owned()
         ));
     }
-    let (Some(base), Some(theirs)) = (text(context, after)?, text(context, before)?) else {
+    let (Some(base), Some(theirs)) = (
+        text(context, &current.path, after)?,
+        text(context, &current.path, before)?,
+    ) else {
         return Ok(Err(
             "the texts before and after are not both at hand".to_owned()
         ));
@@ -56,14 +61,22 @@ pub fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, String
     }
 }
 
-fn text(context: &FileContext, image: &Image) -> Result<Option<Vec<u8>>, FileError> {
+fn text(
+    context: &FileContext,
+    path: &TargetPath,
+    image: &Image,
+) -> Result<Option<Vec<u8>>, FileError> {
     match image {
         Image::File {
             digest,
             size,
             stored: true,
             ..
-        } if *size <= MERGE_BYTES_MAX => Ok(Some(context.contents.read(digest)?)),
+        } if *size <= MERGE_BYTES_MAX => match reversed::read(context, path, digest) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(FileError::Lost { .. }) => Ok(None),
+            Err(error) => Err(error),
+        },
         Image::Kept {
             copy: Some(digest),
             identity,

@@ -10,6 +10,7 @@ use crate::file::error::FileError;
 use crate::file::kept::{WRITTEN_SINCE, look_into, why_empty};
 use crate::file::listing::{ENTRIES_MAX, listing};
 use crate::file::recipe::{Copied, Holes, Identity, Image, Kind, Numbers};
+use crate::file::reversed::lacks;
 use crate::file::stage::Material;
 use crate::file::sys::{Node, Place};
 
@@ -75,12 +76,16 @@ pub(super) fn obtain(
         Image::File {
             digest, without, ..
         } => Ok(match context.contents.has(digest) {
-            Ok(true) => Ok(Obtained {
-                note: without
-                    .as_ref()
-                    .map(|what| format!("`{path}` comes back without its {what}")),
-                ..Obtained::plain(image, Material::Stored)
-            }),
+            Ok(true) => match lacks(context, path, digest) {
+                Ok(None) => Ok(Obtained {
+                    note: without
+                        .as_ref()
+                        .map(|what| format!("`{path}` comes back without its {what}")),
+                    ..Obtained::plain(image, Material::Stored)
+                }),
+                Ok(Some(why)) => Err(why),
+                Err(error) => Err(error.to_string()),
+            },
             Ok(false) => Err(format!(
                 "its content {} is missing from the store",
                 digest.short()

@@ -19,6 +19,7 @@ use crate::file::execute::{Seen, Step};
 use crate::file::judge::State;
 use crate::file::listing::listing;
 use crate::file::recipe::{Change, Holes, Identity, Image, Kind};
+use crate::file::reversed;
 use crate::file::stage::{Incoming, Material, wait};
 use crate::file::sys::{Dir, Node, Place, bytes, meta};
 
@@ -171,7 +172,7 @@ impl Undo<'_> {
         if is_closed(&place.dir.node()?) {
             return Ok((image, material, Vec::new()));
         }
-        let mut reader = self.context.contents.open(digest)?;
+        let mut reader = reversed::open(self.context, path, digest)?;
         let incoming = Incoming::of(&mut reader).naming(path, "read the kept content of")?;
         let waiting = wait(self.context, self.id, &place.dir, &mut self.open, incoming)?;
         if waiting.digest != *digest {
