@@ -51,9 +51,10 @@ impl MemoryContents {
         }
         for slot in &recipe.slots {
             let path = slot.path();
-            let gone = match path.as_path().is_dir() {
-                true => std::fs::remove_dir_all(path.as_path()),
-                false => std::fs::remove_file(path.as_path()),
+            let gone = if path.as_path().is_dir() {
+                std::fs::remove_dir_all(path.as_path())
+            } else {
+                std::fs::remove_file(path.as_path())
             };
             // What was never kept, and what is back where it was, has no slot.
             let is_not_there = |error: &Error| error.kind() == ErrorKind::NotFound;

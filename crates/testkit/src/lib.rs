@@ -8,6 +8,7 @@ pub mod driver;
 pub mod fakes;
 mod faulty;
 pub mod memory;
+pub mod world;
 
 pub use clock::{CountedIds, TestClock};
 pub use faulty::FaultyStore;

@@ -6,6 +6,7 @@ use backout_engine::{Command, Decide, RecoverWhat, Reply};
 use backout_model::ports::OnConflict;
 use backout_model::{Operation, Status};
 
+use crate::keys::KeyEdit;
 use crate::oracle::May;
 use crate::scene::{Scene, named, unchanged};
 use crate::snapshot::TEMPORARY;
@@ -127,5 +128,11 @@ impl Scene {
                 return std::fs::write(path, "not so\n").unwrap();
             }
         }
+    }
+
+    /// The same in a key that nobody spoke of.
+    pub(crate) fn change_a_key_after_an_act(&self) {
+        let (at, key, tag) = ("k.toml", "one", 1);
+        KeyEdit::Set { at, key, tag }.by_somebody(&self.root);
     }
 }

@@ -4,7 +4,7 @@
 //! - *Truth*: what the journal says of a target is what a look at the world finds.
 //!
 //! Several agents write, run commands, try them in layers, undo, redo and restore: by name, by path, in part, by force,
-//! merging. Somebody else edits between any two steps, also between a death and the recovery, and while a command runs.
+//! merging. In one story of four they also set and unset keys of config files, beside writes of the whole file. Somebody else edits between any two steps, also between a death and the recovery, and while a command runs.
 //! Processes die, watchers are killed, undos are interrupted. The oracle knows nothing of recipes: it looks at the tree
 //! before and after every act, and at which targets the journal says are in effect.
 //!
@@ -23,9 +23,9 @@
 
 mod act;
 mod ending;
+mod keys;
 mod oracle;
 #[path = "../proof/random.rs"]
-#[expect(dead_code, reason = "the other tests choose in another way")]
 mod random;
 mod running;
 mod scene;
@@ -132,5 +132,12 @@ fn a_text_that_an_act_loses_is_missed_by_the_first_law() {
 fn a_claim_that_is_not_so_is_found_by_the_second_law() {
     let (steps, why) = caught(Scene::change_something_after_an_act);
     assert!(why.contains("is"), "{why}");
+    assert!(steps.len() <= 3, "{why}\n{}", shown(&steps));
+}
+
+#[test]
+fn a_key_that_is_not_as_it_is_said_is_found_too() {
+    let (steps, why) = caught(Scene::change_a_key_after_an_act);
+    assert!(why.contains("`k.toml:one` must be"), "{why}");
     assert!(steps.len() <= 3, "{why}\n{}", shown(&steps));
 }

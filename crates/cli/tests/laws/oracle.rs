@@ -8,6 +8,8 @@ use std::path::Path;
 
 use backout_model::{Lsn, Operation, OperationId, Reach, Target};
 
+use crate::keys::all_keys;
+use crate::running::is_near;
 use crate::snapshot::{Seen, Tree, differing, put, unlike};
 
 /// One name that an operation changed.
@@ -106,17 +108,19 @@ fn arrives(it: &Seen, before: &Tree, now: &Tree) -> bool {
 /// Finds the name of a target below the root.
 pub(crate) fn name_of(root: &Path, target: &Target) -> Option<(String, Reach)> {
     let name = target.file()?.as_path().strip_prefix(root).ok()?;
-    Some((name.display().to_string(), target.reach()))
+    let mut names = vec![name.display().to_string()];
+    names.extend_from_slice(target.key().parts());
+    Some((names.join(":"), target.reach()))
 }
 
 /// Gives the target that covers a name, and whether it is in effect.
 fn standing(root: &Path, operation: &Operation, name: &str) -> Option<bool> {
     let covering = operation.targets.iter().filter_map(|standing| {
         let (at, reach) = name_of(root, &standing.target)?;
-        let is_below = name
-            .strip_prefix(&at)
-            .is_some_and(|rest| rest.starts_with('/'));
-        let covers = at == name || (reach == Reach::Tree && is_below);
+        let rest = name.strip_prefix(&at);
+        let is_below = rest.is_some_and(|rest| rest.starts_with('/'));
+        let is_part = rest.is_some_and(|rest| rest.starts_with(':'));
+        let covers = at == name || is_part || (reach == Reach::Tree && is_below);
         covers.then_some((at.len(), standing.is_in_effect()))
     });
     let (_, is_in) = covering.max_by_key(|(length, _)| *length)?;
@@ -135,12 +139,14 @@ impl Oracle {
         let mut names = BTreeMap::new();
         // A file that was written with the same bytes looks the same, and is changed.
         let targets = operation.targets.iter().map(|standing| &standing.target);
+        let targets = targets.filter_map(|target| name_of(root, target));
+        let targets: Vec<String> = targets.map(|(name, _)| name).collect();
+        let keys: Vec<String> = targets.iter().flat_map(|name| all_keys(name)).collect();
         let rewritten = targets
-            .filter_map(|target| name_of(root, target))
-            .map(|(name, _)| name)
+            .into_iter()
             .filter(|name| before.get(name).is_some_and(|seen| !seen.is_directory))
             .filter(|name| before.get(name) == after.get(name));
-        for name in changed.iter().cloned().chain(rewritten) {
+        for name in changed.iter().cloned().chain(rewritten).chain(keys) {
             let name = &name;
             let Some(is_in) = standing(root, operation, name) else {
                 continue;
@@ -211,10 +217,7 @@ impl Oracle {
     pub(crate) fn blur(&mut self, name: &str) {
         for known in &mut self.known {
             for (other, side) in &mut known.names {
-                let is_near = other == name
-                    || other.starts_with(&format!("{name}/"))
-                    || name.starts_with(&format!("{other}/"));
-                side.is_vague |= is_near;
+                side.is_vague |= is_near(other, name);
             }
         }
     }

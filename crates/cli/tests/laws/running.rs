@@ -8,6 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use backout_model::{Operation, OperationId, Status};
+use backout_testkit::world::said;
 
 use crate::act::Change;
 use crate::oracle::May;
@@ -24,16 +25,6 @@ struct Waiting {
 fn script(changes: &[Change]) -> String {
     let lines: Vec<String> = changes.iter().map(|change| change.line()).collect();
     format!("{{ {}; }} 2>/dev/null", lines.join("; "))
-}
-
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    format!(
-        "{} {}{}",
-        output.status,
-        text(&output.stdout),
-        text(&output.stderr)
-    )
 }
 
 impl Waiting {
@@ -284,8 +275,13 @@ fn found_by(start: &Tree, before: &Tree, now: &Tree, theirs: &BTreeSet<String>) 
     found
 }
 
+/// Tells whether two names are one, or one lies in the other: in a directory, or in a file as a key.
 pub(crate) fn is_near(one: &str, other: &str) -> bool {
-    one == other || one.starts_with(&format!("{other}/")) || other.starts_with(&format!("{one}/"))
+    let is_in = |one: &str, other: &str| {
+        let rest = one.strip_prefix(other);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
+    };
+    is_in(one, other) || is_in(other, one)
 }
 
 /// Another operation writes while a command runs: each has its place, and the command's may come in two parts.

@@ -10,8 +10,9 @@ use backout_engine::{
     Context, Engine, EngineError, Filter, Glob, OperationRef, RedoWhat, Selection, Settings,
     UndoOptions, UndoReport, UndoWhat,
 };
-use backout_model::ports::OnConflict;
+use backout_model::ports::{OnConflict, Request};
 use backout_model::{Operation, OperationId, Status, TargetPath};
+use backout_testkit::world::memory;
 
 use crate::Sabotage;
 use crate::act::text;
@@ -34,6 +35,7 @@ pub(crate) struct Tally {
     pub(crate) kills: usize,
     pub(crate) deaths: usize,
     pub(crate) edits: usize,
+    pub(crate) keys: usize,
     pub(crate) taken_back: usize,
 }
 
@@ -50,6 +52,7 @@ impl Tally {
         self.kills += other.kills;
         self.deaths += other.deaths;
         self.edits += other.edits;
+        self.keys += other.keys;
         self.taken_back += other.taken_back;
     }
 }
@@ -81,16 +84,14 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new(sabotage: Option<Sabotage>) -> Self {
-        let memory = Path::new("/dev/shm");
-        let home = tempfile::tempdir_in(memory)
-            .or_else(|_| tempfile::tempdir())
-            .unwrap();
+        let home = tempfile::tempdir_in(memory()).unwrap();
         let base = home.path().canonicalize().unwrap();
         let (root, state) = (base.join("work"), base.join("state"));
         std::fs::create_dir_all(root.join("d")).unwrap();
         for (tag, name) in ["a", "b", "d/x", "d/y"].into_iter().enumerate() {
             std::fs::write(root.join(name), text(tag + 9000)).unwrap();
         }
+        crate::keys::begin(&root);
         let patience = Arc::new(Impatience::default());
         patience.0.store(-1, Ordering::Relaxed);
         let open = |agent: usize| {
@@ -175,6 +176,15 @@ impl Scene {
                 change.by_somebody(&self.root);
                 Ok(())
             }
+            Step::Key { agent, edit } => {
+                self.tally.keys += 1;
+                self.ask(*agent, &*edit.request(&self.root))
+            }
+            Step::ForeignKey(edit) => {
+                self.tally.edits += 1;
+                edit.by_somebody(&self.root);
+                Ok(())
+            }
             Step::Undo {
                 agent,
                 what,
@@ -182,16 +192,8 @@ impl Scene {
                 only,
                 stops_at,
             } => {
-                let what = match what {
-                    What::Newest => UndoWhat::Newest { below: None },
-                    What::Back(back) => match self.in_effect(*back) {
-                        Some(id) => UndoWhat::Operations(vec![named(id)]),
-                        None => return Ok(()),
-                    },
-                    What::Path(name) => UndoWhat::Paths {
-                        paths: vec![TargetPath::new(self.root.join(name)).unwrap()],
-                        since: None,
-                    },
+                let Some(what) = self.meant(*what) else {
+                    return Ok(());
                 };
                 self.tally.undos += 1;
                 let options = self.options(*how, *only);
@@ -238,6 +240,18 @@ impl Scene {
         }
     }
 
+    /// Says to the engine what is to be taken back; nothing if there is no such thing.
+    fn meant(&self, what: What) -> Option<UndoWhat> {
+        Some(match what {
+            What::Newest => UndoWhat::Newest { below: None },
+            What::Back(back) => UndoWhat::Operations(vec![named(self.in_effect(back)?)]),
+            What::Path(name) => UndoWhat::Paths {
+                paths: vec![TargetPath::new(self.root.join(name)).unwrap()],
+                since: None,
+            },
+        })
+    }
+
     fn write(&mut self, agent: usize, changes: &[crate::act::Change]) -> Result<(), String> {
         let mut requests: Vec<_> = changes.iter().map(|it| it.request(&self.root)).collect();
         let request = match requests.len() {
@@ -245,8 +259,13 @@ impl Scene {
             _ => FileRequest::Batch(requests),
         };
         self.tally.writes += 1;
+        self.ask(agent, &request)
+    }
+
+    /// Writes, and takes the write back and brings it again.
+    fn ask(&mut self, agent: usize, request: &dyn Request) -> Result<(), String> {
         let before = self.look();
-        let written = self.engine(agent).write(&request);
+        let written = self.engine(agent).write(request);
         let now = self.look();
         match written {
             Ok(finished) => {

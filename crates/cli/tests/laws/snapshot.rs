@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use crate::keys::apart;
+
 /// What one name stands for.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
@@ -61,12 +63,24 @@ fn collect(root: &Path, directory: &Path, tree: &mut Tree) {
             collect(root, &path, tree);
         }
         let name = path.strip_prefix(root).unwrap().display().to_string();
+        let keys = found.is_file().then(|| apart(&name, &content)).flatten();
         let seen = Seen {
             is_directory: found.is_dir(),
             mode: found.mode(),
-            content,
+            content: match keys {
+                Some(_) => "without its keys".to_owned(),
+                None => content,
+            },
         };
         tree.insert(name, seen);
+        for (name, content) in keys.into_iter().flatten() {
+            let seen = Seen {
+                is_directory: false,
+                mode: 0,
+                content,
+            };
+            tree.insert(name, seen);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The steps of a story, and how they are made up.
 
 use crate::act::Change;
+use crate::keys::{CONFIGS, KEYS, KeyEdit};
 use crate::random::Random;
 
 /// The names that stories are about: few, so that steps meet.
@@ -81,6 +82,12 @@ pub(crate) enum Step {
         keeps: bool,
     },
     Foreign(Change),
+    /// An agent changes a config file, or a key in it.
+    Key {
+        agent: usize,
+        edit: KeyEdit,
+    },
+    ForeignKey(KeyEdit),
 }
 
 /// What a process was about that dies.
@@ -91,18 +98,23 @@ pub(crate) enum Dying {
     Redo(usize),
 }
 
-/// Makes up the story of a seed. One in three has processes in it, which take their time.
+/// Makes up the story of a seed. One in three has processes in it, which take their time; one in four is about keys, too.
 pub(crate) fn imagine(seed: u64) -> Vec<Step> {
     let mut random = Random::new(seed.wrapping_mul(0x9E37_79B9) + 1);
     let has_processes = seed.is_multiple_of(3);
     let is_alone = seed % 5 == 1;
+    let has_keys = seed % 4 == 2;
     let length = 4 + random.below(10);
     let mut tag = 0;
     (0..length)
         .map(|_| {
             loop {
-                let step = step(&mut random, &mut tag, has_processes);
-                let is_foreign = matches!(step, Step::Foreign(_));
+                let step = if has_keys && random.below(2) == 0 {
+                    about_keys(&mut random, &mut tag)
+                } else {
+                    step(&mut random, &mut tag, has_processes)
+                };
+                let is_foreign = matches!(step, Step::Foreign(_) | Step::ForeignKey(_));
                 if !(is_foreign && is_alone) {
                     break step;
                 }
@@ -180,6 +192,37 @@ fn step(random: &mut Random, tag: &mut usize, has_processes: bool) -> Step {
         },
         _ => Step::Decide {
             keeps: random.below(2) == 0,
+        },
+    }
+}
+
+/// Makes up a step about config files.
+fn about_keys(random: &mut Random, tag: &mut usize) -> Step {
+    *tag += 1;
+    let agent = random.below(3);
+    let at = *random.pick(&CONFIGS);
+    let key = *random.pick(&KEYS);
+    let tag = *tag;
+    let edit = match random.below(9) {
+        0..=3 => KeyEdit::Set { at, key, tag },
+        4 | 5 => KeyEdit::Unset { at, key },
+        6 | 7 => KeyEdit::Whole { at, tag },
+        _ => KeyEdit::Gone { at },
+    };
+    match random.below(10) {
+        0..=5 => Step::Key { agent, edit },
+        6 | 7 => Step::ForeignKey(edit),
+        8 => Step::Undo {
+            agent,
+            what: What::Path(at),
+            how: how(random),
+            only: None,
+            stops_at: None,
+        },
+        _ => Step::Restore {
+            name: at,
+            back: random.below(6),
+            is_after: random.below(2) == 0,
         },
     }
 }

@@ -1,13 +1,13 @@
 //! What a message claims, held against the world: all that is there, and what the journal holds for done.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use backout_testkit::world::Tree;
 use rustix::mount::{MountFlags, UnmountFlags};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -48,12 +48,9 @@ impl World {
         ran
     }
 
-    /// Describes everything in the working directory, one line each: name, kind, mode, owner, time, content.
-    pub(crate) fn tree(&self) -> String {
-        let mut lines = Vec::new();
-        describe(&self.path(""), "", &mut lines);
-        lines.sort();
-        lines.concat()
+    /// Looks at everything in the working directory.
+    pub(crate) fn tree(&self) -> Tree {
+        Tree::of(&self.path(""))
     }
 
     /// Lists what the journal holds for done or under way, newest first: id, status, and what is left of its targets.
@@ -133,46 +130,6 @@ impl World {
 /// Tells whether we may mount and act for others.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-fn describe(path: &Path, name: &str, lines: &mut Vec<String>) {
-    let found = path.symlink_metadata().unwrap();
-    let kind = found.file_type();
-    let content = if kind.is_symlink() {
-        fs::read_link(path).unwrap().display().to_string()
-    } else if kind.is_file() {
-        shown(&fs::read(path).unwrap())
-    } else {
-        String::new()
-    };
-    let mut line = String::new();
-    writeln!(
-        line,
-        "{name} {:o} {}:{} {}.{:09} {content}",
-        found.mode(),
-        found.uid(),
-        found.gid(),
-        found.mtime(),
-        found.mtime_nsec()
-    )
-    .unwrap();
-    lines.push(line);
-    if kind.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            let entry = entry.unwrap();
-            let below = format!("{name}/{}", entry.file_name().display());
-            describe(&entry.path(), &below, lines);
-        }
-    }
-}
-
-/// Shows a content: whole, or how it begins with how long it is and a sum of it.
-fn shown(content: &[u8]) -> String {
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let mut sum = DefaultHasher::new();
-    content.hash(&mut sum);
-    let begin: String = String::from_utf8_lossy(content).chars().take(60).collect();
-    format!("{begin:?} {} bytes {:x}", content.len(), sum.finish())
 }
 
 /// The size of a pipe, and so of what may be passed before it is full.

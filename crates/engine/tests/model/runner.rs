@@ -8,6 +8,7 @@ use backout_engine::{
 };
 use backout_model::ports::OnConflict;
 use backout_model::{CheckpointName, OperationId, Status, TaskId};
+use backout_testkit::world::memory;
 
 use crate::death;
 use crate::oracle::{Oracle, Way, is_near, shown};
@@ -79,7 +80,7 @@ pub(crate) fn tell(story: &Story, sabotage: Option<Sabotage>) -> Result<Tally, F
 
 impl Run {
     fn new(story: &Story, sabotage: Option<Sabotage>) -> Self {
-        let home = in_memory();
+        let home = tempfile::tempdir_in(memory()).unwrap();
         let base = home.path().canonicalize().unwrap();
         let root = base.join("work");
         std::fs::create_dir(&root).unwrap();
@@ -523,16 +524,6 @@ fn told(report: &UndoReport) -> String {
         .map(step)
         .collect::<Vec<_>>()
         .join("\n  ")
-}
-
-/// A set `TMPDIR` decides, so that stories can be told on any file system.
-fn in_memory() -> tempfile::TempDir {
-    if std::env::var_os("TMPDIR").is_some() {
-        return tempfile::tempdir().unwrap();
-    }
-    tempfile::tempdir_in("/dev/shm")
-        .or_else(|_| tempfile::tempdir())
-        .unwrap()
 }
 
 impl Tally {

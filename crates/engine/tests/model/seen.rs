@@ -1,12 +1,13 @@
 //! What can be seen of the world: every name with everything that an undo must bring back.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::SystemTime;
+
+use backout_testkit::world::xattrs;
 
 /// A name, as bytes below the root; the root itself is empty.
 pub(crate) type Rel = Vec<u8>;
@@ -120,23 +121,4 @@ fn look_at(root: &Path, path: &Path, found: &mut Snapshot) {
         inode: (stat.ino(), stat.created().ok()),
     };
     found.insert(name.to_vec(), seen);
-}
-
-fn xattrs(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut names = vec![0_u8; 4096];
-    let length = rustix::fs::llistxattr(path, names.as_mut_slice()).unwrap_or(0);
-    names.truncate(length);
-    let value_of = |name: &[u8]| {
-        let mut value = vec![0_u8; 4096];
-        let length =
-            rustix::fs::lgetxattr(path, OsStr::from_bytes(name), value.as_mut_slice()).unwrap_or(0);
-        value.truncate(length);
-        (name.to_vec(), value)
-    };
-    let names = names
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty());
-    let mut all: Vec<_> = names.map(value_of).collect();
-    all.sort();
-    all
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use backout_model::Effect;
 use backout_model::ports::OnConflict;
+use backout_model::{Effect, Target};
 
 use super::{
     AGAIN, FIRST, Harness, UNDO, applied, assert_settled, carried_out, prepared, taken_back,
@@ -123,7 +123,7 @@ pub(super) fn values_are_what_was_and_what_is<H: Harness>(name: &str, world: &H)
         return;
     };
     let outline = world.driver().outline(&effect).expect("is outlined");
-    let outlined: BTreeSet<_> = outline.targets.iter().map(|it| it.key()).collect();
+    let outlined: BTreeSet<_> = outline.targets.iter().map(Target::key).collect();
     let keys: BTreeSet<_> = values.iter().map(|value| &value.key).collect();
     assert_eq!(keys, outlined, "{name}: values of something else");
     for value in &values {

@@ -10,7 +10,7 @@ use backout_engine::{
 };
 use backout_model::OperationId;
 
-use crate::world::{Tree, World};
+use crate::world::{Tree, World, memory};
 
 /// One operation of the story.
 #[derive(Debug)]
@@ -34,9 +34,7 @@ impl Story {
     /// Small images, large ones in packs, kept inodes, differences, a task, an undone and an unfinished operation.
     pub(crate) fn new() -> Self {
         // Nothing here is about the disk, so it need not wait for one.
-        let place = tempfile::tempdir_in("/dev/shm")
-            .or_else(|_| tempfile::tempdir())
-            .unwrap();
+        let place = tempfile::tempdir_in(memory()).unwrap();
         let work = place.path().join("work");
         fs::create_dir(&work).unwrap();
         let world = World::at(&work, Some(&place.path().join("state"))).with_project();

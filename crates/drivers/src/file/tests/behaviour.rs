@@ -418,10 +418,8 @@ fn what_was_cut_before_its_end_is_not_called_whole() {
         world.driver.fail_at_step(None, false);
         let completion = None;
         let is_whole = world.driver.is_in_place(&Effect { recipe, completion });
-        let names = world.see().into_keys();
-        let left: Vec<_> = names
-            .filter(|name| name.to_string_lossy().contains(".backout-"))
-            .collect();
+        let names = world.see().names().into_iter();
+        let left: Vec<_> = names.filter(|name| name.contains(".backout-")).collect();
         assert!(!is_whole.unwrap() || left.is_empty(), "{at}: {left:?}");
         if is_over {
             return;

@@ -99,10 +99,9 @@ fn a_default_acl_and_a_setgid_directory_pass_on_to_what_is_made() {
     std::fs::write(world.path("d/plain-sub/inner"), "x").unwrap();
     let after = world.see();
     let looks = |name: &str| {
-        let text = format!("{:?}", after[std::path::Path::new(name)]);
-        let start = text.find("mtime").unwrap();
-        let end = text.find("content").unwrap();
-        format!("{}{}", &text[..start], &text[end..])
+        let mut entry = after[std::path::Path::new(name)].clone();
+        entry.mtime = (0, 0);
+        entry
     };
     assert_eq!(looks("d/file"), looks("d/plain"));
     assert_eq!(looks("d/sub"), looks("d/plain-sub"));

@@ -9,11 +9,12 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use backout_model::ports::{Driver as _, NewContent, OnConflict};
 use backout_model::{Digest, Effect, OperationId, OutcomeKind, Recipe, Slot, TargetOutcome, Verb};
 
-use super::world::{Snapshot, World, snapshot};
+use super::world::{World, snapshot};
 use crate::file::FileError;
 use crate::file::before_image::meta_of;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, Written};
 use crate::file::sys::{Dir, Node};
+use backout_testkit::world::Tree;
 
 const FIRST: OperationId = OperationId::from_bits(0xa1);
 const UNDO: OperationId = OperationId::from_bits(0xa2);
@@ -44,13 +45,13 @@ const SHAPES: [Shape; 5] = [
 struct Story {
     world: World,
     effect: Effect,
-    before: Snapshot,
-    after: Snapshot,
+    before: Tree,
+    after: Tree,
 }
 
 impl Story {
-    fn see(&self) -> Snapshot {
-        snapshot(&self.world.root, false)
+    fn see(&self) -> Tree {
+        look(&self.world)
     }
 }
 
@@ -111,7 +112,7 @@ fn story(shape: Shape) -> Story {
     }
     let world = world.mode("a", 0o640);
     fs::hard_link(&path, world.path("d/b")).unwrap();
-    let before = snapshot(&world.root, false);
+    let before = look(&world);
     let mut old = written(&world, "a");
     if shape == Shape::Large {
         let to = slot(&world, 0);
@@ -139,7 +140,7 @@ fn story(shape: Shape) -> Story {
         recipe: recipe.encode().unwrap(),
         completion: None,
     };
-    let after = snapshot(&world.root, false);
+    let after = look(&world);
     Story {
         world,
         effect,
@@ -274,8 +275,13 @@ fn after_a_crash_it_is_taken_back() {
     }
 }
 
+/// Looks at everything but where the holes are: what is written into has none any more.
+fn look(world: &World) -> Tree {
+    snapshot(&world.root, false).without_holes()
+}
+
 /// What a crash left, without our own temporary names, which recovery clears.
-fn names(seen: &crate::file::tests::world::Snapshot) -> Vec<String> {
+fn names(seen: &Tree) -> Vec<String> {
     let is_ours = |name: &&std::path::PathBuf| name.to_string_lossy().contains(".backout-");
     let names = seen.keys().filter(|name| !is_ours(name));
     names.map(|name| name.display().to_string()).collect()

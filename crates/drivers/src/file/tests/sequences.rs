@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use backout_model::ports::OnConflict;
 use backout_model::{Effect, Strategy};
 
-use super::world::{Snapshot, World, snapshot};
+use super::world::{World, snapshot};
 use crate::file::{Expect, FileRequest, Source};
+use backout_testkit::world::Tree;
 
 const SEEDS: u64 = 200;
 const OPERATIONS: usize = 14;
@@ -93,8 +94,8 @@ impl Dice {
 }
 
 /// Compares two looks at the world, and shows only what differs.
-fn same(now: &Snapshot, wanted: &Snapshot, story: &[String]) {
-    let differs = |one: &Snapshot, other: &Snapshot| -> Vec<String> {
+fn same(now: &Tree, wanted: &Tree, story: &[String]) {
+    let differs = |one: &Tree, other: &Tree| -> Vec<String> {
         let odd = one
             .iter()
             .filter(|(path, seen)| other.get(*path) != Some(seen));
@@ -161,7 +162,7 @@ fn every_sequence_of_operations_is_taken_back_step_by_step() {
             .file("d/a", "2")
             .file("d/e/b", vec![3; 70_000]);
         let mut story = vec![format!("seed {seed}")];
-        let mut past: Vec<(Snapshot, Effect)> = Vec::new();
+        let mut past: Vec<(Tree, Effect)> = Vec::new();
         for _ in 0..OPERATIONS {
             let before = see(&world);
             if let Some(effect) = operate(&world, &mut dice, crashes, &mut story) {

@@ -1,8 +1,7 @@
 //! A small real directory with a driver, and a way to see everything in it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,20 +14,7 @@ use backout_model::{
 use crate::file::{FileDriver, FileError, FileRequest, Shown, Staged, Was};
 use backout_testkit::driver::Harness;
 use backout_testkit::fakes::{DirDepots, MemoryContents, MemoryJournal};
-
-/// What can be seen of one name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
-    kind: String,
-    mode: u32,
-    owner: (u32, u32),
-    links: u64,
-    mtime: Option<(i64, i64)>,
-    content: String,
-    xattrs: Vec<(String, Vec<u8>)>,
-}
-
-pub(super) type Snapshot = BTreeMap<PathBuf, Seen>;
+use backout_testkit::world::{Tree, memory};
 
 pub(super) struct World {
     _home: Option<tempfile::TempDir>,
@@ -215,7 +201,7 @@ impl World {
         )
     }
 
-    pub(super) fn see(&self) -> Snapshot {
+    pub(super) fn see(&self) -> Tree {
         snapshot(&self.root, true)
     }
 
@@ -227,7 +213,7 @@ impl World {
 }
 
 impl Harness for World {
-    type Snapshot = Snapshot;
+    type Snapshot = Tree;
 
     fn driver(&self) -> &dyn Driver {
         &self.driver
@@ -241,15 +227,18 @@ impl Harness for World {
         self.strategy
     }
 
-    fn snapshot(&self, exactly: bool) -> Snapshot {
+    fn snapshot(&self, exactly: bool) -> Tree {
         snapshot(&self.root, exactly)
     }
 
-    fn contents(&self, snapshot: &Snapshot) -> BTreeSet<String> {
+    fn contents(&self, snapshot: &Tree) -> BTreeSet<String> {
         let is_ours = |path: &Path| path.to_string_lossy().contains(".backout-");
         let lasting = snapshot.iter().filter(|(path, _)| !is_ours(path));
         lasting
-            .map(|(_, seen)| format!("{} {:o} {}", seen.kind, seen.mode, seen.content))
+            .map(|(_, seen)| {
+                let content = Digest::of(&seen.content);
+                format!("{} {:o} {content}", seen.kind, seen.mode)
+            })
             .collect()
     }
 
@@ -274,75 +263,16 @@ impl Harness for World {
     }
 }
 
-/// A set `TMPDIR` decides, so that the suite can run on any file system.
 fn in_memory() -> tempfile::TempDir {
-    if std::env::var_os("TMPDIR").is_some() {
-        return tempfile::tempdir().unwrap();
-    }
-    tempfile::tempdir_in("/dev/shm")
-        .or_else(|_| tempfile::tempdir())
-        .unwrap()
+    tempfile::tempdir_in(memory()).unwrap()
 }
 
 /// Looks at everything below a directory. The times of directories are only exact where asked.
-pub(super) fn snapshot(root: &Path, exactly: bool) -> Snapshot {
-    let mut found = BTreeMap::new();
-    look(root, root, exactly, &mut found);
-    found
-}
-
-fn look(root: &Path, path: &Path, exactly: bool, found: &mut Snapshot) {
-    let stat = path.symlink_metadata().unwrap();
-    let kind = stat.file_type();
-    let (kind, content) = if kind.is_dir() {
-        for entry in std::fs::read_dir(path).unwrap() {
-            look(root, &entry.unwrap().path(), exactly, found);
-        }
-        ("directory", String::new())
-    } else if kind.is_symlink() {
-        ("link", format!("{:?}", std::fs::read_link(path).unwrap()))
-    } else if kind.is_fifo() {
-        ("fifo", String::new())
-    } else if kind.is_socket() {
-        ("socket", String::new())
-    } else if kind.is_file() {
-        let bytes = std::fs::read(path).unwrap();
-        (
-            "file",
-            format!("{} bytes {:?}", bytes.len(), Digest::of(&bytes)),
-        )
+pub(super) fn snapshot(root: &Path, exactly: bool) -> Tree {
+    let seen = Tree::of(root);
+    if exactly {
+        seen
     } else {
-        ("device", stat.rdev().to_string())
-    };
-    let is_time_seen = exactly || !stat.is_dir();
-    let seen = Seen {
-        kind: kind.to_owned(),
-        mode: stat.mode(),
-        owner: (stat.uid(), stat.gid()),
-        links: if stat.is_dir() { 0 } else { stat.nlink() },
-        mtime: is_time_seen.then(|| (stat.mtime(), stat.mtime_nsec())),
-        content,
-        xattrs: xattrs(path),
-    };
-    found.insert(path.strip_prefix(root).unwrap().to_owned(), seen);
-}
-
-fn xattrs(path: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut list = vec![0_u8; 4096];
-    let length = rustix::fs::llistxattr(path, list.as_mut_slice()).unwrap_or(0);
-    list.truncate(length);
-    let names = list
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty());
-    let mut all: Vec<_> = names
-        .map(|name| {
-            let mut value = vec![0_u8; 4096];
-            let name = std::ffi::OsStr::from_bytes(name);
-            let length = rustix::fs::lgetxattr(path, name, value.as_mut_slice()).unwrap();
-            value.truncate(length);
-            (name.display().to_string(), value)
-        })
-        .collect();
-    all.sort();
-    all
+        seen.without_directory_times()
+    }
 }
