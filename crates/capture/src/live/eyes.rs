@@ -182,7 +182,7 @@ impl Eyes {
                     if let Some(place) = &touch.first {
                         observer.made(place, file);
                     }
-                    return Some(Answer::Gave(number));
+                    return Some(number.map_or(Answer::Told, Answer::Gave));
                 }
                 Carried::Over(Err(errno)) => return Some(Answer::Refuse(errno.raw_os_error())),
                 Carried::Again => return None,
@@ -190,9 +190,11 @@ impl Eyes {
             }
         }
         match answer {
-            Answer::Refuse(_) | Answer::Fails(_) | Answer::Done | Answer::Gave(_) => {
-                return Some(answer);
-            }
+            Answer::Refuse(_)
+            | Answer::Fails(_)
+            | Answer::Done
+            | Answer::Gave(_)
+            | Answer::Told => return Some(answer),
             Answer::Continue | Answer::Perform | Answer::Watch => {}
         }
         if Operands::read(notice, shape).as_ref() != Ok(operands) {

@@ -17,6 +17,7 @@ use super::eyes::Eyes;
 use super::front::{Ending, ending_of};
 use super::resolve::{Gone, Place};
 use super::sys::{self, First, Notice, Reply};
+use super::ticker::{self, Ticker};
 
 /// How often to look whether a call is over that the kernel carries out, and when to give up: its file system is stuck.
 const SETTLING_STEP: Duration = Duration::from_micros(50);
@@ -25,11 +26,8 @@ const SETTLING_MAX: Duration = Duration::from_secs(10);
 /// How long after a call another is waited for before anything else.
 const BUSY: Duration = Duration::from_millis(20);
 
-/// While calls come, the next one alone is waited for: so long, and so many times before all else is looked at again.
-const NEXT_CALL: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 2_000_000,
-};
+/// While calls come, the next one alone is waited for, until the clock ticks, and so many times before all else is looked at
+/// again.
 const IN_A_ROW_MAX: u32 = 32;
 
 /// How many calls are taken up before the first of them is answered.
@@ -85,6 +83,8 @@ pub enum Answer {
     Done,
     /// It is done, and gave a descriptor of this number.
     Gave(i32),
+    /// It is done, and the process knows that already.
+    Told,
 }
 
 /// Is asked before each call.
@@ -151,6 +151,7 @@ pub struct Supervisor {
     waiting: VecDeque<Notice>,
     /// The thread whose call was taken up last.
     asked_last: Option<u32>,
+    ticker: Ticker,
     eyes: Eyes,
     is_reaped: bool,
     /// Whether a process was ended so that the kernel wrote its memory into a file.
@@ -166,6 +167,7 @@ impl Supervisor {
             start: Some(start),
             waiting: VecDeque::new(),
             asked_last: None,
+            ticker: Ticker::new(),
             eyes: Eyes::new(),
             is_reaped: false,
             has_dumped: false,
@@ -202,7 +204,7 @@ impl Supervisor {
             let is_due = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if is_busy && self.waiting.is_empty() && in_a_row < IN_A_ROW_MAX && !is_due() {
                 in_a_row += 1;
-                if self.has_call(&NEXT_CALL)? {
+                if self.has_next_call()? {
                     self.take_up()?;
                     if let Some(notice) = self.waiting.pop_front() {
                         self.answer(&notice, observer)?;
@@ -233,6 +235,7 @@ impl Supervisor {
             }
             if is_busy {
                 is_busy = false;
+                self.ticker.stop();
                 observer.look_around();
             }
             if ready.start
@@ -369,6 +372,26 @@ impl Supervisor {
         }
     }
 
+    /// Waits for the next call, and tells whether it came before the clock ticked.
+    fn has_next_call(&mut self) -> io::Result<bool> {
+        let Some(ticks) = self.ticker.start() else {
+            return self.has_call(&ticker::PERIOD);
+        };
+        let mut fds = [
+            PollFd::new(&self.listener, PollFlags::IN),
+            PollFd::from_borrowed_fd(ticks, PollFlags::IN),
+        ];
+        match poll(&mut fds, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let [call, tick] = fds.map(|fd| fd.revents().contains(PollFlags::IN));
+        if tick && !call {
+            self.ticker.heard();
+        }
+        Ok(call)
+    }
+
     fn answer(&mut self, notice: &Notice, observer: &mut dyn Observer) -> io::Result<()> {
         let (answer, touch) =
             self.eyes
@@ -378,6 +401,7 @@ impl Supervisor {
             Answer::Refuse(errno) | Answer::Fails(errno) => Reply::Fail(errno),
             Answer::Done => Reply::Give(0),
             Answer::Gave(number) => Reply::Give(i64::from(number)),
+            Answer::Told => return Ok(()),
         };
         sys::send(self.listener.as_fd(), notice.id, reply)?;
         if let (Answer::Watch, Some(mut touch)) = (answer, touch) {
