@@ -260,6 +260,7 @@ impl Looking {
                 name,
                 stat,
                 is_slashed,
+                ..
             } => Ok(Named {
                 dir,
                 dots: None,

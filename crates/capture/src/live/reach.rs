@@ -37,17 +37,12 @@ pub(super) fn seen(thread: u32, what: &str) -> Result<Stat, Errno> {
 
 /// Reads a link in the directory of a thread in `/proc`.
 pub(super) fn link_text(thread: u32, what: &str) -> Result<Vec<u8>, Errno> {
-    let text = told(thread, |dir| {
-        readlinkat(dir, what, Vec::with_capacity(256))
-    });
+    let text = told(thread, |dir| readlinkat(dir, what, Vec::with_capacity(256)));
     Ok(text?.into_bytes())
 }
 
 /// Asks in the directory of a thread in `/proc`, which stays open: the way there costs as much as the question.
-fn told<T>(
-    thread: u32,
-    ask: impl Fn(BorrowedFd<'_>) -> Result<T, Errno>,
-) -> Result<T, Errno> {
+fn told<T>(thread: u32, ask: impl Fn(BorrowedFd<'_>) -> Result<T, Errno>) -> Result<T, Errno> {
     TOLD.with_borrow_mut(|threads| {
         if threads.len() >= THREADS_MAX {
             threads.clear();

@@ -43,6 +43,19 @@ impl Place {
         self.dir_path.join(&self.name)
     }
 
+    /// Gives the place of another name in the same directory.
+    pub(super) fn beside(&self, name: &[u8]) -> Result<Self, Errno> {
+        let name = OsStr::from_bytes(name).to_owned();
+        Ok(Self {
+            stat: stat_of(self.dir.as_fd(), &name)?,
+            dir: self.dir.try_clone().map_err(|_| Errno::MFILE)?,
+            dir_path: self.dir_path.clone(),
+            dir_number: self.dir_number,
+            name,
+            is_slashed: false,
+        })
+    }
+
     /// Gives the device and number of the directory.
     pub fn directory(&self) -> Option<(u64, u64)> {
         let look = || fstat(&self.dir).map(|found| (found.st_dev, found.st_ino));
@@ -94,6 +107,15 @@ impl Base {
             Self::Descriptor(number) => taken(thread, number),
         };
         taken.map_or_else(|| self.open(thread), Ok)
+    }
+
+    /// Looks at which directory it is.
+    pub(super) fn number(self, thread: u32) -> Option<(u64, u64)> {
+        let found = match self {
+            Self::Here => seen(thread, "cwd"),
+            Self::Descriptor(number) => seen(thread, &link_of(number)),
+        };
+        found.map(|found| (found.st_dev, found.st_ino)).ok()
     }
 
     /// Opens it, whatever it is, only to be looked at.
@@ -163,16 +185,24 @@ pub(super) fn resolve(
     path: &[u8],
     last: Last,
 ) -> Result<Place, Lost> {
-    match Walk::new(thread, scene).lead(base, path, last)? {
+    let mut walk = Walk::new(thread, scene);
+    match walk.lead(base, path, last)? {
         Lead::Itself(opened) => of_opened(thread, scene, &opened),
         Lead::Dots(dots) => Err(Lost::Dots(dots)),
         Lead::Name {
             dir,
+            known,
             name,
             stat,
             is_slashed,
         } => {
-            let (dir, dir_path, dir_number) = placed(thread, scene, dir)?;
+            let (dir, dir_path, dir_number) = match known {
+                Some((number, path)) => (dir, path_from(path), Some(number)),
+                None => placed(thread, scene, dir)?,
+            };
+            if let Some(number) = dir_number {
+                walk.remember(path, dir.as_fd(), number);
+            }
             Ok(Place {
                 dir,
                 dir_path,
@@ -183,6 +213,10 @@ pub(super) fn resolve(
             })
         }
     }
+}
+
+fn path_from(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// A directory as we see it, its path, and its device and number where they were looked at.
@@ -196,13 +230,13 @@ fn placed(thread: u32, scene: Scene, dir: OwnedFd) -> Result<Placed, Lost> {
     let found = found.filter(|found| found.st_nlink > 0 && mounts::is_seen_once(found.st_dev));
     let number = found.map(|found| (found.st_dev, found.st_ino));
     if let Some(path) = number.and_then(paths::known) {
-        return Ok((dir, PathBuf::from(OsString::from_vec(path)), number));
+        return Ok((dir, path_from(path), number));
     }
     match path_of(dir.as_fd()) {
         Ok(path) => {
             if let Some(number) = number {
                 paths::learn(number, dir.as_fd(), &path);
-                return Ok((dir, PathBuf::from(OsString::from_vec(path)), Some(number)));
+                return Ok((dir, path_from(path), Some(number)));
             }
             let (dir, path) = mounts::seen(thread, scene, dir, path);
             Ok((dir, path, None))
@@ -423,6 +457,43 @@ mod tests {
         std::fs::remove_dir(root.join("e")).unwrap();
         std::fs::create_dir(root.join("e")).unwrap();
         assert_eq!(lead(), Err(Lost::Fails(Errno::NOENT)));
+    }
+
+    #[test]
+    fn a_way_that_was_gone_before_leads_where_it_leads_now() {
+        use std::os::unix::fs::MetadataExt as _;
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::create_dir_all(root.join("c/b")).unwrap();
+        let dir = openat(CWD, &root, OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let base = Base::Descriptor(dir.as_raw_fd());
+        let whole = format!("{}/a/b/x", root.display());
+        let is_at = |expected: &str| {
+            let there = std::fs::metadata(root.join(expected)).unwrap();
+            // Often enough to be remembered.
+            for _ in 0..6 {
+                for path in [b"a/b/x".as_slice(), whole.as_bytes()] {
+                    let own = std::process::id();
+                    let place = resolve(own, Scene::USUAL, base, path, Last::Name).unwrap();
+                    assert_eq!(place.path(), root.join(expected).join("x"));
+                    assert_eq!(place.directory(), Some((there.dev(), there.ino())));
+                }
+            }
+        };
+        is_at("a/b");
+        std::fs::rename(root.join("a"), root.join("z")).unwrap();
+        std::os::unix::fs::symlink("c", root.join("a")).unwrap();
+        is_at("c/b");
+        std::fs::remove_file(root.join("a")).unwrap();
+        std::fs::rename(root.join("z"), root.join("a")).unwrap();
+        is_at("a/b");
+        std::fs::remove_dir(root.join("a/b")).unwrap();
+        std::fs::create_dir(root.join("a/b")).unwrap();
+        is_at("a/b");
+        std::fs::remove_dir(root.join("a/b")).unwrap();
+        std::os::unix::fs::symlink("../c/b", root.join("a/b")).unwrap();
+        is_at("c/b");
     }
 
     #[test]

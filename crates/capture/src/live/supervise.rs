@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use super::calls::Act;
 use super::ending::{has_left, ran};
 use super::eyes::Eyes;
 use super::front::{Ending, ending_of};
+use super::paths;
 use super::resolve::{Gone, Place};
 use super::sys::{self, First, Notice, Reply};
 use super::ticker::{self, Ticker};
@@ -152,6 +154,8 @@ pub struct Supervisor {
     /// The thread whose call was taken up last.
     asked_last: Option<u32>,
     ticker: Ticker,
+    /// Tells when somebody changes what is mounted.
+    mounts: Option<File>,
     eyes: Eyes,
     is_reaped: bool,
     /// Whether a process was ended so that the kernel wrote its memory into a file.
@@ -168,6 +172,7 @@ impl Supervisor {
             waiting: VecDeque::new(),
             asked_last: None,
             ticker: Ticker::new(),
+            mounts: File::open("/proc/self/mountinfo").ok(),
             eyes: Eyes::new(),
             is_reaped: false,
             has_dumped: false,
@@ -213,6 +218,7 @@ impl Supervisor {
                 }
             }
             in_a_row = 0;
+            paths::let_go();
             let now = Instant::now();
             let pause = match (self.waiting.is_empty(), is_busy) {
                 (false, _) => Some(now),
@@ -377,15 +383,22 @@ impl Supervisor {
         let Some(ticks) = self.ticker.start() else {
             return self.has_call(&ticker::PERIOD);
         };
+        let listener = PollFd::new(&self.listener, PollFlags::IN);
+        let mounts = self.mounts.as_ref().map(AsFd::as_fd).unwrap_or(ticks);
         let mut fds = [
-            PollFd::new(&self.listener, PollFlags::IN),
+            listener,
             PollFd::from_borrowed_fd(ticks, PollFlags::IN),
+            PollFd::from_borrowed_fd(mounts, PollFlags::PRI),
         ];
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let [call, tick] = fds.map(|fd| fd.revents().contains(PollFlags::IN));
+        let [call, tick, mounted] = fds.map(|fd| fd.revents());
+        if mounted.contains(PollFlags::PRI) {
+            paths::let_go();
+        }
+        let (call, tick) = (call.contains(PollFlags::IN), tick.contains(PollFlags::IN));
         if tick && !call {
             self.ticker.heard();
         }

@@ -63,8 +63,8 @@ impl Ticker {
             it_interval: period,
             it_value: period,
         };
-        self.timer.as_ref().is_some_and(|timer| {
-            timerfd_settime(timer, TimerfdTimerFlags::empty(), &times).is_ok()
-        })
+        self.timer
+            .as_ref()
+            .is_some_and(|timer| timerfd_settime(timer, TimerfdTimerFlags::empty(), &times).is_ok())
     }
 }

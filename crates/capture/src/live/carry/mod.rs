@@ -14,6 +14,7 @@ mod times;
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, fcntl_setfl, fstat, ftruncate, mkdirat, mknodat,
@@ -283,8 +284,11 @@ impl Call<'_> {
     /// Makes something as the process would: with its mask.
     fn masked<T>(&self, act: impl FnOnce() -> T) -> Result<T, Carried> {
         let mask = self.masks.borrow_mut().of(self.notice.thread);
-        let mask = mask.ok_or(Carried::ByKernel)?;
-        let own = umask(Mode::from_raw_mode(mask));
+        let mask = Mode::from_raw_mode(mask.ok_or(Carried::ByKernel)?);
+        if mask == own_mask() {
+            return Ok(act());
+        }
+        let own = umask(mask);
         let done = act();
         umask(own);
         Ok(done)
@@ -306,6 +310,16 @@ impl Call<'_> {
     fn name(&self) -> OsString {
         name_of(self.place)
     }
+}
+
+/// Gives our own mask, which is always put back.
+fn own_mask() -> Mode {
+    static OWN: OnceLock<Mode> = OnceLock::new();
+    *OWN.get_or_init(|| {
+        let own = umask(Mode::RWXU | Mode::RWXG | Mode::RWXO);
+        umask(own);
+        own
+    })
 }
 
 /// What comes to be.
