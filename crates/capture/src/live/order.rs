@@ -260,7 +260,6 @@ impl Looking {
                 name,
                 stat,
                 is_slashed,
-                ..
             } => Ok(Named {
                 dir,
                 dots: None,

@@ -62,17 +62,23 @@ struct Paths {
     missed: Option<Number>,
 }
 
+/// Where a way begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beginning {
+    Root,
+    Directory(Number),
+}
+
 /// Where a way leads.
 #[derive(Debug)]
 struct Way {
-    /// Where it begins; none if that is at the root.
-    from: Option<Number>,
+    from: Beginning,
     to: OwnedFd,
     number: Number,
 }
 
-/// Tells where the way begins that is known to lead along a path: at the root if nowhere else.
-pub(super) fn begins(along: &[u8]) -> Option<Option<Number>> {
+/// Tells where the way begins that is known to lead along a path.
+pub(super) fn begins(along: &[u8]) -> Option<Beginning> {
     PATHS.with_borrow(|paths| paths.ways.get(along).map(|way| way.from))
 }
 
@@ -91,7 +97,7 @@ pub(super) fn led(along: &[u8]) -> Option<(OwnedFd, Number, Vec<u8>)> {
 
 /// Remembers that a way which leads along a path, without a link or a dot, ends at a directory. It must have been known
 /// before that way was gone, and asked for since: then nothing moved meanwhile.
-pub(super) fn leads(from: Option<Number>, along: &[u8], to: BorrowedFd<'_>, number: Number) {
+pub(super) fn leads(from: Beginning, along: &[u8], to: BorrowedFd<'_>, number: Number) {
     PATHS.with_borrow_mut(|paths| {
         if paths.asked != Some(number) {
             return;

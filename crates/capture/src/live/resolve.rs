@@ -191,12 +191,11 @@ pub(super) fn resolve(
         Lead::Dots(dots) => Err(Lost::Dots(dots)),
         Lead::Name {
             dir,
-            known,
             name,
             stat,
             is_slashed,
         } => {
-            let (dir, dir_path, dir_number) = match known {
+            let (dir, dir_path, dir_number) = match walk.known() {
                 Some((number, path)) => (dir, path_from(path), Some(number)),
                 None => placed(thread, scene, dir)?,
             };

@@ -384,7 +384,7 @@ impl Supervisor {
             return self.has_call(&ticker::PERIOD);
         };
         let listener = PollFd::new(&self.listener, PollFlags::IN);
-        let mounts = self.mounts.as_ref().map(AsFd::as_fd).unwrap_or(ticks);
+        let mounts = self.mounts.as_ref().map_or(ticks, AsFd::as_fd);
         let mut fds = [
             listener,
             PollFd::from_borrowed_fd(ticks, PollFlags::IN),

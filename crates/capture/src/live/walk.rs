@@ -13,7 +13,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::paths::{self, Number};
+use super::paths::{self, Beginning, Number};
 use super::process_info::{Scene, number_in};
 use super::resolve::{Base, Dots, Last, Lost, is_link, lost, stat_of};
 
@@ -32,8 +32,6 @@ pub(super) enum Lead {
     /// To a name in a directory.
     Name {
         dir: OwnedFd,
-        /// The number and the path of the directory, where they are known.
-        known: Option<(Number, Vec<u8>)>,
         name: Vec<u8>,
         stat: Option<Stat>,
         is_slashed: bool,
@@ -57,8 +55,8 @@ pub(super) struct Walk {
     links: usize,
     /// The number and the path of the directory that the last component is looked for in first, where they are known.
     known: Option<(Number, Vec<u8>)>,
-    /// Where the way to that directory began, none if at the root, if it had no link in it.
-    straight: Option<Option<Number>>,
+    /// Where the way to that directory began, if it had no link in it.
+    straight: Option<Beginning>,
 }
 
 impl Walk {
@@ -72,9 +70,14 @@ impl Walk {
         }
     }
 
+    /// Gives the number and the path of the directory that was found, where they are known.
+    pub(super) const fn known(&mut self) -> Option<(Number, Vec<u8>)> {
+        self.known.take()
+    }
+
     /// Remembers the way to the directory that was found, if it can be gone again without a look at it.
     pub(super) fn remember(&self, path: &[u8], dir: BorrowedFd<'_>, number: Number) {
-        if let (Some(from), None) = (self.straight, &self.known) {
+        if let Some(from) = self.straight {
             paths::leads(from, split(path).0, dir, number);
         }
     }
@@ -137,9 +140,9 @@ impl Walk {
         match to(plain | ResolveFlags::NO_SYMLINKS) {
             Ok(dir) => {
                 let number = |from| fstat(from).map(|found| (found.st_dev, found.st_ino));
-                self.straight = match from.map(number).transpose() {
-                    Ok(from) => Some(from),
-                    Err(_) => None,
+                self.straight = match from {
+                    None => Some(Beginning::Root),
+                    Some(from) => number(from).map(Beginning::Directory).ok(),
                 };
                 Ok(dir)
             }
@@ -154,8 +157,8 @@ impl Walk {
         }
         let from = paths::begins(along)?;
         let is_it = match from {
-            None => is_absolute,
-            Some(from) => !is_absolute && base.number(self.thread) == Some(from),
+            Beginning::Root => is_absolute,
+            Beginning::Directory(from) => !is_absolute && base.number(self.thread) == Some(from),
         };
         let (dir, number, path) = is_it.then(|| paths::led(along)).flatten()?;
         self.known = Some((number, path));
@@ -217,7 +220,6 @@ impl Walk {
                 }
                 return Ok(Lead::Name {
                     name: name.to_vec(),
-                    known: self.known.clone(),
                     dir: at,
                     stat: found,
                     is_slashed,
