@@ -31,7 +31,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
   mutants  change the code of undo, redo and recovery on purpose, and see that a test notices; [PART/OF] (hours)
   bench    measure against what a user would do instead, write docs/benchmarks.md
-           bench commands: what `run` and `try` cost (minutes)
+           bench commands: what `run` and `try` cost (minutes); with words, only the works that have one in their name
            bench --peers: the race against other tools, which it installs into target/peers (half an hour)
            bench long: a store with a million records (a quarter of an hour)
   demo     show the main job in a temporary directory; --picture FILE draws it";

@@ -108,20 +108,29 @@ const WORKS: [Work; 8] = [
     },
 ];
 
-/// Measures and writes the section.
-pub(crate) fn measure(place: &Path) -> Result<(), Failure> {
+/// Measures and writes the section. Words choose works by name; then nothing is written.
+pub(crate) fn measure(place: &Path, chosen: &[String]) -> Result<(), Failure> {
     let program = backout()?;
     let mut report = Report::default();
-    for work in WORKS {
+    let is_chosen = |name: &str| {
+        let mut words = chosen.iter();
+        chosen.is_empty() || words.any(|word| name.contains(word.as_str()))
+    };
+    for work in WORKS.into_iter().filter(|work| is_chosen(work.name)) {
         say(&format!("measuring {}", work.name));
         for row in compare(place, &program, &work)? {
             say(&format!("  {}: {}", row.work, row.measured));
             report.rows.push(row);
         }
     }
-    report.rows.push(start_up(place, &program)?);
+    if is_chosen("start") {
+        report.rows.push(start_up(place, &program)?);
+    }
     let text = report.to_markdown();
     say(&text);
+    if !chosen.is_empty() {
+        return Ok(());
+    }
     let body = text.replace("`cargo xtask bench`", "`cargo xtask bench commands`");
     write_section("commands", &body)?;
     say(&format!(

@@ -44,7 +44,7 @@ fn measure() -> Result<(), Failure> {
     let (first, rest) = chosen.split_first().unzip();
     let rest = rest.unwrap_or_default();
     match first.map(String::as_str) {
-        Some("commands") => commands::measure(place.path()),
+        Some("commands") => commands::measure(place.path(), rest),
         Some("--peers") => peers::measure(place.path(), rest),
         Some("long") => long::measure(place.path(), rest),
         Some(long::DIE) => long::die(rest),

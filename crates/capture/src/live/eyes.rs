@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 
+use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::calls::{Act, Kind, Operand, Shape, Without, as_int, shape_of};
@@ -14,8 +15,9 @@ use super::memory::{is_secret, read_exactly};
 use super::mounts;
 use super::operands::Operands;
 use super::order;
+use super::paths;
 use super::process_info::Scene;
-use super::resolve::{Lost, only_of, path_of_descriptor};
+use super::resolve::{Lost, Place, only_of, path_of_descriptor};
 use super::supervise::{Answer, Observer, Touch};
 use super::sys::{self, Notice};
 use super::table::SET_FLAGS;
@@ -136,6 +138,9 @@ impl Eyes {
                     return (settled(notice, act, scene, &operands, answer), None);
                 }
             };
+            if act == Act::Attributes && places.first.as_ref().is_some_and(is_directory) {
+                paths::let_go();
+            }
             if let Some(note) = places.note {
                 observer.noted(note);
             }
@@ -182,7 +187,7 @@ impl Eyes {
                     if let Some(place) = &touch.first {
                         observer.made(place, file);
                     }
-                    return Some(Answer::Gave(number));
+                    return Some(number.map_or(Answer::Told, Answer::Gave));
                 }
                 Carried::Over(Err(errno)) => return Some(Answer::Refuse(errno.raw_os_error())),
                 Carried::Again => return None,
@@ -190,9 +195,11 @@ impl Eyes {
             }
         }
         match answer {
-            Answer::Refuse(_) | Answer::Fails(_) | Answer::Done | Answer::Gave(_) => {
-                return Some(answer);
-            }
+            Answer::Refuse(_)
+            | Answer::Fails(_)
+            | Answer::Done
+            | Answer::Gave(_)
+            | Answer::Told => return Some(answer),
             Answer::Continue | Answer::Perform | Answer::Watch => {}
         }
         if Operands::read(notice, shape).as_ref() != Ok(operands) {
@@ -213,6 +220,9 @@ impl Eyes {
         ) {
             self.scenes.clear();
             self.masks.get_mut().forget();
+        }
+        if kind == Kind::Mounts {
+            paths::let_go();
         }
         self.is_confined |= kind == Kind::Confining;
         if is_here {
@@ -248,6 +258,9 @@ impl Eyes {
         let Some(stat) = only_of(notice.thread, number) else {
             return false;
         };
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            paths::let_go();
+        }
         observer.is_made((stat.st_dev, stat.st_ino), act)
             || path_of_descriptor(notice.thread, number)
                 .is_some_and(|path| observer.is_noted(&path, act))
@@ -267,6 +280,11 @@ impl Eyes {
             ..*scene
         }
     }
+}
+
+fn is_directory(place: &Place) -> bool {
+    let kind = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
+    place.stat.as_ref().map(kind) == Some(FileType::Directory)
 }
 
 /// Reads what the flags of an inode are to be, from the call that sets them all at once.

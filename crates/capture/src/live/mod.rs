@@ -29,6 +29,7 @@ mod mounts;
 mod operands;
 mod order;
 mod orphaned;
+mod paths;
 mod process_info;
 mod reach;
 mod relay;
@@ -38,6 +39,7 @@ mod spawn;
 mod supervise;
 mod sys;
 mod table;
+mod ticker;
 mod walk;
 mod watchdog;
 

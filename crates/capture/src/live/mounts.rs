@@ -38,6 +38,11 @@ pub(super) fn remember() {
     BEFORE.get_or_init(|| mounts("self"));
 }
 
+/// Tells whether every directory of a device has one path.
+pub(super) fn is_seen_once(device: u64) -> bool {
+    !seen_twice().contains(&device)
+}
+
 /// Gives a directory of a task as we see it, if we do.
 pub(super) fn seen(thread: u32, scene: Scene, dir: OwnedFd, path: Vec<u8>) -> (OwnedFd, PathBuf) {
     let path = PathBuf::from(OsString::from_vec(path));
@@ -89,7 +94,7 @@ pub(super) fn by_first_path(dir: OwnedFd, path: PathBuf) -> (OwnedFd, PathBuf) {
     let Ok(found) = fstat(&dir) else {
         return (dir, path);
     };
-    if !seen_twice().contains(&found.st_dev) {
+    if is_seen_once(found.st_dev) {
         return (dir, path);
     }
     let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);

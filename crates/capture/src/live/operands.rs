@@ -8,9 +8,9 @@ use super::calls::{Act, Operand, Shape, as_int};
 use super::memory::{read_exactly, read_path};
 use super::order::Path;
 use super::process_info::Scene;
-use super::resolve::{Base, Dots, Gone, Last, Lost, Place, of_base, resolve};
+use super::resolve::{Base, Dots, Gone, Last, Lost, Place, lost, of_base, resolve};
 use super::sys::Notice;
-use super::walk::{Lead, Walk};
+use super::walk::{Lead, Walk, split};
 
 /// The longest address of a socket in the file system.
 const ADDRESS_BYTES_MAX: usize = 110;
@@ -81,6 +81,18 @@ impl Operands {
         matches!(self.first, Some(Where::Path(..)))
     }
 
+    /// Gives the second name, if both paths are names in one directory by their words.
+    fn beside(&self) -> Option<&[u8]> {
+        let (Some(Where::Path(one, from, Last::Name)), Some(Where::Path(other, to, Last::Name))) =
+            (&self.first, &self.second)
+        else {
+            return None;
+        };
+        let ((above, name), (beside, second)) = (split(from), split(to));
+        let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/');
+        (one == other && above == beside && is_name(name) && is_name(second)).then_some(second)
+    }
+
     /// Finds where the paths lead. What must fail fails as it does without us.
     pub(super) fn resolve(&self, notice: &Notice, act: Act, scene: Scene) -> Result<Places, Lost> {
         let place = |operand: &Option<Where>| match operand {
@@ -112,7 +124,12 @@ impl Operands {
             }
             other => other,
         };
-        let second = place(&self.second);
+        let second = match (&first, self.beside()) {
+            (Ok(Some(first)), Some(name)) => {
+                Ok(Some(first.beside(name).map_err(|e| lost(e, scene))?))
+            }
+            _ => place(&self.second),
+        };
         // The kernel finds both directories first, and looks at the names then.
         for found in [&first, &second] {
             if let Err(lost) = found

@@ -5,12 +5,13 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
 use super::mounts;
+use super::paths;
 use super::process_info::Scene;
-use super::reach::{path_text, taken};
+use super::reach::{link_text, opened, path_text, seen, taken};
 use super::walk::{Lead, Walk};
 
 /// What the system puts behind the path of something that is gone.
@@ -26,6 +27,8 @@ pub struct Place {
     pub dir: OwnedFd,
     /// Its path, without links, as we see it.
     pub dir_path: PathBuf,
+    /// Its device and number, where they were looked at.
+    pub dir_number: Option<(u64, u64)>,
     /// The name in it.
     pub name: OsString,
     /// What the name stands for, a link not followed; none if nothing.
@@ -38,6 +41,25 @@ impl Place {
     /// Gives the whole path.
     pub fn path(&self) -> PathBuf {
         self.dir_path.join(&self.name)
+    }
+
+    /// Gives the place of another name in the same directory.
+    pub(super) fn beside(&self, name: &[u8]) -> Result<Self, Errno> {
+        let name = OsStr::from_bytes(name).to_owned();
+        Ok(Self {
+            stat: stat_of(self.dir.as_fd(), &name)?,
+            dir: self.dir.try_clone().map_err(|_| Errno::MFILE)?,
+            dir_path: self.dir_path.clone(),
+            dir_number: self.dir_number,
+            name,
+            is_slashed: false,
+        })
+    }
+
+    /// Gives the device and number of the directory.
+    pub fn directory(&self) -> Option<(u64, u64)> {
+        let look = || fstat(&self.dir).map(|found| (found.st_dev, found.st_ino));
+        self.dir_number.or_else(|| look().ok())
     }
 
     /// Looks again at what the name stands for.
@@ -87,14 +109,22 @@ impl Base {
         taken.map_or_else(|| self.open(thread), Ok)
     }
 
+    /// Looks at which directory it is.
+    pub(super) fn number(self, thread: u32) -> Option<(u64, u64)> {
+        let found = match self {
+            Self::Here => seen(thread, "cwd"),
+            Self::Descriptor(number) => seen(thread, &link_of(number)),
+        };
+        found.map(|found| (found.st_dev, found.st_ino)).ok()
+    }
+
     /// Opens it, whatever it is, only to be looked at.
     pub(super) fn open(self, thread: u32) -> Result<OwnedFd, Lost> {
-        let link = match self {
-            Self::Here => format!("/proc/{thread}/cwd"),
-            Self::Descriptor(number) => format!("/proc/{thread}/fd/{number}"),
+        let opened = match self {
+            Self::Here => opened(thread, "cwd"),
+            Self::Descriptor(number) => opened(thread, &link_of(number)),
         };
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        openat(CWD, link, flags, Mode::empty()).map_err(|errno| match (errno, self) {
+        opened.map_err(|errno| match (errno, self) {
             (Errno::NOENT, Self::Descriptor(_)) => Lost::Fails(Errno::BADF),
             _ => Lost::Blind(errno, "what it has open cannot be looked at"),
         })
@@ -155,7 +185,8 @@ pub(super) fn resolve(
     path: &[u8],
     last: Last,
 ) -> Result<Place, Lost> {
-    match Walk::new(thread, scene).lead(base, path, last)? {
+    let mut walk = Walk::new(thread, scene);
+    match walk.lead(base, path, last)? {
         Lead::Itself(opened) => of_opened(thread, scene, &opened),
         Lead::Dots(dots) => Err(Lost::Dots(dots)),
         Lead::Name {
@@ -164,15 +195,17 @@ pub(super) fn resolve(
             stat,
             is_slashed,
         } => {
-            let (dir, dir_path) = match path_of(dir.as_fd()) {
-                Ok(path) => mounts::seen(thread, scene, dir, path),
-                // In a directory that is gone nothing is, and nothing can come to be.
-                Err(Lost::Nameless { .. }) => return Err(Lost::Fails(Errno::NOENT)),
-                Err(other) => return Err(other),
+            let (dir, dir_path, dir_number) = match walk.known() {
+                Some((number, path)) => (dir, path_from(path), Some(number)),
+                None => placed(thread, scene, dir)?,
             };
+            if let Some(number) = dir_number {
+                walk.remember(path, dir.as_fd(), number);
+            }
             Ok(Place {
                 dir,
                 dir_path,
+                dir_number,
                 name: OsString::from_vec(name),
                 stat,
                 is_slashed,
@@ -181,26 +214,56 @@ pub(super) fn resolve(
     }
 }
 
+fn path_from(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+/// A directory as we see it, its path, and its device and number where they were looked at.
+type Placed = (OwnedFd, PathBuf, Option<(u64, u64)>);
+
+/// Gives a directory of the task as we see it.
+fn placed(thread: u32, scene: Scene, dir: OwnedFd) -> Result<Placed, Lost> {
+    let is_plain = scene.is_plain() && !scene.has_new_mounts;
+    let found = is_plain.then(|| fstat(&dir).ok()).flatten();
+    // One that is gone may be held open, and is not told of then.
+    let found = found.filter(|found| found.st_nlink > 0 && mounts::is_seen_once(found.st_dev));
+    let number = found.map(|found| (found.st_dev, found.st_ino));
+    if let Some(path) = number.and_then(paths::known) {
+        return Ok((dir, path_from(path), number));
+    }
+    match path_of(dir.as_fd()) {
+        Ok(path) => {
+            if let Some(number) = number {
+                paths::learn(number, dir.as_fd(), &path);
+                return Ok((dir, path_from(path), Some(number)));
+            }
+            let (dir, path) = mounts::seen(thread, scene, dir, path);
+            Ok((dir, path, None))
+        }
+        // In a directory that is gone nothing is, and nothing can come to be.
+        Err(Lost::Nameless { .. }) => Err(Lost::Fails(Errno::NOENT)),
+        Err(other) => Err(other),
+    }
+}
+
 /// Looks at what a descriptor of the task is open on, if it has one name.
 pub(super) fn only_of(thread: u32, number: i32) -> Option<Stat> {
-    let stat = statat(CWD, link_of(thread, number), AtFlags::empty()).ok()?;
+    let stat = seen(thread, &link_of(number)).ok()?;
     let is_only = stat.st_nlink == 1 || is_directory(&stat);
     is_only.then_some(stat)
 }
 
 /// Gives the path of what a descriptor of the task is open on, if that is a name.
 pub(super) fn path_of_descriptor(thread: u32, number: i32) -> Option<PathBuf> {
-    let link = link_of(thread, number);
-    let path = readlinkat(CWD, &link, Vec::with_capacity(256)).ok()?;
-    let path = path.into_bytes();
+    let path = link_text(thread, &link_of(number)).ok()?;
     if path.first() != Some(&b'/') || path.ends_with(DELETED) {
         return None;
     }
     Some(PathBuf::from(OsString::from_vec(path)))
 }
 
-fn link_of(thread: u32, number: i32) -> String {
-    format!("/proc/{thread}/fd/{number}")
+fn link_of(number: i32) -> String {
+    format!("fd/{number}")
 }
 
 /// Gives the place of what the task has open, or of its current directory.
@@ -256,6 +319,7 @@ fn named(path: &Path, opened: BorrowedFd<'_>) -> Result<Option<Place>, Lost> {
     Ok(Some(Place {
         dir,
         dir_path,
+        dir_number: None,
         name: name.to_owned(),
         stat: Some(stat),
         is_slashed: false,
@@ -313,6 +377,8 @@ pub(super) fn leads_to(path: &Path, opened: BorrowedFd<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
+
     use super::*;
 
     #[test]
@@ -369,6 +435,64 @@ mod tests {
                 assert_eq!(found, Err(expected), "{path}");
             }
         }
+    }
+
+    #[test]
+    fn nothing_comes_to_be_in_a_directory_that_is_gone_however_often_it_was_used() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("d")).unwrap();
+        let dir = openat(CWD, root.join("d"), OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let own = std::process::id();
+        let base = Base::Descriptor(dir.as_raw_fd());
+        let lead = || resolve(own, Scene::USUAL, base, b"x", Last::Name).map(|place| place.path());
+        for _ in 0..4 {
+            assert_eq!(lead(), Ok(root.join("d/x")));
+        }
+        std::fs::rename(root.join("d"), root.join("e")).unwrap();
+        for _ in 0..4 {
+            assert_eq!(lead(), Ok(root.join("e/x")));
+        }
+        std::fs::remove_dir(root.join("e")).unwrap();
+        std::fs::create_dir(root.join("e")).unwrap();
+        assert_eq!(lead(), Err(Lost::Fails(Errno::NOENT)));
+    }
+
+    #[test]
+    fn a_way_that_was_gone_before_leads_where_it_leads_now() {
+        use std::os::unix::fs::MetadataExt as _;
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::create_dir_all(root.join("c/b")).unwrap();
+        let dir = openat(CWD, &root, OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let base = Base::Descriptor(dir.as_raw_fd());
+        let whole = format!("{}/a/b/x", root.display());
+        let is_at = |expected: &str| {
+            let there = std::fs::metadata(root.join(expected)).unwrap();
+            // Often enough to be remembered.
+            for _ in 0..6 {
+                for path in [b"a/b/x".as_slice(), whole.as_bytes()] {
+                    let own = std::process::id();
+                    let place = resolve(own, Scene::USUAL, base, path, Last::Name).unwrap();
+                    assert_eq!(place.path(), root.join(expected).join("x"));
+                    assert_eq!(place.directory(), Some((there.dev(), there.ino())));
+                }
+            }
+        };
+        is_at("a/b");
+        std::fs::rename(root.join("a"), root.join("z")).unwrap();
+        std::os::unix::fs::symlink("c", root.join("a")).unwrap();
+        is_at("c/b");
+        std::fs::remove_file(root.join("a")).unwrap();
+        std::fs::rename(root.join("z"), root.join("a")).unwrap();
+        is_at("a/b");
+        std::fs::remove_dir(root.join("a/b")).unwrap();
+        std::fs::create_dir(root.join("a/b")).unwrap();
+        is_at("a/b");
+        std::fs::remove_dir(root.join("a/b")).unwrap();
+        std::os::unix::fs::symlink("../c/b", root.join("a/b")).unwrap();
+        is_at("c/b");
     }
 
     #[test]

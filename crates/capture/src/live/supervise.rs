@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,10 @@ use super::calls::Act;
 use super::ending::{has_left, ran};
 use super::eyes::Eyes;
 use super::front::{Ending, ending_of};
+use super::paths;
 use super::resolve::{Gone, Place};
 use super::sys::{self, First, Notice, Reply};
+use super::ticker::{self, Ticker};
 
 /// How often to look whether a call is over that the kernel carries out, and when to give up: its file system is stuck.
 const SETTLING_STEP: Duration = Duration::from_micros(50);
@@ -25,11 +28,8 @@ const SETTLING_MAX: Duration = Duration::from_secs(10);
 /// How long after a call another is waited for before anything else.
 const BUSY: Duration = Duration::from_millis(20);
 
-/// While calls come, the next one alone is waited for: so long, and so many times before all else is looked at again.
-const NEXT_CALL: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 2_000_000,
-};
+/// While calls come, the next one alone is waited for, until the clock ticks, and so many times before all else is looked at
+/// again.
 const IN_A_ROW_MAX: u32 = 32;
 
 /// How many calls are taken up before the first of them is answered.
@@ -85,6 +85,8 @@ pub enum Answer {
     Done,
     /// It is done, and gave a descriptor of this number.
     Gave(i32),
+    /// It is done, and the process knows that already.
+    Told,
 }
 
 /// Is asked before each call.
@@ -151,6 +153,9 @@ pub struct Supervisor {
     waiting: VecDeque<Notice>,
     /// The thread whose call was taken up last.
     asked_last: Option<u32>,
+    ticker: Ticker,
+    /// Tells when somebody changes what is mounted.
+    mounts: Option<File>,
     eyes: Eyes,
     is_reaped: bool,
     /// Whether a process was ended so that the kernel wrote its memory into a file.
@@ -166,6 +171,8 @@ impl Supervisor {
             start: Some(start),
             waiting: VecDeque::new(),
             asked_last: None,
+            ticker: Ticker::new(),
+            mounts: File::open("/proc/self/mountinfo").ok(),
             eyes: Eyes::new(),
             is_reaped: false,
             has_dumped: false,
@@ -202,7 +209,7 @@ impl Supervisor {
             let is_due = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if is_busy && self.waiting.is_empty() && in_a_row < IN_A_ROW_MAX && !is_due() {
                 in_a_row += 1;
-                if self.has_call(&NEXT_CALL)? {
+                if self.has_next_call()? {
                     self.take_up()?;
                     if let Some(notice) = self.waiting.pop_front() {
                         self.answer(&notice, observer)?;
@@ -211,6 +218,7 @@ impl Supervisor {
                 }
             }
             in_a_row = 0;
+            paths::let_go();
             let now = Instant::now();
             let pause = match (self.waiting.is_empty(), is_busy) {
                 (false, _) => Some(now),
@@ -233,6 +241,7 @@ impl Supervisor {
             }
             if is_busy {
                 is_busy = false;
+                self.ticker.stop();
                 observer.look_around();
             }
             if ready.start
@@ -376,6 +385,33 @@ impl Supervisor {
         }
     }
 
+    /// Waits for the next call, and tells whether it came before the clock ticked.
+    fn has_next_call(&mut self) -> io::Result<bool> {
+        let Some(ticks) = self.ticker.start() else {
+            return self.has_call(&ticker::PERIOD);
+        };
+        let listener = PollFd::new(&self.listener, PollFlags::IN);
+        let mounts = self.mounts.as_ref().map_or(ticks, AsFd::as_fd);
+        let mut fds = [
+            listener,
+            PollFd::from_borrowed_fd(ticks, PollFlags::IN),
+            PollFd::from_borrowed_fd(mounts, PollFlags::PRI),
+        ];
+        match poll(&mut fds, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let [call, tick, mounted] = fds.map(|fd| fd.revents());
+        if mounted.contains(PollFlags::PRI) {
+            paths::let_go();
+        }
+        let (call, tick) = (call.contains(PollFlags::IN), tick.contains(PollFlags::IN));
+        if tick && !call {
+            self.ticker.heard();
+        }
+        Ok(call)
+    }
+
     fn answer(&mut self, notice: &Notice, observer: &mut dyn Observer) -> io::Result<()> {
         let (answer, touch) =
             self.eyes
@@ -385,6 +421,7 @@ impl Supervisor {
             Answer::Refuse(errno) | Answer::Fails(errno) => Reply::Fail(errno),
             Answer::Done => Reply::Give(0),
             Answer::Gave(number) => Reply::Give(i64::from(number)),
+            Answer::Told => return Ok(()),
         };
         sys::send(self.listener.as_fd(), notice.id, reply)?;
         if let (Answer::Watch, Some(mut touch)) = (answer, touch) {

@@ -13,6 +13,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::paths::{self, Beginning, Number};
 use super::process_info::{Scene, number_in};
 use super::resolve::{Base, Dots, Last, Lost, is_link, lost, stat_of};
 
@@ -52,6 +53,10 @@ pub(super) struct Walk {
     thread: u32,
     scene: Scene,
     links: usize,
+    /// The number and the path of the directory that the last component is looked for in first, where they are known.
+    known: Option<(Number, Vec<u8>)>,
+    /// Where the way to that directory began, if it had no link in it.
+    straight: Option<Beginning>,
 }
 
 impl Walk {
@@ -60,6 +65,20 @@ impl Walk {
             thread,
             scene,
             links: 0,
+            known: None,
+            straight: None,
+        }
+    }
+
+    /// Gives the number and the path of the directory that was found, where they are known.
+    pub(super) const fn known(&mut self) -> Option<(Number, Vec<u8>)> {
+        self.known.take()
+    }
+
+    /// Remembers the way to the directory that was found, if it can be gone again without a look at it.
+    pub(super) fn remember(&self, path: &[u8], dir: BorrowedFd<'_>, number: Number) {
+        if let Some(from) = self.straight {
+            paths::leads(from, split(path).0, dir, number);
         }
     }
 
@@ -84,27 +103,19 @@ impl Walk {
 
     /// Lets the kernel walk up to the last component. None if it could go wrong: that is in `/proc`.
     fn at_once<'p>(
-        &self,
+        &mut self,
         base: Base,
         path: &'p [u8],
         is_absolute: bool,
     ) -> Result<Option<(OwnedFd, &'p [u8])>, Lost> {
         let (parent, name) = split(path);
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let to = |from: BorrowedFd<'_>| {
-            let parent = OsStr::from_bytes(parent);
-            openat2(
-                from,
-                parent,
-                flags,
-                Mode::empty(),
-                ResolveFlags::NO_MAGICLINKS,
-            )
-        };
+        if let Some(dir) = self.led(base, parent, is_absolute) {
+            return Ok(Some((dir, name)));
+        }
         let opened = match (is_absolute, parent.is_empty()) {
-            (true, _) => to(CWD),
+            (true, _) => self.down(None, parent),
             (false, true) => Ok(base.start(self.thread)?),
-            (false, false) => to(base.start(self.thread)?.as_fd()),
+            (false, false) => self.down(Some(base.start(self.thread)?.as_fd()), parent),
         };
         match opened {
             Ok(dir) if is_proc(dir.as_fd()) => Ok(None),
@@ -114,9 +125,50 @@ impl Walk {
         }
     }
 
+    /// Lets the kernel walk along a path, from a directory or from the root.
+    fn down(&mut self, from: Option<BorrowedFd<'_>>, along: &[u8]) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let plain = ResolveFlags::NO_MAGICLINKS;
+        let to = |how: ResolveFlags| {
+            let at = from.unwrap_or(CWD);
+            openat2(at, OsStr::from_bytes(along), flags, Mode::empty(), how)
+        };
+        // Only where it may be worth remembering: a link on the way costs a second walk.
+        if self.scene.has_new_mounts || !is_straight(along) || !paths::is_worth_it(along) {
+            return to(plain);
+        }
+        match to(plain | ResolveFlags::NO_SYMLINKS) {
+            Ok(dir) => {
+                let number = |from| fstat(from).map(|found| (found.st_dev, found.st_ino));
+                self.straight = match from {
+                    None => Some(Beginning::Root),
+                    Some(from) => number(from).map(Beginning::Directory).ok(),
+                };
+                Ok(dir)
+            }
+            Err(_) => to(plain),
+        }
+    }
+
+    /// Goes a way that was gone before, if it begins where this one does.
+    fn led(&mut self, base: Base, along: &[u8], is_absolute: bool) -> Option<OwnedFd> {
+        if self.scene.has_new_mounts {
+            return None;
+        }
+        let from = paths::begins(along)?;
+        let is_it = match from {
+            Beginning::Root => is_absolute,
+            Beginning::Directory(from) => !is_absolute && base.number(self.thread) == Some(from),
+        };
+        let (dir, number, path) = is_it.then(|| paths::led(along)).flatten()?;
+        self.known = Some((number, path));
+        Some(dir)
+    }
+
     /// Walks one component after the other.
     fn walk(&mut self, start: OwnedFd, path: Vec<u8>, last: Last) -> Result<Lead, Lost> {
         let (mut at, mut rest) = (start, path);
+        let mut is_first = true;
         loop {
             let (name, after) = next(&rest);
             let is_last = after.iter().all(|byte| *byte == b'/');
@@ -133,6 +185,7 @@ impl Walk {
                 }
                 if dots == Dots::Two {
                     at = self.above(at)?;
+                    is_first = false;
                 }
                 if is_last {
                     return Ok(Lead::Itself(at));
@@ -145,6 +198,7 @@ impl Walk {
             let is_followed =
                 !is_last || last == Last::Followed || last == Last::Itself && is_slashed;
             if is_followed && found.as_ref().is_some_and(is_link) {
+                is_first = false;
                 match self.follow(at.as_fd(), name)? {
                     Target::Opened(opened) if is_last => return Ok(Lead::Itself(opened)),
                     Target::Opened(opened) => {
@@ -161,6 +215,9 @@ impl Walk {
                 continue;
             }
             if is_last {
+                if !is_first {
+                    (self.known, self.straight) = (None, None);
+                }
                 return Ok(Lead::Name {
                     name: name.to_vec(),
                     dir: at,
@@ -171,6 +228,7 @@ impl Walk {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened = openat(&at, OsStr::from_bytes(name), flags, Mode::empty());
             at = opened.map_err(|errno| lost(errno, self.scene))?;
+            is_first = false;
             rest = after.to_vec();
         }
     }
@@ -239,6 +297,12 @@ fn is_same_mount(one: &OwnedFd, other: &OwnedFd) -> bool {
             .map(|found| (found.stx_mnt_id, found.stx_ino, found.stx_dev_minor))
     };
     matches!((which(one), which(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Tells whether a path has no dots in it, which could lead back.
+fn is_straight(path: &[u8]) -> bool {
+    let mut names = path.split(|byte| *byte == b'/');
+    !path.is_empty() && names.all(|name| name != b"." && name != b"..")
 }
 
 /// Takes the first component of a path, without the slashes before it; those behind it stay with the rest.

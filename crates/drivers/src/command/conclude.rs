@@ -98,7 +98,13 @@ impl Settling<'_> {
                 let why = "it was changed after the last moment that the command is known to have been watched".to_owned();
                 self.shared.entry(path.clone()).or_insert(why);
             }
-            identities.push(self.node(&path)?.map(|node| node.identity));
+            // What was read belongs to what was seen then, and to nothing that came later.
+            let seen = self.seen.remove(&path);
+            let node = match seen.filter(|seen| !self.touched.contains(&key_of(seen))) {
+                Some(node) => Some(node),
+                None => self.node(&path)?,
+            };
+            identities.push(node.map(|node| node.identity));
         }
         Ok(identities)
     }

@@ -273,6 +273,7 @@ impl Settling<'_> {
             return Ok(Image::Absent);
         };
         if node.is_shared {
+            self.seen.remove(path);
             let key = key_of(&node);
             // A file of before is known by its number; one that the command made is whatever its first name stands for.
             let old = self.old.get(&key);
@@ -283,6 +284,8 @@ impl Settling<'_> {
                 return Ok(Image::Linked { to, identity, copy });
             }
             self.firsts.insert(key, path.clone());
+        } else {
+            self.seen.insert(path.clone(), node);
         }
         let mut file = match node.kind {
             Kind::File => Some(place.read()?),
@@ -296,7 +299,10 @@ impl Settling<'_> {
                 let (digest, size) = match (self.tracker.left.get(path), &mut file) {
                     (Some(Image::File { digest, size, .. }), _) => (*digest, *size),
                     (Some(Image::Kept { slot, .. }), _) => digest_of(&Dir::of(&slot.path())?)?,
-                    (_, Some(file)) => bytes::digest_of_file(file).naming(path, "read")?,
+                    (_, Some(file)) => {
+                        let seen = node.identity.size;
+                        bytes::digest_of_seen(file, seen).naming(path, "read")?
+                    }
                     (_, None) => digest_of(&place)?,
                 };
                 Image::File {

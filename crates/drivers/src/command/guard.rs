@@ -65,9 +65,7 @@ impl Recorder {
             return answer;
         }
         for place in [&touch.first, &touch.second].into_iter().flatten() {
-            let directory = fstat(&place.dir)
-                .ok()
-                .map(|stat| (stat.st_dev, stat.st_ino));
+            let directory = place.directory();
             let is_rename = matches!(touch.act, Act::Rename { .. });
             if self.is_ours(place, directory) || (is_rename && self.holds_ours(place)) {
                 if let Some(answer) = self.nameless(touch) {

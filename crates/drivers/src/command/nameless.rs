@@ -134,6 +134,7 @@ fn place_of(image: &Image) -> Option<Place> {
     let mut place = Place {
         dir,
         dir_path: slot.depot.as_path().to_path_buf(),
+        dir_number: None,
         name: slot.name.clone().into(),
         stat: None,
         is_slashed: false,

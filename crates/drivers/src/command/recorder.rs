@@ -10,7 +10,7 @@ use backout_capture::live::{Act, Answer, Observer, Place, Touch};
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Depots, WriteContents};
 use backout_model::{OperationId, TargetPath};
-use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, openat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, openat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -227,6 +227,7 @@ impl Recorder {
         let mut place = Place {
             dir: opened,
             dir_path: dir.to_path_buf(),
+            dir_number: None,
             name: name.to_owned(),
             stat: None,
             is_slashed: false,
@@ -234,9 +235,7 @@ impl Recorder {
         if place.look().is_err() {
             return;
         }
-        let directory = fstat(&place.dir)
-            .ok()
-            .map(|stat| (stat.st_dev, stat.st_ino));
+        let directory = place.directory();
         if self.is_ours(&place, directory) || self.is_kernels(&place, directory) {
             return;
         }

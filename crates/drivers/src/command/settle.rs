@@ -23,7 +23,7 @@ use crate::file::compare::differs_in_meta;
 use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta, Times};
-use crate::file::sys::{Dir, nanoseconds};
+use crate::file::sys::{Dir, Node, nanoseconds};
 
 /// How many names changed, and how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +182,7 @@ fn settle_until(
         firsts: HashMap::new(),
         old: HashMap::new(),
         in_place: BTreeSet::new(),
+        seen: HashMap::new(),
         touched: HashSet::new(),
         opened: Opened::default(),
         copies: 0,
@@ -240,6 +241,8 @@ pub(super) struct Settling<'t> {
     pub(super) old: HashMap<Number, TargetPath>,
     /// Names of before whose inode moved in a circle: it comes back out of a slot.
     pub(super) in_place: BTreeSet<TargetPath>,
+    /// What stood at names when what is there was read.
+    pub(super) seen: HashMap<TargetPath, Node>,
     /// Inodes that settling itself gave a name or took one from.
     pub(super) touched: HashSet<Number>,
     pub(super) opened: Opened,

@@ -14,6 +14,7 @@ mod times;
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, fcntl_setfl, fstat, ftruncate, mkdirat, mknodat,
@@ -37,8 +38,9 @@ const MEMORY_DEVICES: u32 = 1;
 pub(super) enum Carried {
     /// It is over, and this is what it gives.
     Over(Result<i32, Errno>),
-    /// It is over, gave a descriptor of this number, and made this file: its device and number.
-    Made(i32, (u64, u64)),
+    /// It is over, and made this file, known by its device and number. It gave a descriptor of this number, unless the
+    /// process knows that already.
+    Made(Option<i32>, (u64, u64)),
     /// What was looked at is not there any more: it must be looked at again.
     Again,
     /// The kernel has to do it.
@@ -130,12 +132,23 @@ impl Call<'_> {
             set.map_err(|errno| Carried::Over(Err(errno)))?;
         }
         let closes = asked.contains(OFlags::CLOEXEC);
-        let given = sys::give(listener, self.notice.id, file.as_fd(), closes);
+        let give = |answers: bool| {
+            let how = (closes, answers);
+            sys::give(listener, self.notice.id, file.as_fd(), how)
+        };
         let new = fstat(&file).ok().filter(|_| is_new);
+        let new = new.map(|file| (file.st_dev, file.st_ino));
+        // Nobody has locked a new file, and who would execute it asks first: by then it is closed here.
+        if let Some(number) = new
+            && give(true).is_ok()
+        {
+            return Ok(Carried::Made(None, number));
+        }
+        let given = give(false);
         // It must be closed here before the process goes on: else it could not be executed yet.
         drop(file);
         Ok(match (given, new) {
-            (Ok(number), Some(file)) => Carried::Made(number, (file.st_dev, file.st_ino)),
+            (Ok(number), Some(file)) => Carried::Made(Some(number), file),
             (Ok(number), None) => Carried::Over(Ok(number)),
             // Whoever asked is gone.
             (Err(Errno::NOENT), _) => Carried::Over(Ok(0)),
@@ -271,8 +284,11 @@ impl Call<'_> {
     /// Makes something as the process would: with its mask.
     fn masked<T>(&self, act: impl FnOnce() -> T) -> Result<T, Carried> {
         let mask = self.masks.borrow_mut().of(self.notice.thread);
-        let mask = mask.ok_or(Carried::ByKernel)?;
-        let own = umask(Mode::from_raw_mode(mask));
+        let mask = Mode::from_raw_mode(mask.ok_or(Carried::ByKernel)?);
+        if mask == own_mask() {
+            return Ok(act());
+        }
+        let own = umask(mask);
         let done = act();
         umask(own);
         Ok(done)
@@ -294,6 +310,16 @@ impl Call<'_> {
     fn name(&self) -> OsString {
         name_of(self.place)
     }
+}
+
+/// Gives our own mask, which is always put back.
+fn own_mask() -> Mode {
+    static OWN: OnceLock<Mode> = OnceLock::new();
+    *OWN.get_or_init(|| {
+        let own = umask(Mode::RWXU | Mode::RWXG | Mode::RWXO);
+        umask(own);
+        own
+    })
 }
 
 /// What comes to be.

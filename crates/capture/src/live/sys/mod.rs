@@ -134,17 +134,19 @@ pub(super) fn wake_up_quickly(listener: BorrowedFd<'_>) {
     };
 }
 
-/// Gives the process that made a call a descriptor of what is open here, and tells its number there.
+/// Gives the process that made a call a descriptor of what is open here, and tells its number there. If that `answers`
+/// the call as well, the process goes on at once.
 pub(super) fn give(
     listener: BorrowedFd<'_>,
     id: u64,
     what: BorrowedFd<'_>,
-    closes_on_exec: bool,
+    (closes_on_exec, answers): (bool, bool),
 ) -> Result<i32, Errno> {
     let flags = if closes_on_exec { libc::O_CLOEXEC } else { 0 };
+    let answer = libc::SECCOMP_ADDFD_FLAG_SEND;
     let mut given = libc::seccomp_notif_addfd {
         id,
-        flags: 0,
+        flags: u32::try_from(answer).unwrap_or(0) * u32::from(answers),
         srcfd: what.as_raw_fd().cast_unsigned(),
         newfd: 0,
         newfd_flags: flags.cast_unsigned(),

@@ -96,6 +96,20 @@ pub(crate) fn digest_of_file(file: &mut File) -> io::Result<(Digest, u64)> {
     Ok((Digest::from_bytes(*hasher.finalize().as_bytes()), size))
 }
 
+/// Computes digest and length of a file that was seen to be so long: if it is and that is little, one call reads it.
+pub(crate) fn digest_of_seen(file: &mut File, size: u64) -> io::Result<(Digest, u64)> {
+    use std::os::unix::fs::FileExt as _;
+    let mut head = [0_u8; SMALL_BYTES];
+    if size < SMALL_BYTES as u64
+        && let Ok(count) = file.read_at(&mut head, 0)
+        && count as u64 == size
+    {
+        let whole = head.get(..count).unwrap_or_default();
+        return Ok((Digest::of(whole), size));
+    }
+    digest_of_file(file)
+}
+
 /// Reads as much as there is at a place, and is room for.
 fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     use std::os::unix::fs::FileExt as _;
@@ -212,6 +226,13 @@ mod tests {
             let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(length).collect();
             let expected = (Digest::of(&bytes), length as u64);
             assert_eq!(digest(&mut bytes.as_slice()).unwrap(), expected, "{length}");
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&bytes).unwrap();
+            for seen in [length, 0, 7, length + 1] {
+                file.rewind().unwrap();
+                let found = digest_of_seen(&mut file, seen as u64).unwrap();
+                assert_eq!(found, expected, "{length}, seen as {seen}");
+            }
         }
     }
 

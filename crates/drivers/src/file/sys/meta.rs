@@ -5,9 +5,8 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::path::Path;
 
-use backout_capture::owner;
+use backout_capture::{attributes, owner};
 use backout_model::TargetPath;
 use rustix::fs::{
     AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat,
@@ -83,8 +82,7 @@ fn opened(fd: BorrowedFd<'_>, kind: Kind) -> Option<OwnedFd> {
 /// Reads everything but the content of a name in an open directory, if it has no extended attributes: most have none, and
 /// need not be opened. None if it has, or if that cannot be told so.
 pub(crate) fn read_plain(node: &Node, dir: impl AsFd, name: &OsStr) -> Option<Meta> {
-    let at = Path::new(&proc_path(dir.as_fd())).join(name);
-    plain(node, rustix::fs::llistxattr_query(&at))
+    plain(node, attributes::list_length(dir, name))
 }
 
 /// Reads everything but the content of a file that is open, if it has no extended attributes.
