@@ -55,6 +55,8 @@ pub(crate) struct Run {
     sabotage: Option<Sabotage>,
     /// Whether a process has died, or steps were put back: then nobody knows who changed the times of directories last.
     pub(crate) has_died: bool,
+    /// What the journal held before the undo or redo.
+    before: usize,
     names: usize,
 }
 
@@ -97,6 +99,7 @@ impl Run {
             seed: story.seed,
             sabotage,
             has_died: false,
+            before: 0,
             names: 0,
         }
     }
@@ -226,11 +229,12 @@ impl Run {
 
     /// Checks that all is as it was. Where steps were taken and put back, a file may have been made anew.
     fn put_back(&mut self, now: Snapshot, by: &str) -> Result<(), String> {
-        if now == self.oracle.world {
-            return Ok(());
+        if self.recorded() > self.before {
+            self.tally.late += 1;
+            self.has_died = true;
+        } else {
+            return self.unchanged(&now, by);
         }
-        self.tally.late += 1;
-        self.has_died = true;
         let wanted = self.oracle.world.clone();
         if let Some(why) = unlike(&wanted, &now, true) {
             return Err(format!("{by} changed something: {why}"));
@@ -240,6 +244,12 @@ impl Run {
             .map_err(|why| format!("{by} changed something: {why}"))?;
         self.oracle.world = now;
         Ok(())
+    }
+
+    /// Counts what the journal holds.
+    fn recorded(&self) -> usize {
+        let all = self.engine.store().operations(&Filter::default());
+        all.unwrap().len()
     }
 
     fn what(&self, what: What) -> Option<UndoWhat> {
@@ -268,6 +278,7 @@ impl Run {
         manner: Manner,
     ) -> Result<(), String> {
         let roots = self.roots(what);
+        self.before = self.recorded();
         let result = self.engine.rollback(what, options, "the story says so");
         if result.is_ok() && matches!(what, UndoWhat::Task(_)) {
             self.task = None;
@@ -312,6 +323,7 @@ impl Run {
             }
             None => RedoWhat::Newest { below: None },
         };
+        self.before = self.recorded();
         let result = self.engine.redo(&what, &options(Manner::Refuse, true));
         let roots = chosen.map_or(undone, |index| vec![index]);
         self.follow(result, &roots, Way::Again, Manner::Refuse)
@@ -453,6 +465,7 @@ impl Run {
     fn end(&mut self, story: &Story, first: &Snapshot) -> Result<(), String> {
         self.task = None;
         loop {
+            self.before = self.recorded();
             let result = self.engine.undo(
                 &UndoWhat::Newest { below: None },
                 &options(Manner::Refuse, true),
