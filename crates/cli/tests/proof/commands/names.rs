@@ -64,6 +64,48 @@ fn slashes_and_dots_at_the_end_are_taken_as_by_the_kernel() {
     same(&python(&helper, ENDINGS), "");
 }
 
+/// Uses a directory so often that it is remembered, and then changes where its path leads.
+const AGAIN: &str = r"
+import os
+here = os.getcwd()
+def write(where, name):
+    for number in range(12):
+        try:
+            open(f'{where}/{name}{number}', 'w').write(name)
+        except OSError as error:
+            print(where.replace(here, 'whole'), name, os.strerror(error.errno))
+def told(where):
+    print(where, sorted(os.listdir(where)))
+os.makedirs('a/b'); os.makedirs('c/b')
+for where in ['a/b', here + '/a/b']:
+    write(where, 'first')
+    os.rename('a', 'z'); os.symlink('c', 'a')
+    write(where, 'linked')
+    os.unlink('a'); os.rename('z', 'a')
+    write(where, 'back')
+    os.chmod('a', 0); write(where, 'closed'); os.chmod('a', 0o755)
+    for name in os.listdir('a/b'): os.unlink('a/b/' + name)
+    os.rmdir('a/b'); write(where, 'gone')
+    os.mkdir('a/b'); write(where, 'anew')
+    told('a/b'); told('c/b')
+for where in ['a', 'c', 'a']:
+    os.chdir(where); write('b', 'in ' + where); os.chdir('..')
+told('a/b'); told('c/b')
+";
+
+#[test]
+fn a_directory_that_is_used_again_is_where_its_path_leads_now() {
+    same("python3 -", AGAIN);
+    // Modes hold for such a process.
+    let line = "setpriv --bounding-set=-dac_override,-dac_read_search python3 -";
+    let (bare, _watched) = same(line, AGAIN);
+    let is_closed = String::from_utf8_lossy(&bare.stdout).contains("closed Permission denied");
+    assert!(is_closed, "{}", said(&bare));
+    let helper = World::new();
+    let program = python(&helper, AGAIN);
+    there_and_back(&World::new(), &program);
+}
+
 #[test]
 fn proc_is_that_of_the_process() {
     let prepare = "mkdir sub; echo 1 > f; echo 2 > sub/f; ln -s /proc/self/cwd here; ln -s /proc/self/fd fds; ln -s /proc mine";
