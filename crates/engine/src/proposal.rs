@@ -75,7 +75,10 @@ impl Engine {
                     now: self.now(),
                 })
             }
-            ProposalCommand::Show(which) => self.show_proposal(&which).map(Reply::Proposal),
+            ProposalCommand::Show(which) => {
+                let view = self.show_proposal(&which)?;
+                Ok(Reply::Proposal(Box::new(view)))
+            }
             ProposalCommand::Approve { proposal, decided } => {
                 self.approve(&proposal, decided).map(Reply::Finished)
             }

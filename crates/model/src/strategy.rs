@@ -151,6 +151,9 @@ pub struct Cost {
 pub struct Decision {
     /// How it is taken back: what was really prepared.
     pub strategy: Strategy,
+    /// What older programs said would be tried, and never did. It is kept, since a table must say what its records say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Box<str>>,
     /// What was asked for first. Older records do not say; there it is the strategy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Strategy>,
@@ -172,6 +175,7 @@ impl Decision {
     pub fn new(strategy: Strategy, fallbacks: &[Strategy], reason: impl Into<String>) -> Self {
         Self {
             strategy,
+            fallback: None,
             asked: Some(strategy),
             reason: reason.into(),
             fallbacks: fallbacks.to_vec(),
@@ -503,5 +507,6 @@ mod tests {
         let old = r#"{"strategy":"transaction","fallback":"snapshot-per-file","reason":"7 files are all or nothing"}"#;
         let read: Decision = serde_json::from_str(old).expect("it is read");
         assert_eq!((read.strategy, read.asked), (Strategy::Transaction, None));
+        assert_eq!(serde_json::to_string(&read).expect("it is written"), old);
     }
 }

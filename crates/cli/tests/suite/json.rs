@@ -72,6 +72,7 @@ fn a_write_answers_with_its_id() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one whole reply")]
 fn the_log_answers_with_operations() {
     let world = World::new();
     world.did(["--agent", "claude", "write", "a", "--text", "1"]);

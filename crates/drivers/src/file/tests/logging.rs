@@ -17,7 +17,7 @@ fn small() -> World {
 }
 
 fn content(last: u8) -> Vec<u8> {
-    let mut content: Vec<u8> = (0..LARGE).map(|at| (at % 251) as u8).collect();
+    let mut content: Vec<u8> = (0..=250).cycle().take(LARGE).collect();
     content.push(last);
     content
 }
