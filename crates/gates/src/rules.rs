@@ -1,10 +1,12 @@
 //! The rules of one `backout.toml`, read and checked.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use toml_edit::{Document, Item, TableLike};
+
+use crate::patterns::{Patterns, Roots};
 
 /// How long a proposal waits unless somebody says otherwise.
 const EXPIRES: Duration = Duration::from_hours(24);
@@ -20,13 +22,6 @@ pub(crate) struct Rules {
     pub(crate) expires: Option<Duration>,
 }
 
-/// Patterns, as they are written and as they are matched.
-#[derive(Debug)]
-struct Patterns {
-    written: Vec<String>,
-    set: GlobSet,
-}
-
 /// What is wrong with a file of rules, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
@@ -37,13 +32,8 @@ pub(crate) struct Wrong {
 }
 
 impl Rules {
-    /// Reads the rules of a file. Relative patterns start at `base`; `home` is what `~` stands for.
-    pub(crate) fn read(
-        file: &Path,
-        text: &str,
-        base: &Path,
-        home: Option<&Path>,
-    ) -> Result<Self, Wrong> {
+    /// Reads the rules of a file.
+    pub(crate) fn read(file: &Path, text: &str, roots: &Roots<'_>) -> Result<Self, Wrong> {
         let document: Document<String> = text.parse().map_err(|error: toml_edit::TomlError| {
             let at = error.span().map(|span| place_of(text, span.start));
             let what = error.message().to_owned();
@@ -55,8 +45,8 @@ impl Rules {
         };
         let mut rules = Self {
             file: file.to_owned(),
-            deny: Patterns::new(&[], base, home).map_err(|what| Wrong { what, at: None })?,
-            ask: Patterns::new(&[], base, home).map_err(|what| Wrong { what, at: None })?,
+            deny: Patterns::default(),
+            ask: Patterns::default(),
             expires: Some(EXPIRES),
         };
         for (name, item) in document.as_table() {
@@ -68,8 +58,8 @@ impl Rules {
             for (key, value) in table.iter() {
                 let failed = |what| wrong(value, what);
                 match key {
-                    "deny" => rules.deny = patterns(value, base, home).map_err(failed)?,
-                    "ask" => rules.ask = patterns(value, base, home).map_err(failed)?,
+                    "deny" => rules.deny = patterns(value, roots).map_err(failed)?,
+                    "ask" => rules.ask = patterns(value, roots).map_err(failed)?,
                     "expires" => rules.expires = duration(value).map_err(failed)?,
                     _ => {
                         let known = "`deny`, `ask` and `expires` are";
@@ -90,56 +80,26 @@ impl Rules {
     pub(crate) fn asks(&self, path: &Path) -> Option<&str> {
         self.ask.matched(path)
     }
-}
 
-impl Patterns {
-    fn new(written: &[String], base: &Path, home: Option<&Path>) -> Result<Self, String> {
-        let mut set = GlobSetBuilder::new();
-        for pattern in written {
-            set.add(glob(&anchored(pattern, base, home)?)?);
-            // A directory that is named stands for all that is in it.
-            set.add(glob(&anchored(&format!("{pattern}/**"), base, home)?)?);
-        }
-        Ok(Self {
-            written: written.to_vec(),
-            set: set.build().map_err(|error| error.to_string())?,
-        })
-    }
-
-    fn matched(&self, path: &Path) -> Option<&str> {
-        let index = self.set.matches(path).into_iter().next()?;
-        self.written.get(index / 2).map(String::as_str)
+    /// Gives the path that a rule names, of which this file is another name.
+    pub(crate) fn other_name(&self, file: &std::fs::Metadata) -> Option<&Path> {
+        let named = self.deny.named().chain(self.ask.named());
+        named
+            .filter(|path| path.symlink_metadata().is_ok_and(|it| is_same(&it, file)))
+            .find(|path| self.denies(path).is_some() || self.asks(path).is_some())
     }
 }
 
-fn glob(pattern: &str) -> Result<Glob, String> {
-    let built = GlobBuilder::new(pattern).literal_separator(true).build();
-    built.map_err(|error| error.to_string())
-}
-
-/// Gives a pattern of whole paths. What leads to the pattern's place is meant literally, whatever its name.
-fn anchored(pattern: &str, base: &Path, home: Option<&Path>) -> Result<String, String> {
-    let literal = |directory: &Path| globset::escape(&directory.to_string_lossy());
-    if pattern.is_empty() || pattern == "/**" {
-        return Err("a pattern must not be empty".to_owned());
-    }
-    if let Some(rest) = pattern.strip_prefix("~/") {
-        let home = home.ok_or("`~` is not known here")?;
-        return Ok(format!("{}/{rest}", literal(home)));
-    }
-    if pattern.starts_with('/') {
-        return Ok(pattern.to_owned());
-    }
-    let base = literal(base);
-    Ok(format!("{}/{pattern}", base.trim_end_matches('/')))
-}
-
-fn patterns(item: &Item, base: &Path, home: Option<&Path>) -> Result<Patterns, String> {
+fn patterns(item: &Item, roots: &Roots<'_>) -> Result<Patterns, String> {
     let not_list = || "a list of patterns is wanted, like [\"secrets/**\"]".to_owned();
     let list = item.as_array().ok_or_else(not_list)?;
     let texts = list.iter().map(|value| value.as_str().map(str::to_owned));
     let written: Vec<String> = texts.collect::<Option<_>>().ok_or_else(not_list)?;
-    Patterns::new(&written, base, home)
+    Patterns::new(&written, roots)
+}
+
+fn is_same(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 fn duration(item: &Item) -> Result<Option<Duration>, String> {
@@ -167,40 +127,12 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Rules, Wrong> {
-        Rules::read(
-            Path::new("/p/backout.toml"),
-            text,
-            Path::new("/p"),
-            Some(Path::new("/home/u")),
-        )
-    }
-
-    #[test]
-    fn patterns_start_at_the_file_at_home_or_at_the_root() {
-        let rules =
-            read("[protect]\ndeny = ['secrets/**', '~/.ssh', '/etc/*.conf', '**/*.pem']").unwrap();
-        for (path, pattern) in [
-            ("/p/secrets/a/b", "secrets/**"),
-            ("/home/u/.ssh", "~/.ssh"),
-            ("/home/u/.ssh/id", "~/.ssh"),
-            ("/etc/x.conf", "/etc/*.conf"),
-            ("/p/a/b/c.pem", "**/*.pem"),
-            ("/p/c.pem", "**/*.pem"),
-        ] {
-            assert_eq!(rules.denies(Path::new(path)), Some(pattern), "{path}");
-        }
-        for path in ["/p/secret", "/q/secrets/a", "/etc/d/x.conf", "/c.pem"] {
-            assert_eq!(rules.denies(Path::new(path)), None, "{path}");
-        }
-    }
-
-    #[test]
-    fn a_directory_with_signs_of_a_pattern_in_its_name_is_taken_literally() {
-        let base = Path::new("/p[1]");
-        let text = "[protect]\nask = ['x']";
-        let rules = Rules::read(&base.join("backout.toml"), text, base, None).unwrap();
-        assert_eq!(rules.asks(Path::new("/p[1]/x/y")), Some("x"));
-        assert_eq!(rules.asks(Path::new("/p1/x")), None);
+        let roots = Roots {
+            base: Path::new("/p"),
+            home: Some(Path::new("/home/u")),
+            is_own: false,
+        };
+        Rules::read(Path::new("/p/backout.toml"), text, &roots)
     }
 
     #[test]
@@ -223,6 +155,7 @@ mod tests {
                 (2, 8),
             ),
             ("[protect]\ndeny = ['']", "must not be empty", (2, 8)),
+            ("[protect]\ndeny = ['../q']", "can match nothing", (2, 8)),
             ("[protect\n", "", (1, 9)),
         ] {
             let wrong = read(text).unwrap_err();

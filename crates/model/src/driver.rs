@@ -53,6 +53,11 @@ pub trait Staged: Any + fmt::Debug + Send {
     fn kept_bytes(&self) -> u64 {
         0
     }
+
+    /// Lists what will get another name, with all that is in it: the old name and the new.
+    fn moved(&self) -> Vec<(TargetPath, TargetPath)> {
+        Vec::new()
+    }
 }
 
 impl dyn Staged {
@@ -248,6 +253,12 @@ pub trait Driver: fmt::Debug + Send + Sync {
         by: OperationId,
         request: &dyn Request,
     ) -> Result<Box<dyn Request>, DriverError>;
+
+    /// Gives the digest of what a request asks. The same request has the same one whatever the world is like by now: bytes
+    /// that come with it count, and what it names is not looked at.
+    fn asked(&self, request: &dyn Request) -> Result<Digest, DriverError> {
+        Ok(Digest::of(request.as_text()?.as_str().as_bytes()))
+    }
 
     /// Lists the contents of the store that a repeatable request refers to.
     fn contents_of(&self, _request: &dyn Request) -> Result<Vec<Digest>, DriverError> {
