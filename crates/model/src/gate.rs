@@ -31,6 +31,20 @@ impl fmt::Display for Reason {
     }
 }
 
+/// How many reasons are told one by one.
+const TOLD_MAX: usize = 10;
+
+impl Reason {
+    /// Tells reasons in words; of many, some and how many more there are.
+    pub fn told(reasons: &[Self]) -> Vec<String> {
+        let first = reasons.iter().take(TOLD_MAX);
+        let mut told: Vec<String> = first.map(ToString::to_string).collect();
+        let more = reasons.len().saturating_sub(TOLD_MAX);
+        told.extend((more > 0).then(|| format!("and {more} more like these")));
+        told
+    }
+}
+
 /// What a gate says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Ruling {
