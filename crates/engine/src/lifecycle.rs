@@ -83,12 +83,12 @@ pub(crate) struct Head {
 impl Engine {
     /// Stages, arms, applies, verifies and commits a write.
     pub fn write(&self, request: &dyn Request) -> Result<Finished, EngineError> {
-        self.write_in(self.context.clone(), request)
+        self.write_in(&self.context, request)
     }
 
     pub(crate) fn write_in(
         &self,
-        context: Context,
+        context: &Context,
         request: &dyn Request,
     ) -> Result<Finished, EngineError> {
         match self.begin_write(context, request)? {
@@ -100,7 +100,7 @@ impl Engine {
     /// Stages a write: the new state exists beside the target, which is untouched. For a call that was answered before
     /// there is nothing to stage: that is an error, which has the answer.
     pub fn stage(&self, request: &dyn Request) -> Result<StagedOperation<'_>, EngineError> {
-        match self.begin_write(self.context.clone(), request)? {
+        match self.begin_write(&self.context, request)? {
             Begun::Answered(finished) => Err(GateError::Answered(finished).into()),
             Begun::Staged(staged) => Ok(*staged),
         }
@@ -108,22 +108,22 @@ impl Engine {
 
     fn begin_write(
         &self,
-        context: Context,
+        context: &Context,
         request: &dyn Request,
     ) -> Result<Begun<'_>, EngineError> {
         self.recover_the_dead()?;
         let driver = self.driver(&request.driver())?;
-        let is_kept_first = self.is_kept_first(driver, &context, request)?;
+        let is_kept_first = self.is_kept_first(driver, context, request)?;
         // What can be read only once is read when its targets are leased.
         if !is_kept_first
-            && let Answer::Before(finished) = self.answered(&context, driver, request)?
+            && let Answer::Before(finished) = self.answered(context, driver, request)?
         {
             return Ok(Begun::Answered(finished));
         }
         match self.stage_in(context.clone(), driver, request, is_kept_first) {
             // It may be the same call, made at the same time, that left it so.
             Err(EngineError::Driver(error)) if !is_kept_first => {
-                match self.answered(&context, driver, request)? {
+                match self.answered(context, driver, request)? {
                     Answer::Before(finished) => Ok(Begun::Answered(finished)),
                     Answer::Not(_) => Err(error.into()),
                 }

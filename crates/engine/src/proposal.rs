@@ -7,7 +7,7 @@
 //! Design: `docs/design/gates.md`.
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{FileChange, Staged as StagedFiles, with_umask};
+use backout_drivers::file::{FileChange, Staged as StagedFiles, Was, with_umask};
 use backout_model::ports::{DriverError, Durability, Entry, Prepared, Request, Ruling, Scope};
 use backout_model::{
     Decided, Decision, Effect, Event, JsonText, OperationId, PlanError, Proposal, Reach, Refusal,
@@ -101,7 +101,10 @@ impl Engine {
                     now: self.now(),
                 })
             }
-            ProposalCommand::Show(which) => self.show_proposal(&which).map(Reply::Proposal),
+            ProposalCommand::Show(which) => {
+                let view = self.show_proposal(&which)?;
+                Ok(Reply::Proposal(Box::new(view)))
+            }
             ProposalCommand::Approve { proposal, decided } => {
                 self.approve(&proposal, decided).map(Reply::Finished)
             }
@@ -222,7 +225,7 @@ impl Engine {
             };
             inside.extend(self.files.below(path)?.into_iter().map(|past| Inside {
                 kind: past.was.as_ref().map_or("", |was| was.word()).to_owned(),
-                size: past.was.as_ref().and_then(|was| was.size()),
+                size: past.was.as_ref().and_then(Was::size),
                 path: past.path,
             }));
         }
@@ -299,12 +302,12 @@ impl Engine {
         let request = self.request_of(proposal)?;
         let driver = self.driver(&proposal.request.driver)?;
         // Who is interrupted has found nothing out.
-        let stale = |error: DriverError| match error.fault().is_stop() {
-            true => EngineError::from(error),
-            false => {
-                let why = crate::lifecycle::with_causes(&error);
-                GateError::Stale { id, why }.into()
+        let stale = |error: DriverError| {
+            if error.fault().is_stop() {
+                return EngineError::from(error);
             }
+            let why = crate::lifecycle::with_causes(&error);
+            GateError::Stale { id, why }.into()
         };
         let scope = driver.scope(&*request).map_err(stale)?;
         let Scope {

@@ -3,7 +3,7 @@
 //! - A tree that goes or moves as one is looked through: what lies in it is written too, and a `backout.toml` in it counts.
 //! - A `backout.toml` governs; an agent changes none without somebody's consent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backout_model::ports::{Gate, Reason, Ruling, StagedChange};
-use backout_model::{Reach, Target};
+use backout_model::{Reach, Target, TargetPath};
 
 use crate::patterns::Roots;
 use crate::rules::{Rules, Wrong};
@@ -34,6 +34,8 @@ pub struct Paths {
     home: Option<PathBuf>,
     /// What was read, so that it is read once.
     read: Mutex<BTreeMap<PathBuf, Found>>,
+    /// Which directories have no rules above them.
+    free: Mutex<HashMap<PathBuf, bool>>,
 }
 
 /// A file of rules: none, its rules, or what is wrong with it.
@@ -41,11 +43,12 @@ type Found = Option<Result<Arc<Rules>, String>>;
 
 impl Paths {
     /// Takes the user's own file of rules and what `~` stands for in it.
-    pub const fn new(own: Option<PathBuf>, home: Option<PathBuf>) -> Self {
+    pub fn new(own: Option<PathBuf>, home: Option<PathBuf>) -> Self {
         Self {
             own,
             home,
-            read: Mutex::new(BTreeMap::new()),
+            read: Mutex::default(),
+            free: Mutex::default(),
         }
     }
 
@@ -68,6 +71,29 @@ impl Paths {
         let found = self.load(file);
         read.insert(file.to_owned(), found.clone());
         found
+    }
+
+    /// Tells whether there is no file of rules above a path.
+    fn is_free(&self, path: &Path) -> bool {
+        let Some(directory) = path.parent().filter(|_| self.own_is_nothing()) else {
+            return false;
+        };
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(is_free) = free.get(directory) {
+            return *is_free;
+        }
+        let above = directory.ancestors().map(|above| above.join(FILE));
+        let is_free = above.fold(true, |is_free, file| {
+            is_free && self.rules_in(&file).is_none()
+        });
+        free.insert(directory.to_owned(), is_free);
+        is_free
+    }
+
+    fn own_is_nothing(&self) -> bool {
+        self.own
+            .as_deref()
+            .is_none_or(|own| self.rules_in(own).is_none())
     }
 
     fn load(&self, file: &Path) -> Found {
@@ -188,6 +214,24 @@ impl Gate for Paths {
             ruling = ruling.and(below);
         }
         ruling
+    }
+
+    fn forbids(&self, path: &Path, to: Option<&Path>) -> Option<Reason> {
+        if self.is_free(path) && to.is_none_or(|to| self.is_free(to)) {
+            return None;
+        }
+        let target = Target::node(TargetPath::new(path).ok()?);
+        let mut ruling = self.rule_on(path, &target);
+        if let Some(to) = to {
+            ruling = ruling.and(self.rule_on(to, &target));
+            for place in [path, to] {
+                ruling = ruling.and(self.rule_below(path, place, &target));
+            }
+        }
+        match ruling {
+            Ruling::Allow => None,
+            Ruling::Deny { reasons } | Ruling::Ask { reasons, .. } => reasons.into_iter().next(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! Design: `docs/design/gates.md`.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -124,6 +125,12 @@ pub struct StagedChange<'c> {
 pub trait Gate: fmt::Debug + Send + Sync {
     /// Looks at a staged change. Whatever it cannot tell is no reason to allow.
     fn look(&self, change: &StagedChange<'_>) -> Ruling;
+
+    /// Says why a command that runs may not write a path, if it may not; `to` is where it moves, if it does. A call cannot
+    /// wait for a decision, so what somebody would have to approve is forbidden.
+    fn forbids(&self, _path: &Path, _to: Option<&Path>) -> Option<Reason> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ fn inside(session: &mut Session, view: &ProposalView) {
     text.push_str(&table(rows.collect(), None));
     let more = view.inside.len().saturating_sub(listed) + view.inside_more;
     if more > 0 {
-        text.push_str(&format!("  and {more} more\n"));
+        text.extend(["  and ", &more.to_string(), " more\n"]);
     }
     session.ui.print(&text);
 }

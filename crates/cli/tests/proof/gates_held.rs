@@ -275,7 +275,7 @@ fn a_proposal_changed_nothing_and_is_not_the_newest_operation() {
     let world = ruled("[protect]\nask = ['d']\ndeny = ['s']\n");
     world.ok(&["write", "f", "--text", "1"]);
     let id = propose(&world, &["write", "-p", "d/a", "--text", "1"]);
-    assert!(world.ok(&["diff", "@"]).contains("f"), "the write");
+    assert!(world.ok(&["diff", "@"]).contains('f'), "the write");
     let report = json(&world, 1, &["diff", &id]);
     assert_eq!(report["code"], "nothing-done", "{report}");
     assert!(report["next"].to_string().contains("backout pending"));
@@ -335,5 +335,47 @@ fn many_reasons_are_told_as_some_and_a_number() {
         let shown = world.ok(&["show", id]);
         assert!(shown.contains("more like these"), "{shown}");
         assert!(shown.lines().count() < 80, "{shown}");
+    }
+}
+
+#[test]
+fn a_command_does_not_write_what_a_rule_protects() {
+    for (script, is_held) in [
+        ("echo X > s/key", true),
+        ("echo X >> link", true),
+        ("rm s/key", true),
+        ("chmod 666 s/key", true),
+        ("mv s t", true),
+        ("mv free s/free", true),
+        ("mkdir s/new", true),
+        ("ln s/key other", true),
+        ("mv up down", true),
+        ("mv e sub/d", true),
+        ("echo X > d/a", true),
+        ("cat s/key > /dev/null; echo 2 > free", false),
+        ("cp s/key copy", false),
+    ] {
+        let world = ruled("[protect]\ndeny = ['s', '**/keep', 'sub/d/x']\nask = ['d']\n");
+        world.file("s/key", "secret\n");
+        world.file("d/a", "one\n");
+        world.file("free", "1\n");
+        world.file("up/deep/keep", "1\n");
+        world.file("e/x", "1\n");
+        world.file("sub/y", "1\n");
+        std::os::unix::fs::symlink("s/key", world.path("link")).unwrap();
+        let before = world.tree();
+        let output = world.run(&["run", "--", "sh", "-c", script]);
+        let told = crate::world::said(&output);
+        assert_eq!(output.status.success(), !is_held, "{script}: {told}");
+        assert_eq!(
+            told.contains("; the command was refused"),
+            is_held,
+            "{script}: {told}"
+        );
+        if is_held {
+            let now = world.tree();
+            assert!(now == before, "{script}: {}", now.difference(&before));
+        }
+        world.check_store();
     }
 }

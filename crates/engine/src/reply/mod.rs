@@ -53,7 +53,7 @@ pub enum Reply {
         now: Timestamp,
     },
     /// One proposal, with what it would change.
-    Proposal(ProposalView),
+    Proposal(Box<ProposalView>),
     /// A proposal was refused.
     Rejected {
         /// The proposal.

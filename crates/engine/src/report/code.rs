@@ -211,7 +211,9 @@ const fn plan(error: &PlanError) -> ErrorCode {
 
 fn gate(error: &GateError) -> ErrorCode {
     match error {
-        GateError::Denied { .. } | GateError::DeniedNow { .. } => ErrorCode::Gate,
+        GateError::Denied { .. }
+        | GateError::DeniedNow { .. }
+        | GateError::RefusedBefore { .. } => ErrorCode::Gate,
         GateError::Waits(_) => ErrorCode::Waits,
         GateError::NotProposed { .. } => ErrorCode::NothingToDecide,
         GateError::NothingDone { .. } => ErrorCode::NothingDone,
@@ -223,7 +225,6 @@ fn gate(error: &GateError) -> ErrorCode {
         GateError::Own { .. } => ErrorCode::OwnProposal,
         GateError::KeyTaken { .. } => ErrorCode::KeyTaken,
         GateError::Answered(_) => ErrorCode::AnsweredBefore,
-        GateError::RefusedBefore { .. } => ErrorCode::Gate,
         GateError::UndoneSince { .. } => ErrorCode::UndoneSince,
         GateError::Unclear { .. } => ErrorCode::Unclear,
     }

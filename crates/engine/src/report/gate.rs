@@ -56,6 +56,17 @@ pub(super) fn report(error: &GateError) -> Report {
         GateError::Own { id } => not_approved(*id)
             .because("who proposed a change cannot approve it, nor can a command under `run`")
             .next("ask a person, or another agent, to decide"),
+        GateError::KeyTaken { .. }
+        | GateError::Answered(_)
+        | GateError::RefusedBefore { .. }
+        | GateError::UndoneSince { .. }
+        | GateError::Unclear { .. } => call(error),
+    }
+}
+
+/// Says why a call with a key is not carried out.
+fn call(error: &GateError) -> Report {
+    match error {
         GateError::KeyTaken { key, id } => Report::refused("nothing was written")
             .because(format!(
                 "the key `{key}` was given to another request, which is operation {}",
@@ -63,7 +74,7 @@ pub(super) fn report(error: &GateError) -> Report {
             ))
             .next("give each request a key of its own"),
         GateError::Answered(finished) => {
-            let id = finished.id.map(|id| id.short()).unwrap_or_default();
+            let id = finished.id.map(OperationId::short).unwrap_or_default();
             Report::refused("nothing was staged")
                 .because(format!("this call was answered before, as operation {id}"))
         }
@@ -83,23 +94,21 @@ pub(super) fn report(error: &GateError) -> Report {
                 id.short()
             ))
             .next("see what is known, and decide, with `backout recover`"),
+        _ => Report::refused(error.to_string()),
     }
 }
 
 fn undone_since(id: OperationId, by: &[OperationId]) -> Report {
     let name = id.short();
     let report = Report::refused("nothing was written").operation(id);
-    let (report, redo) = match by {
-        [only] => {
-            let undo = only.short();
-            let why = format!("this call was done before, as {name}, and undone since, by {undo}");
-            (report.because(why), undo)
-        }
-        _ => {
-            let why = format!("this call was done before, as {name}, and undone since");
-            (report.because(why), name)
-        }
+    let (by, redo) = if let [only] = by {
+        (format!(", by {}", only.short()), only.short())
+    } else {
+        (String::new(), name.clone())
     };
+    let report = report.because(format!(
+        "this call was done before, as {name}, and undone since{by}"
+    ));
     report
         .next(format!("bring it back with `backout redo {redo}`"))
         .next("to have it done anew, give it another key")

@@ -222,7 +222,7 @@ impl Engine {
         };
         let applied: HashSet<TargetPath> = all.iter().map(|change| change.path.clone()).collect();
         let context = self.context_of(&manifest)?;
-        let mut finished = match self.write_in(context, &request) {
+        let mut finished = match self.write_in(&context, &request) {
             Ok(finished) => finished,
             Err(error) => {
                 if matches!(error, EngineError::TakenBack { .. }) {
