@@ -28,7 +28,7 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
-use backout_drivers::file::{Expect, FileRequest, Source};
+use backout_drivers::file::FileRequest;
 use backout_engine::{
     Context, Engine, EngineError, Report, Settings, UndoOptions, UndoReport, UndoWhat,
 };
@@ -84,13 +84,7 @@ impl Backout {
         path: impl AsRef<Path>,
         content: impl AsRef<[u8]>,
     ) -> Result<StagedWrite<'_>, WriteError> {
-        self.stage_request(&FileRequest::Write {
-            path: path.as_ref().to_path_buf(),
-            source: Source::Bytes(content.as_ref().to_vec()),
-            expect: Expect::Anything,
-            parents: false,
-            mode: None,
-        })
+        self.stage_request(&FileRequest::write(path.as_ref(), content.as_ref()))
     }
 
     /// Stages any change of files.
@@ -108,7 +102,11 @@ impl Backout {
         path: impl AsRef<Path>,
         content: impl AsRef<[u8]>,
     ) -> Result<Written, WriteError> {
-        self.stage(path, content)?.apply()
+        let request = FileRequest::write(path.as_ref(), content.as_ref());
+        let written = self.engine.write(&request);
+        written
+            .map(|finished| Written::new(self, finished.id))
+            .map_err(|error| WriteError::new(self, error))
     }
 
     /// Takes an operation back, with what was built on it.

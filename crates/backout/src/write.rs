@@ -102,10 +102,7 @@ impl<'b> StagedWrite<'b> {
     ) -> Result<Written, WriteError> {
         let (backout, id) = (self.backout, self.id());
         match self.staged.apply_and_verify(check) {
-            Ok(finished) => Ok(Written {
-                backout: backout.clone(),
-                id: finished.id,
-            }),
+            Ok(finished) => Ok(Written::new(backout, finished.id)),
             Err(error) => Err(WriteError::of(backout, Some(id), error)),
         }
     }
@@ -119,6 +116,11 @@ pub struct Written {
 }
 
 impl Written {
+    pub(crate) fn new(backout: &Backout, id: Option<OperationId>) -> Self {
+        let backout = backout.clone();
+        Self { backout, id }
+    }
+
     /// Names the operation; none if the target already was as asked.
     pub const fn id(&self) -> Option<OperationId> {
         self.id

@@ -64,7 +64,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "REF")]
     pub(crate) depends_on: Vec<String>,
 
-    /// Write at most once: the same call with the same key gets the first answer again and writes nothing
+    /// Write at most once: the same call with the same key gets the first answer again and writes nothing. If the first call did not come to pass, the key counts for the next one. Taken by the commands that write files
     #[arg(long, global = true, value_name = "KEY")]
     pub(crate) once: Option<CallKey>,
 

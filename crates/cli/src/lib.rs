@@ -22,6 +22,7 @@ mod show;
 mod state_dir;
 mod ui;
 mod when;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -11,7 +11,7 @@ use backout_engine::{
 };
 use backout_gates::Paths;
 use backout_model::ports::Clock as _;
-use backout_model::{AgentId, OperationId, Retention, Strategy, TaskId, Timestamp};
+use backout_model::{AgentId, Digest, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
 
 use crate::advice;
@@ -24,6 +24,7 @@ use crate::show;
 use crate::show::undo::Asked;
 use crate::state_dir::{home, own_rules, state_dir};
 use crate::ui::{Bar, Ui};
+use crate::words::Words;
 
 /// One run.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub(crate) struct Session {
     pub(crate) retention: Retention,
     /// Whether a store that is not there is not made.
     pub(crate) needs_no_store: bool,
+    /// What is asked under a key, for a command whose request depends on what it finds.
+    words: Option<Digest>,
     /// The running command that we are part of.
     within: Option<OperationId>,
     /// What is known of the caller, if it is inside of a command and this is done for it.
@@ -70,6 +73,7 @@ impl Session {
             here,
             retention,
             needs_no_store: false,
+            words: None,
             within: None,
             asked,
             bar,
@@ -112,6 +116,7 @@ impl Session {
             agent: self.agent.clone(),
             task: self.task.clone(),
             key: self.global.once.clone(),
+            asked: self.words,
             depends_on: references(&self.global.depends_on)?,
             strategy: self.global.strategy.map(Strategy::from),
             within: self.within,
@@ -187,6 +192,27 @@ impl Session {
             report.repair = Some(repair);
         }
         self.show(&engine, &reply)
+    }
+
+    /// Takes down what is asked, in words that do not depend on what is found, and shows the answer if the same call got one
+    /// before. Tells whether it did.
+    pub(crate) fn is_answered(&mut self, words: &Words) -> Result<bool, Failure> {
+        if self.global.once.is_none() {
+            return Ok(false);
+        }
+        self.words = Some(words.digest());
+        let engine = self.engine()?;
+        let answer = engine.answer();
+        self.tell_recovered(&engine);
+        let Some(finished) = answer? else {
+            return Ok(false);
+        };
+        if self.ui.is_json() {
+            self.show(&engine, &Reply::Finished(finished))?;
+        } else {
+            show::write::finished(self, &finished, "");
+        }
+        Ok(true)
     }
 
     /// Has a write carried out and says so in the past tense.

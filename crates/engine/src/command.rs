@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use backout_model::ports::OnConflict;
 use backout_model::{
-    AgentId, CallKey, CheckpointName, Lsn, OperationId, Strategy, TargetPath, TaskId, Timestamp,
-    any_path,
+    AgentId, CallKey, CheckpointName, Digest, Lsn, OperationId, Strategy, TargetPath, TaskId,
+    Timestamp, any_path,
 };
 use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub struct Context {
     pub task: Option<TaskId>,
     /// The name that the caller gave to this call, so that asking again does nothing twice.
     pub key: Option<CallKey>,
+    /// The digest of what is asked under that key, in words of the caller's own: for one whose request depends on what he
+    /// finds. None takes the request itself.
+    pub asked: Option<Digest>,
     /// What the agent says it builds on.
     pub depends_on: Vec<OperationRef>,
     /// How writes are to be taken back, if the caller insists: then nothing else is tried.

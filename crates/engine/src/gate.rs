@@ -6,12 +6,10 @@ use backout_crashpoint::crash_point;
 use backout_model::ports::{
     Driver, Durability, Entry, NewContent, Reason, Request, Ruling, StagedChange,
 };
-use backout_model::{
-    Asked, Digest, Event, KeptRequest, OperationId, Proposal, Refusal, Status, Timestamp,
-};
+use backout_model::{Digest, Event, KeptRequest, OperationId, Proposal, Refusal, Timestamp};
 
 use crate::lifecycle::StagedOperation;
-use crate::{Context, Engine, EngineError, Finished, GateError};
+use crate::{Context, Engine, EngineError, GateError};
 
 /// A request that can be asked again, with how it is written down.
 #[derive(Debug)]
@@ -40,80 +38,19 @@ impl Repeatable {
             contents,
         })
     }
-
-    /// Says what was asked, in the words of the call.
-    fn asked(&self, context: &Context) -> Option<Asked> {
-        let key = context.key.clone()?;
-        let named = [
-            self.request.driver().as_str().as_bytes(),
-            self.body.digest.as_bytes(),
-        ]
-        .concat();
-        Some(Asked {
-            key,
-            request: Digest::of(&named),
-        })
-    }
 }
 
 impl Engine {
-    /// Tells whether a request must be made repeatable before it is prepared: because its caller gave it a key, or because
-    /// it could not be asked again afterwards and a gate may want that.
+    /// Tells whether a request must be made repeatable before it is prepared: because it could not be asked again afterwards,
+    /// and its caller gave it a key or a gate may want that.
     pub(crate) fn is_kept_first(
         &self,
         driver: &dyn Driver,
         context: &Context,
         request: &dyn Request,
     ) -> Result<bool, EngineError> {
-        let may_be_asked = !self.settings.gates.is_empty();
-        Ok(context.key.is_some() || (may_be_asked && !driver.is_lasting(request)?))
-    }
-
-    /// Finds the operation that answered the same call before.
-    pub(crate) fn answered(
-        &self,
-        context: &Context,
-        repeatable: Option<&Repeatable>,
-    ) -> Result<(Option<Asked>, Option<OperationId>), EngineError> {
-        let Some(asked) = repeatable.and_then(|request| request.asked(context)) else {
-            return Ok((None, None));
-        };
-        match self.store.answer_to(&asked.key)? {
-            None => Ok((Some(asked), None)),
-            Some((id, before)) if before.request == asked.request => Ok((Some(asked), Some(id))),
-            Some((id, _)) => Err(GateError::KeyTaken { key: asked.key, id }.into()),
-        }
-    }
-
-    /// Gives the answer that a call got before.
-    pub(crate) fn answer_again(&self, id: OperationId) -> Result<Finished, EngineError> {
-        let operation = self.store.operation(id)?;
-        let operation = operation.ok_or(backout_model::PlanError::Unknown { id })?;
-        match operation.status {
-            Status::Proposed => match self.store.proposal(id)? {
-                Some(proposal) => Err(GateError::Waits(Box::new(proposal)).into()),
-                None => Err(backout_model::PlanError::Unknown { id }.into()),
-            },
-            Status::Refused => Err(EngineError::Refused {
-                id,
-                why: operation.decision.reason,
-            }),
-            Status::Armed => Err(self.unfinished(&operation)),
-            status => {
-                let mut notes = operation.notes;
-                notes
-                    .push("this call was answered before, so nothing was written again".to_owned());
-                Ok(Finished {
-                    id: Some(id),
-                    summary: operation.summary,
-                    status: Some(status),
-                    strategy: Some(operation.decision.strategy),
-                    decision: Some(operation.decision),
-                    notes,
-                    left: None,
-                })
-            }
-        }
+        let may_be_asked = context.key.is_some() || !self.settings.gates.is_empty();
+        Ok(may_be_asked && !driver.is_lasting(request)?)
     }
 }
 
@@ -140,6 +77,11 @@ impl StagedOperation<'_> {
     pub(crate) fn pass_gates(mut self) -> Result<Self, EngineError> {
         match std::mem::take(&mut self.ruling) {
             Ruling::Allow => Ok(self),
+            // What a rule says may be a mistake, and is not for ever: the proposal goes on waiting.
+            Ruling::Deny { reasons } if self.approval.is_some() => {
+                let id = self.lease.id;
+                Err(GateError::DeniedNow { id, reasons }.into())
+            }
             Ruling::Deny { reasons } => Err(self.deny(reasons)),
             // Somebody has decided, and about exactly this.
             Ruling::Ask { .. } if self.approval.is_some() => Ok(self),
@@ -152,8 +94,7 @@ impl StagedOperation<'_> {
 
     /// Refuses the write for the gates' reasons, and records them.
     fn deny(self, reasons: Vec<Reason>) -> EngineError {
-        let why: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-        match self.refuse(&why.join("; ")) {
+        match self.refuse(&Reason::told(&reasons).join("; ")) {
             EngineError::Refused { id, .. } => GateError::Denied { id, reasons }.into(),
             error => error,
         }
@@ -212,6 +153,7 @@ impl StagedOperation<'_> {
                 driver: repeatable.request.driver(),
                 body: repeatable.body.digest,
                 contents: repeatable.contents.clone(),
+                umask: Some(backout_drivers::file::umask()),
             },
             staged: driver.fingerprint(&self.prepared.recipe)?,
             reasons,

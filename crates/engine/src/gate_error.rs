@@ -1,7 +1,9 @@
 //! Why a gate did not let a change pass, and why nobody could decide about a proposal.
 
 use backout_model::ports::Reason;
-use backout_model::{CallKey, OperationId, Proposal, Status};
+use backout_model::{CallKey, OperationId, Proposal, Status, TaskId};
+
+use crate::{EngineError, Finished};
 
 /// Says why a change did not happen, or not yet.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +12,14 @@ pub enum GateError {
     #[error("the write was refused")]
     Denied {
         /// The operation, as the journal knows it.
+        id: OperationId,
+        /// What the gates said.
+        reasons: Vec<Reason>,
+    },
+    /// Gates say no to what somebody approved. Nothing was changed, and it still waits.
+    #[error("the gates say no by now")]
+    DeniedNow {
+        /// The proposal.
         id: OperationId,
         /// What the gates said.
         reasons: Vec<Reason>,
@@ -24,6 +34,31 @@ pub enum GateError {
         id: OperationId,
         /// Where it stands.
         status: Status,
+    },
+    /// An operation changed nothing: it waits, or was refused.
+    #[error("operation {id} changed nothing")]
+    NothingDone {
+        /// The operation.
+        id: OperationId,
+        /// Where it stands.
+        status: Status,
+    },
+    /// A task is to be committed, and a write of it waits for a decision.
+    #[error("a write of the task `{task}` waits for a decision")]
+    TaskWaits {
+        /// The task.
+        task: TaskId,
+        /// The proposal.
+        id: OperationId,
+    },
+    /// What was approved did not come to pass, and waits again.
+    #[error("it did not come to pass")]
+    WaitsAgain {
+        /// As which it waits.
+        again: OperationId,
+        /// What happened.
+        #[source]
+        cause: Box<EngineError>,
     },
     /// Nobody decided about a proposal in time.
     #[error("the time for a decision about {id} is up")]
@@ -57,6 +92,31 @@ pub enum GateError {
         /// The key.
         key: CallKey,
         /// The operation that answered it.
+        id: OperationId,
+    },
+    /// The call that was to be staged was answered before.
+    #[error("the call was answered before")]
+    Answered(Box<Finished>),
+    /// The call was refused before.
+    #[error("the call was refused before")]
+    RefusedBefore {
+        /// The operation that answered it.
+        id: OperationId,
+        /// Why.
+        why: String,
+    },
+    /// The call was answered before, and what was done has been undone.
+    #[error("operation {id}, which answered the call, was undone since")]
+    UndoneSince {
+        /// The operation that answered it.
+        id: OperationId,
+        /// What undid it.
+        by: Vec<OperationId>,
+    },
+    /// The call was made before, and nobody can tell whether that happened.
+    #[error("nobody can tell whether operation {id} happened")]
+    Unclear {
+        /// The operation.
         id: OperationId,
     },
 }

@@ -11,7 +11,7 @@ use backout_storage::Lease;
 use crate::{Engine, EngineError};
 
 /// How long to sleep between two looks at somebody else's lease.
-const LEASE_POLL: Duration = Duration::from_millis(5);
+pub(crate) const LEASE_POLL: Duration = Duration::from_millis(5);
 
 /// The leases of one operation. Dropping it gives them back, unless a record did so already.
 #[derive(Debug)]

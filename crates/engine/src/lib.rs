@@ -18,6 +18,7 @@ mod history;
 mod lease;
 mod lifecycle;
 mod maintenance;
+mod once;
 mod proposal;
 mod recover;
 mod repair;
@@ -43,7 +44,7 @@ pub use engine::{Engine, Settings};
 pub use error::EngineError;
 pub use gate_error::GateError;
 pub use lifecycle::StagedOperation;
-pub use proposal::{ProposalCommand, ProposalView};
+pub use proposal::{Inside, ProposalCommand, ProposalView};
 pub use repair::RepairReport;
 pub use reply::{
     ActLeft, Diff, DiffChange, DiffFile, DiffSide, DoctorReport, Finding, Finished, Forcing,

@@ -10,7 +10,7 @@
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{
-    Applied, Durability, Entry, Examined, Prepared, Request, Ruling, Scope, Staged, State,
+    Applied, Driver, Durability, Entry, Examined, Prepared, Request, Ruling, Scope, Staged, State,
 };
 use backout_model::{
     ActPlan, Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect,
@@ -21,8 +21,9 @@ use backout_storage::{OperationRef, StorageError};
 
 use crate::gate::Repeatable;
 use crate::lease::HeldLease;
+use crate::once::Answer;
 use crate::strategy::is_doubtful;
-use crate::{Context, Engine, EngineError, Finished, UndoOptions, UndoWhat};
+use crate::{Context, Engine, EngineError, Finished, GateError, UndoOptions, UndoWhat};
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -49,11 +50,17 @@ pub struct StagedOperation<'e> {
     pub(crate) ruling: Ruling,
     /// The call that it answers, if that has a key.
     pub(crate) call: Option<Asked>,
-    /// The operation that answered the same call before.
-    pub(crate) answered: Option<OperationId>,
     /// Who let it pass, if it was a proposal.
     pub(crate) approval: Option<Decided>,
     pub(crate) prepared: Prepared,
+}
+
+/// What a request has come to before anything happens.
+enum Begun<'e> {
+    /// The same call was answered before.
+    Answered(Box<Finished>),
+    /// It is staged.
+    Staged(Box<StagedOperation<'e>>),
 }
 
 /// What is said of an operation when it is armed.
@@ -77,22 +84,63 @@ pub(crate) struct Head {
 impl Engine {
     /// Stages, arms, applies, verifies and commits a write.
     pub fn write(&self, request: &dyn Request) -> Result<Finished, EngineError> {
-        self.stage(request)?.apply()
+        self.write_in(&self.context, request)
     }
 
-    /// Stages a write: the new state exists beside the target, which is untouched.
+    pub(crate) fn write_in(
+        &self,
+        context: &Context,
+        request: &dyn Request,
+    ) -> Result<Finished, EngineError> {
+        match self.begin_write(context, request)? {
+            Begun::Answered(finished) => Ok(*finished),
+            Begun::Staged(staged) => staged.apply(),
+        }
+    }
+
+    /// Stages a write: the new state exists beside the target, which is untouched. For a call that was answered before
+    /// there is nothing to stage: that is an error, which has the answer.
     pub fn stage(&self, request: &dyn Request) -> Result<StagedOperation<'_>, EngineError> {
-        self.stage_in(self.context.clone(), request)
+        match self.begin_write(&self.context, request)? {
+            Begun::Answered(finished) => Err(GateError::Answered(finished).into()),
+            Begun::Staged(staged) => Ok(*staged),
+        }
     }
 
-    pub(crate) fn stage_in(
+    fn begin_write(
+        &self,
+        context: &Context,
+        request: &dyn Request,
+    ) -> Result<Begun<'_>, EngineError> {
+        self.recover_the_dead()?;
+        let driver = self.driver(&request.driver())?;
+        let is_kept_first = self.is_kept_first(driver, context, request)?;
+        // What can be read only once is read when its targets are leased.
+        if !is_kept_first
+            && let Answer::Before(finished) = self.answered(context, driver, request)?
+        {
+            return Ok(Begun::Answered(finished));
+        }
+        match self.stage_in(context.clone(), driver, request, is_kept_first) {
+            // It may be the same call, made at the same time, that left it so.
+            Err(EngineError::Driver(error)) if !is_kept_first => {
+                match self.answered(context, driver, request)? {
+                    Answer::Before(finished) => Ok(Begun::Answered(finished)),
+                    Answer::Not(_) => Err(error.into()),
+                }
+            }
+            begun => begun,
+        }
+    }
+
+    fn stage_in(
         &self,
         context: Context,
+        driver: &dyn Driver,
         request: &dyn Request,
-    ) -> Result<StagedOperation<'_>, EngineError> {
-        self.recover_the_dead()?;
+        is_kept_first: bool,
+    ) -> Result<Begun<'_>, EngineError> {
         self.check_task(&context)?;
-        let driver = self.driver(&request.driver())?;
         let Scope {
             targets,
             sources,
@@ -108,14 +156,17 @@ impl Engine {
         traits.preferred = context.strategy.or(traits.preferred);
         let decision = choose(&traits);
         let mut repeatable = None;
-        if self.is_kept_first(driver, &context, request)?
-            || is_doubtful(driver, request, &traits, &decision)?
-        {
+        if is_kept_first || is_doubtful(driver, request, &traits, &decision)? {
             repeatable = Some(Repeatable::of(lease.id, driver, request)?);
         }
-        let (call, answered) = self.answered(&context, repeatable.as_ref())?;
-        let request_now = repeatable.as_ref().map_or(request, |it| &*it.request);
-        let (prepared, decision) = self.prepare(driver, lease.id, request_now, decision)?;
+        let asking = repeatable.as_ref().map_or(request, |kept| &*kept.request);
+        // Of two who make the same call at once, the second has waited for the first.
+        let call = match self.answered(&context, driver, asking)? {
+            Answer::Before(finished) => return Ok(Begun::Answered(finished)),
+            Answer::Not(call) => call,
+        };
+        let (mut prepared, decision) = self.prepare(driver, lease.id, asking, decision)?;
+        prepared.notes.extend(call.note());
         self.lease_rest(lease.id, &targets, &prepared.targets)?;
         crash_point("engine.staged");
         let mut staged = StagedOperation {
@@ -129,8 +180,7 @@ impl Engine {
             built_on: Vec::new(),
             repeatable,
             ruling: Ruling::Allow,
-            call,
-            answered,
+            call: call.asked,
             approval: None,
             prepared,
         };
@@ -139,7 +189,7 @@ impl Engine {
             let id = staged.lease.id;
             staged.repeatable = Some(Repeatable::of(id, driver, request)?);
         }
-        Ok(staged)
+        Ok(Begun::Staged(Box::new(staged)))
     }
 
     pub(crate) fn check_task(&self, context: &Context) -> Result<(), EngineError> {
@@ -433,9 +483,6 @@ impl StagedOperation<'_> {
         mut self,
         verify: impl FnOnce() -> Result<(), String>,
     ) -> Result<Finished, EngineError> {
-        if let Some(before) = self.answered {
-            return self.engine.answer_again(before);
-        }
         self = self.pass_gates()?;
         let id = self.lease.id;
         self.prepared.notes.extend(said_of_fallback(&self.decision));
@@ -450,6 +497,7 @@ impl StagedOperation<'_> {
                 decision: None,
                 notes,
                 left: None,
+                is_again: false,
             });
         }
         let engine = self.engine;
@@ -504,6 +552,7 @@ impl StagedOperation<'_> {
             decision: Some(self.decision),
             notes,
             left: None,
+            is_again: false,
         })
     }
 }

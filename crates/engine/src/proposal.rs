@@ -7,11 +7,11 @@
 //! Design: `docs/design/gates.md`.
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{FileChange, Staged as StagedFiles};
+use backout_drivers::file::{FileChange, Staged as StagedFiles, Was, with_umask};
 use backout_model::ports::{Durability, Entry, Prepared, Request, Ruling, Scope};
 use backout_model::{
-    Decided, Decision, Effect, Event, JsonText, OperationId, PlanError, Proposal, Refusal, Status,
-    choose,
+    Decided, Decision, Effect, Event, JsonText, OperationId, PlanError, Proposal, Reach, Refusal,
+    Status, TargetPath, choose,
 };
 use backout_storage::OperationRef;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,33 @@ pub struct ProposalView {
     pub stale: Option<String>,
     /// What it would change.
     pub files: Vec<DiffFile>,
+    /// What is in the trees that would move or go as one, up to a number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inside: Vec<Inside>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inside_more: usize,
 }
+
+/// A name in a tree that would move or go as one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inside {
+    /// The name, as it is now.
+    pub path: TargetPath,
+    /// What it is.
+    pub kind: String,
+    /// How many bytes it has, if it is a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// How many names of what moves or goes as one are told.
+const INSIDE_MAX: usize = 1000;
 
 /// A proposal that was staged again.
 struct Restaged<'e> {
@@ -126,20 +152,27 @@ impl Engine {
             engine: self,
             lease: restaged.lease,
             verb: proposal.verb,
-            summary: proposal.summary,
+            summary: proposal.summary.clone(),
             context,
             decision: restaged.decision,
             sources: Vec::new(),
-            built_on: proposal.depends_on,
+            built_on: proposal.depends_on.clone(),
             repeatable: None,
             ruling: Ruling::Allow,
-            call: proposal.call,
-            answered: None,
+            call: proposal.call.clone(),
             approval: Some(decided),
             prepared: restaged.prepared,
         };
         staged.ask_gates();
-        staged.apply()
+        match staged.apply() {
+            Err(error @ EngineError::TakenBack { .. }) => Err(self.propose_again(proposal, error)),
+            Ok(mut finished) => {
+                // The write happened, whatever becomes of the layers that it came from.
+                finished.left = self.settle_trial(id).unwrap_or_default();
+                Ok(finished)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Refuses a proposal.
@@ -164,18 +197,42 @@ impl Engine {
         let id = self.next_id();
         let request = self.request_of(&proposal)?;
         let driver = self.driver(&proposal.request.driver)?;
-        let (files, stale) = match driver.prepare(id, &*request, proposal.decision.strategy) {
+        let strategy = proposal.decision.strategy;
+        let prepared = with_umask(proposal.request.umask, || {
+            driver.prepare(id, &*request, strategy)
+        });
+        let (files, mut inside, stale) = match prepared {
             Ok(prepared) => {
                 let stale = self.check_as_proposed(&proposal, &prepared).err();
-                (self.foreseen(&prepared)?, stale)
+                (self.foreseen(&prepared)?, self.inside(&prepared)?, stale)
             }
-            Err(error) => (Vec::new(), Some(error.into())),
+            Err(error) => (Vec::new(), Vec::new(), Some(error.into())),
         };
+        let inside_more = inside.len().saturating_sub(INSIDE_MAX);
+        inside.truncate(INSIDE_MAX);
         Ok(ProposalView {
             proposal,
             stale: stale.map(|error| crate::lifecycle::with_causes(&error)),
             files,
+            inside,
+            inside_more,
         })
+    }
+
+    /// Lists what is in the trees that a change takes as one.
+    fn inside(&self, prepared: &Prepared) -> Result<Vec<Inside>, EngineError> {
+        let mut inside = Vec::new();
+        for target in &prepared.targets {
+            let Some(path) = target.file().filter(|_| target.reach() == Reach::Tree) else {
+                continue;
+            };
+            inside.extend(self.files.below(path)?.into_iter().map(|past| Inside {
+                kind: past.was.as_ref().map_or("", |was| was.word()).to_owned(),
+                size: past.was.as_ref().and_then(Was::size),
+                path: past.path,
+            }));
+        }
+        Ok(inside)
     }
 
     /// Says what a change that is only staged would do to files.
@@ -247,13 +304,16 @@ impl Engine {
         let id = proposal.id;
         let request = self.request_of(proposal)?;
         let driver = self.driver(&proposal.request.driver)?;
-        let stale = |error: EngineError| GateError::Stale {
-            id,
-            why: crate::lifecycle::with_causes(&error),
+        // Who is interrupted has found nothing out.
+        let stale = |error: EngineError| {
+            if matches!(&error, EngineError::Driver(error) if error.fault().is_stop()) {
+                return error;
+            }
+            let why = crate::lifecycle::with_causes(&error);
+            GateError::Stale { id, why }.into()
         };
-        let scope = driver
-            .scope(&*request)
-            .map_err(|error| stale(error.into()))?;
+        let scope = driver.scope(&*request);
+        let scope = scope.map_err(|error| stale(error.into()))?;
         let Scope {
             targets, traits, ..
         } = scope;
@@ -264,7 +324,9 @@ impl Engine {
             Some(_) => proposal.decision.clone(),
             None => choose(&traits),
         };
-        let prepared = self.prepare(driver, id, &*request, decision);
+        let prepared = with_umask(proposal.request.umask, || {
+            self.prepare(driver, id, &*request, decision)
+        });
         let (prepared, decision) = prepared.map_err(stale)?;
         self.lease_rest(id, &targets, &prepared.targets)?;
         Ok(Restaged {
@@ -305,7 +367,43 @@ impl Engine {
         Err(GateError::Stale { id, why }.into())
     }
 
-    fn expire(&self, proposal: &Proposal) -> Result<(), EngineError> {
+    /// Refuses all proposals of a kind that nobody else decides about at this moment.
+    pub(crate) fn withdraw(
+        &self,
+        is_meant: impl Fn(&Proposal) -> bool,
+        why: &str,
+    ) -> Result<(), EngineError> {
+        for proposal in self.store.proposals()?.iter().filter(|it| is_meant(it)) {
+            match self.claim_proposal(proposal) {
+                Ok(()) => self.end_proposal(proposal, why.to_owned(), None)?,
+                Err(EngineError::Gate(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Proposes again what was approved and put back: an operation that did not come to pass is over, and the wish is not.
+    fn propose_again(&self, proposal: Proposal, cause: EngineError) -> EngineError {
+        let (id, again) = (proposal.id, self.next_id());
+        let proposal = Proposal {
+            id: again,
+            owner: self.store.this_process(),
+            ..proposal
+        };
+        let entry = Entry::of(vec![Event::Proposed(Box::new(proposal))]);
+        match self.store.append(&entry, Durability::Power) {
+            Ok(_) => {
+                // Without it, who discards the trial has to reject the proposal himself.
+                let _known = self.rename_proposal(id, again);
+                let cause = Box::new(cause);
+                GateError::WaitsAgain { again, cause }.into()
+            }
+            Err(_) => cause,
+        }
+    }
+
+    pub(crate) fn expire(&self, proposal: &Proposal) -> Result<(), EngineError> {
         let why = "nobody decided in time".to_owned();
         self.end_proposal(proposal, why, None)
     }

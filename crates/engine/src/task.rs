@@ -8,9 +8,12 @@ use backout_model::{
 use backout_storage::Filter;
 
 use crate::{
-    CheckpointCommand, Context, Engine, EngineError, PlanView, Reply, TaskCommand, UndoOptions,
-    UndoReport, UndoWhat,
+    CheckpointCommand, Context, Engine, EngineError, GateError, PlanView, Reply, TaskCommand,
+    UndoOptions, UndoReport, UndoWhat,
 };
+
+/// Why a proposal of a task that ended is refused.
+const ROLLED_BACK: &str = "its task was rolled back";
 
 impl Engine {
     pub(crate) fn task(&self, command: TaskCommand) -> Result<Reply, EngineError> {
@@ -83,7 +86,11 @@ impl Engine {
         for operation in &applied {
             match operation.status {
                 Status::Armed => return Err(self.unfinished(operation)),
-                Status::Proposed | Status::InDoubt | Status::Failed => {
+                Status::Proposed => {
+                    let (task, id) = (task.clone(), operation.id);
+                    return Err(GateError::TaskWaits { task, id }.into());
+                }
+                Status::InDoubt | Status::Failed => {
                     let (task, id) = (task.clone(), operation.id);
                     return Err(EngineError::TaskWaits { task, id });
                 }
@@ -123,6 +130,7 @@ impl Engine {
         if let UndoWhat::Task(task) = what
             && options.selection.is_everything()
         {
+            self.withdraw(|proposal| proposal.task.as_ref() == Some(task), ROLLED_BACK)?;
             let event = Event::TaskRollback {
                 task: task.clone(),
                 why: why.to_owned(),

@@ -6,6 +6,7 @@
 //! Not here: what a gate is (`model::ports::Gate`), what becomes of a proposal (`engine`). Design: `docs/design/gates.md`.
 
 mod paths;
+mod patterns;
 mod rules;
 
 pub use paths::Paths;

@@ -3,16 +3,18 @@
 //! - A tree that goes or moves as one is looked through: what lies in it is written too, and a `backout.toml` in it counts.
 //! - A `backout.toml` governs; an agent changes none without somebody's consent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backout_model::ports::{Gate, Reason, Ruling, StagedChange};
-use backout_model::{Reach, Target};
+use backout_model::{Reach, Target, TargetPath};
 
+use crate::patterns::Roots;
 use crate::rules::{Rules, Wrong};
 
 /// The name of a file of rules.
@@ -32,6 +34,8 @@ pub struct Paths {
     home: Option<PathBuf>,
     /// What was read, so that it is read once.
     read: Mutex<BTreeMap<PathBuf, Found>>,
+    /// Which directories have no rules above them.
+    free: Mutex<HashMap<PathBuf, bool>>,
 }
 
 /// A file of rules: none, its rules, or what is wrong with it.
@@ -39,11 +43,12 @@ type Found = Option<Result<Arc<Rules>, String>>;
 
 impl Paths {
     /// Takes the user's own file of rules and what `~` stands for in it.
-    pub const fn new(own: Option<PathBuf>, home: Option<PathBuf>) -> Self {
+    pub fn new(own: Option<PathBuf>, home: Option<PathBuf>) -> Self {
         Self {
             own,
             home,
-            read: Mutex::new(BTreeMap::new()),
+            read: Mutex::default(),
+            free: Mutex::default(),
         }
     }
 
@@ -68,47 +73,119 @@ impl Paths {
         found
     }
 
-    fn load(&self, file: &Path) -> Found {
-        let text = match fs::read_to_string(file) {
-            Ok(text) => text,
-            Err(error) => {
-                let is_none = matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                );
-                return (!is_none).then(|| Err(error.to_string()));
-            }
+    /// Tells whether there is no file of rules above a path.
+    fn is_free(&self, path: &Path) -> bool {
+        let Some(directory) = path.parent().filter(|_| self.own_is_nothing()) else {
+            return false;
         };
-        let base = file.parent().unwrap_or(Path::new("/"));
-        let rules = Rules::read(file, &text, base, self.home.as_deref());
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(is_free) = free.get(directory) {
+            return *is_free;
+        }
+        let above = directory.ancestors().map(|above| above.join(FILE));
+        let is_free = above.fold(true, |is_free, file| {
+            is_free && self.rules_in(&file).is_none()
+        });
+        free.insert(directory.to_owned(), is_free);
+        is_free
+    }
+
+    fn own_is_nothing(&self) -> bool {
+        self.own
+            .as_deref()
+            .is_none_or(|own| self.rules_in(own).is_none())
+    }
+
+    fn load(&self, file: &Path) -> Found {
+        let text = match text_of(file).transpose()? {
+            Ok(text) => text,
+            Err(error) => return Some(Err(error)),
+        };
+        let roots = Roots {
+            base: file.parent().unwrap_or(Path::new("/")),
+            home: self.home.as_deref(),
+            is_own: self.own.as_deref() == Some(file),
+        };
+        let rules = Rules::read(file, &text, &roots);
         Some(rules.map(Arc::new).map_err(|Wrong { what, at }| match at {
             Some((line, column)) => format!("line {line}, column {column}: {what}"),
             None => what,
         }))
     }
 
-    /// Looks at all that lies in a tree which is written as one.
-    fn rule_below(&self, top: &Path, target: &Target) -> Ruling {
+    /// Looks at all that lies in a tree which is written as one, as if it were at `place`.
+    fn rule_below(&self, top: &Path, place: &Path, target: &Target) -> Ruling {
         let mut ruling = Ruling::Allow;
-        let mut waiting = vec![top.to_path_buf()];
+        let mut waiting = vec![(top.to_path_buf(), place.to_path_buf())];
         let mut count = 0_usize;
-        while let Some(directory) = waiting.pop() {
+        while let Some((directory, place)) = waiting.pop() {
             for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
                 count += 1;
                 if count > ENTRIES_MAX {
                     return ruling.and(too_many(target));
                 }
-                ruling = ruling.and(self.rule_on(&entry.path(), target));
+                let place = place.join(entry.file_name());
+                ruling = ruling.and(self.rule_on(&place, target));
                 if let Ruling::Deny { .. } = ruling {
                     return ruling;
                 }
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    waiting.push(entry.path());
+                    waiting.push((entry.path(), place));
                 }
             }
         }
         ruling
     }
+
+    /// Says what the rules say of another name of the same file, for what changes the file itself and not its name.
+    fn rule_on_other_name(&self, path: &Path, target: &Target) -> Ruling {
+        let found = path.symlink_metadata();
+        let Some(found) = found.ok().filter(|it| it.is_file() && it.nlink() > 1) else {
+            return Ruling::Allow;
+        };
+        let above = path.ancestors().skip(1).map(|above| above.join(FILE));
+        let rules = above
+            .chain(self.own.clone())
+            .filter_map(|file| self.rules_in(&file));
+        rules.flatten().fold(Ruling::Allow, |ruling, rules| {
+            match rules.other_name(&found) {
+                Some(name) if name != path => ruling.and(judge(&rules, name, target)),
+                _ => ruling,
+            }
+        })
+    }
+}
+
+/// Reads a file of rules; none if there is no such name. Whatever is no file is not opened: a pipe would keep us waiting.
+fn text_of(file: &Path) -> Result<Option<String>, String> {
+    let said = |error: io::Error| error.to_string();
+    let is_nothing = |error: &io::Error| {
+        let kind = error.kind();
+        matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    };
+    match file.symlink_metadata() {
+        Err(error) if is_nothing(&error) => return Ok(None),
+        found => found.map_err(said)?,
+    };
+    match file.metadata() {
+        Err(error) if is_nothing(&error) => {
+            return Err("it is a link that leads nowhere".to_owned());
+        }
+        found if !found.as_ref().is_ok_and(fs::Metadata::is_file) => {
+            found.map_err(said)?;
+            return Err("it is not a file".to_owned());
+        }
+        _ => {}
+    }
+    let mut options = fs::OpenOptions::new();
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let opened = options.read(true).custom_flags(flags).open(file);
+    let mut text = String::new();
+    opened
+        .map_err(said)?
+        .read_to_string(&mut text)
+        .map_err(said)?;
+    Ok(Some(text))
 }
 
 impl Gate for Paths {
@@ -121,13 +198,40 @@ impl Gate for Paths {
             let path = path.as_path();
             ruling = ruling.and(self.rule_on(path, target));
             if target.reach() == Reach::Tree {
-                ruling = ruling.and(self.rule_below(path, target));
+                ruling = ruling.and(self.rule_below(path, path, target));
+            }
+            if change.verb.may_retouch() {
+                ruling = ruling.and(self.rule_on_other_name(path, target));
             }
             if change.agent.is_some() && path.file_name().is_some_and(|name| name == FILE) {
                 ruling = ruling.and(governs(target));
             }
         }
+        // What lies in a tree that moves comes to lie at the new place.
+        for (from, to) in change.staged.moved() {
+            let target = Target::tree(to.clone());
+            let below = self.rule_below(from.as_path(), to.as_path(), &target);
+            ruling = ruling.and(below);
+        }
         ruling
+    }
+
+    fn forbids(&self, path: &Path, to: Option<&Path>) -> Option<Reason> {
+        if self.is_free(path) && to.is_none_or(|to| self.is_free(to)) {
+            return None;
+        }
+        let target = Target::node(TargetPath::new(path).ok()?);
+        let mut ruling = self.rule_on(path, &target);
+        if let Some(to) = to {
+            ruling = ruling.and(self.rule_on(to, &target));
+            for place in [path, to] {
+                ruling = ruling.and(self.rule_below(path, place, &target));
+            }
+        }
+        match ruling {
+            Ruling::Allow => None,
+            Ruling::Deny { reasons } | Ruling::Ask { reasons, .. } => reasons.into_iter().next(),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! The rules of one `backout.toml`, read and checked.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use backout_model::Glob;
-use toml_edit::{Document, Item, TableLike, Value};
+use toml_edit::{Document, Item, TableLike};
+
+use crate::patterns::{Patterns, Roots};
 
 /// How long a proposal waits unless somebody says otherwise.
 const EXPIRES: Duration = Duration::from_hours(24);
@@ -20,9 +22,6 @@ pub(crate) struct Rules {
     pub(crate) expires: Option<Duration>,
 }
 
-/// A pattern, as it is written and as it is matched.
-type Patterns = Vec<(String, Glob)>;
-
 /// What is wrong with a file of rules, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
@@ -33,13 +32,8 @@ pub(crate) struct Wrong {
 }
 
 impl Rules {
-    /// Reads the rules of a file. Relative patterns start at `base`; `home` is what `~` stands for.
-    pub(crate) fn read(
-        file: &Path,
-        text: &str,
-        base: &Path,
-        home: Option<&Path>,
-    ) -> Result<Self, Wrong> {
+    /// Reads the rules of a file.
+    pub(crate) fn read(file: &Path, text: &str, roots: &Roots<'_>) -> Result<Self, Wrong> {
         let document: Document<String> = text.parse().map_err(|error: toml_edit::TomlError| {
             let at = error.span().map(|span| place_of(text, span.start));
             let what = error.message().to_owned();
@@ -51,8 +45,8 @@ impl Rules {
         };
         let mut rules = Self {
             file: file.to_owned(),
-            deny: Patterns::new(),
-            ask: Patterns::new(),
+            deny: Patterns::default(),
+            ask: Patterns::default(),
             expires: Some(EXPIRES),
         };
         for (name, item) in document.as_table() {
@@ -64,8 +58,8 @@ impl Rules {
             for (key, value) in table.iter() {
                 let failed = |what| wrong(value, what);
                 match key {
-                    "deny" => rules.deny = patterns(value, base, home).map_err(failed)?,
-                    "ask" => rules.ask = patterns(value, base, home).map_err(failed)?,
+                    "deny" => rules.deny = patterns(value, roots).map_err(failed)?,
+                    "ask" => rules.ask = patterns(value, roots).map_err(failed)?,
                     "expires" => rules.expires = duration(value).map_err(failed)?,
                     _ => {
                         let known = "`deny`, `ask` and `expires` are";
@@ -79,38 +73,33 @@ impl Rules {
 
     /// Gives the pattern by which nobody may write a path.
     pub(crate) fn denies(&self, path: &Path) -> Option<&str> {
-        matched(&self.deny, path)
+        self.deny.matched(path)
     }
 
     /// Gives the pattern by which somebody must approve a write of a path.
     pub(crate) fn asks(&self, path: &Path) -> Option<&str> {
-        matched(&self.ask, path)
+        self.ask.matched(path)
+    }
+
+    /// Gives the path that a rule names, of which this file is another name.
+    pub(crate) fn other_name(&self, file: &std::fs::Metadata) -> Option<&Path> {
+        let named = self.deny.named().chain(self.ask.named());
+        named
+            .filter(|path| path.symlink_metadata().is_ok_and(|it| is_same(&it, file)))
+            .find(|path| self.denies(path).is_some() || self.asks(path).is_some())
     }
 }
 
-/// Gives the first pattern that matches a path.
-fn matched<'p>(patterns: &'p Patterns, path: &Path) -> Option<&'p str> {
-    let mut matching = patterns.iter().filter(|(_, glob)| glob.matches(path));
-    matching.next().map(|(written, _)| written.as_str())
-}
-
-/// Reads a pattern. It starts at `base`, at the root, or at home.
-fn pattern(written: &str, base: &Path, home: Option<&Path>) -> Result<Glob, String> {
-    let (pattern, base) = match written.strip_prefix("~/") {
-        Some(rest) => (rest, home.ok_or("`~` is not known here")?),
-        None => (written, base),
-    };
-    Glob::read(pattern, base).map_err(|error| error.to_string())
-}
-
-fn patterns(item: &Item, base: &Path, home: Option<&Path>) -> Result<Patterns, String> {
+fn patterns(item: &Item, roots: &Roots<'_>) -> Result<Patterns, String> {
     let not_list = || "a list of patterns is wanted, like [\"secrets/**\"]".to_owned();
     let list = item.as_array().ok_or_else(not_list)?;
-    let read = |value: &Value| {
-        let written = value.as_str().ok_or_else(not_list)?;
-        Ok((written.to_owned(), pattern(written, base, home)?))
-    };
-    list.iter().map(read).collect()
+    let texts = list.iter().map(|value| value.as_str().map(str::to_owned));
+    let written: Vec<String> = texts.collect::<Option<_>>().ok_or_else(not_list)?;
+    Patterns::new(&written, roots)
+}
+
+fn is_same(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 fn duration(item: &Item) -> Result<Option<Duration>, String> {
@@ -138,40 +127,12 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Rules, Wrong> {
-        Rules::read(
-            Path::new("/p/backout.toml"),
-            text,
-            Path::new("/p"),
-            Some(Path::new("/home/u")),
-        )
-    }
-
-    #[test]
-    fn patterns_start_at_the_file_at_home_or_at_the_root() {
-        let rules =
-            read("[protect]\ndeny = ['secrets/**', '~/.ssh', '/etc/*.conf', '**/*.pem']").unwrap();
-        for (path, pattern) in [
-            ("/p/secrets/a/b", "secrets/**"),
-            ("/home/u/.ssh", "~/.ssh"),
-            ("/home/u/.ssh/id", "~/.ssh"),
-            ("/etc/x.conf", "/etc/*.conf"),
-            ("/p/a/b/c.pem", "**/*.pem"),
-            ("/p/c.pem", "**/*.pem"),
-        ] {
-            assert_eq!(rules.denies(Path::new(path)), Some(pattern), "{path}");
-        }
-        for path in ["/p/secret", "/q/secrets/a", "/etc/d/x.conf", "/c.pem"] {
-            assert_eq!(rules.denies(Path::new(path)), None, "{path}");
-        }
-    }
-
-    #[test]
-    fn a_directory_with_signs_of_a_pattern_in_its_name_is_taken_literally() {
-        let base = Path::new("/p[1]");
-        let text = "[protect]\nask = ['x']";
-        let rules = Rules::read(&base.join("backout.toml"), text, base, None).unwrap();
-        assert_eq!(rules.asks(Path::new("/p[1]/x/y")), Some("x"));
-        assert_eq!(rules.asks(Path::new("/p1/x")), None);
+        let roots = Roots {
+            base: Path::new("/p"),
+            home: Some(Path::new("/home/u")),
+            is_own: false,
+        };
+        Rules::read(Path::new("/p/backout.toml"), text, &roots)
     }
 
     #[test]
@@ -194,6 +155,7 @@ mod tests {
                 (2, 8),
             ),
             ("[protect]\ndeny = ['']", "must not be empty", (2, 8)),
+            ("[protect]\ndeny = ['../q']", "can match nothing", (2, 8)),
             ("[protect\n", "", (1, 9)),
         ] {
             let wrong = read(text).unwrap_err();

@@ -52,6 +52,11 @@ pub trait Staged: Any + fmt::Debug + Send {
     fn kept_bytes(&self) -> u64 {
         0
     }
+
+    /// Lists what will get another name, with all that is in it: the old name and the new.
+    fn moved(&self) -> Vec<(TargetPath, TargetPath)> {
+        Vec::new()
+    }
 }
 
 impl dyn Staged {
@@ -373,6 +378,12 @@ pub trait Driver: fmt::Debug + Send + Sync {
         request: &dyn Request,
     ) -> Result<Box<dyn Request>, DriverError> {
         self.read_request(&request.as_text()?)
+    }
+
+    /// Gives the digest of what a request asks. The same request has the same one whatever the world is like by now: bytes
+    /// that come with it count, and what it names is not looked at.
+    fn asked(&self, request: &dyn Request) -> Result<Digest, DriverError> {
+        Ok(Digest::of(request.as_text()?.as_str().as_bytes()))
     }
 
     /// Lists the contents of the store that a repeatable request refers to.

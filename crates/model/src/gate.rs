@@ -4,6 +4,7 @@
 //! Design: `docs/design/gates.md`.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,20 @@ pub struct Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.found, self.rule)
+    }
+}
+
+/// How many reasons are told one by one.
+const TOLD_MAX: usize = 10;
+
+impl Reason {
+    /// Tells reasons in words; of many, some and how many more there are.
+    pub fn told(reasons: &[Self]) -> Vec<String> {
+        let first = reasons.iter().take(TOLD_MAX);
+        let mut told: Vec<String> = first.map(ToString::to_string).collect();
+        let more = reasons.len().saturating_sub(TOLD_MAX);
+        told.extend((more > 0).then(|| format!("and {more} more like these")));
+        told
     }
 }
 
@@ -110,6 +125,12 @@ pub struct StagedChange<'c> {
 pub trait Gate: fmt::Debug + Send + Sync {
     /// Looks at a staged change. Whatever it cannot tell is no reason to allow.
     fn look(&self, change: &StagedChange<'_>) -> Ruling;
+
+    /// Says why a command that runs may not write a path, if it may not; `to` is where it moves, if it does. A call cannot
+    /// wait for a decision, so what somebody would have to approve is forbidden.
+    fn forbids(&self, _path: &Path, _to: Option<&Path>) -> Option<Reason> {
+        None
+    }
 }
 
 #[cfg(test)]

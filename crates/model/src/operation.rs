@@ -62,6 +62,14 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// Tells whether it may change a file itself, so that all its names show it, and not only what a name stands for.
+    pub const fn may_retouch(self) -> bool {
+        matches!(
+            self,
+            Self::Chmod | Self::Chown | Self::Batch | Self::Restore
+        )
+    }
+
     /// Names the verb as the journal, JSON and people know it.
     pub const fn as_str(self) -> &'static str {
         match self {

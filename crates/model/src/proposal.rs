@@ -19,6 +19,9 @@ pub struct KeptRequest {
     pub body: Digest,
     /// The contents that it needs, itself included.
     pub contents: Vec<Digest>,
+    /// The rights that what it makes does not get, of who asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub umask: Option<u32>,
 }
 
 /// A call that its caller gave a key, so that asking again does nothing twice.

@@ -1,5 +1,6 @@
 //! An operation as the record says it that began it. Every store makes its operations by these.
 
+use crate::gate::Reason;
 use crate::{
     Decision, Intent, Lsn, Operation, Proposal, Refusal, Standing, Status, Strategy, Target,
     Timestamp,
@@ -50,7 +51,7 @@ impl Operation {
             group: None,
             asked: None,
             retained: true,
-            notes: proposal.reasons.iter().map(ToString::to_string).collect(),
+            notes: Reason::told(&proposal.reasons),
         }
     }
 

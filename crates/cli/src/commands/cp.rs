@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 use super::{all_or_nothing, destinations};
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::words::Words;
 
 /// Copy files and directories.
 ///
@@ -33,6 +34,14 @@ pub(crate) struct CpArgs {
 
 /// Copies.
 pub(crate) fn cmd_cp(session: &mut Session, args: &CpArgs) -> Result<(), Failure> {
+    let words = Words::of("cp")
+        .option("-r", args.recursive)
+        .option("-f", args.replace)
+        .paths(args.sources.iter().map(PathBuf::as_path))
+        .paths([args.destination.as_path()]);
+    if session.is_answered(&words)? {
+        return Ok(());
+    }
     let places = destinations(&args.sources, &args.destination)?;
     let copies = places.into_iter().map(|(from, to)| FileRequest::Copy {
         from,

@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use crate::failure::Failure;
 use crate::paths::absolute;
 use crate::session::Session;
+use crate::words::Words;
 
 /// Make a symbolic link, or give a file a second name.
 ///
@@ -34,6 +35,14 @@ pub(crate) struct LnArgs {
 
 /// Links.
 pub(crate) fn cmd_ln(session: &mut Session, args: LnArgs) -> Result<(), Failure> {
+    let words = Words::of("ln")
+        .option("-s", args.symbolic)
+        .option("-f", args.replace)
+        .and(&args.target)
+        .paths([args.link.as_path()]);
+    if session.is_answered(&words)? {
+        return Ok(());
+    }
     let mut path = absolute(&args.link)?;
     let is_directory = path.symlink_metadata().is_ok_and(|found| found.is_dir());
     if let Some(name) = Path::new(&args.target).file_name().filter(|_| is_directory) {

@@ -90,6 +90,27 @@ pub(crate) enum Subcommand {
 }
 
 impl Subcommand {
+    /// Tells whether the same call can be known again by a key.
+    const fn takes_key(&self) -> bool {
+        matches!(
+            self,
+            Self::Write(_)
+                | Self::Edit(_)
+                | Self::Set(_)
+                | Self::Unset(_)
+                | Self::Merge(_)
+                | Self::Rm(_)
+                | Self::Mv(_)
+                | Self::Cp(_)
+                | Self::Mkdir(_)
+                | Self::Ln(_)
+                | Self::Chmod(_)
+                | Self::Chown(_)
+                | Self::Batch(_)
+                | Self::Restore(_)
+        )
+    }
+
     /// Tells whether it is nothing that a store has to be made for: it only looks, or takes back what is in the store.
     const fn needs_no_store(&self) -> bool {
         match self {
@@ -112,8 +133,17 @@ impl Subcommand {
     }
 }
 
+/// The commands that take a key.
+const ONCE: &str =
+    "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, restore";
+
 /// Does what was asked.
 pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
+    if session.global.once.is_some() && !command.takes_key() {
+        let report = Report::usage("`--once` does not go with this command");
+        let report = report.because("it would not keep the command from being carried out twice");
+        return Err(report.next(format!("it goes with {ONCE}")).into());
+    }
     // A command that runs another one hands signals on to it.
     if !matches!(command, Subcommand::Run(_) | Subcommand::Try(_)) {
         session.heed_signals();

@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 use super::{all_or_nothing, destinations};
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::words::Words;
 
 /// Move or rename files and directories.
 ///
@@ -29,6 +30,13 @@ pub(crate) struct MvArgs {
 
 /// Moves.
 pub(crate) fn cmd_mv(session: &mut Session, args: &MvArgs) -> Result<(), Failure> {
+    let words = Words::of("mv")
+        .option("-f", args.replace)
+        .paths(args.sources.iter().map(PathBuf::as_path))
+        .paths([args.destination.as_path()]);
+    if session.is_answered(&words)? {
+        return Ok(());
+    }
     let places = destinations(&args.sources, &args.destination)?;
     let moved = places.into_iter().map(|(from, to)| FileRequest::Move {
         from,

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::paths::real;
 use crate::session::{Session, reference};
 use crate::show;
+use crate::words::Words;
 
 /// Make a path what it was before an operation
 ///
@@ -37,6 +38,13 @@ pub(crate) struct RestoreArgs {
 
 /// Restores paths.
 pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(), Failure> {
+    let words = Words::of("restore")
+        .and(&args.from)
+        .option("--after", args.after)
+        .paths(args.paths.iter().map(PathBuf::as_path));
+    if session.is_answered(&words)? {
+        return Ok(());
+    }
     let mut paths = Vec::with_capacity(args.paths.len());
     for path in &args.paths {
         let path = real(path)?;

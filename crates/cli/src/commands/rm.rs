@@ -9,6 +9,7 @@ use super::all_or_nothing;
 use crate::failure::Failure;
 use crate::paths::absolute;
 use crate::session::Session;
+use crate::words::Words;
 
 /// Remove files, links and directories.
 ///
@@ -30,6 +31,13 @@ pub(crate) struct RmArgs {
 
 /// Removes.
 pub(crate) fn cmd_rm(session: &mut Session, args: &RmArgs) -> Result<(), Failure> {
+    let words = Words::of("rm")
+        .option("-r", args.recursive)
+        .option("-f", args.force)
+        .paths(args.paths.iter().map(PathBuf::as_path));
+    if session.is_answered(&words)? {
+        return Ok(());
+    }
     let mut requests = Vec::with_capacity(args.paths.len());
     for path in &args.paths {
         let path = absolute(path)?;

@@ -34,6 +34,9 @@ const NOT_EXECUTABLE: i32 = 126;
 /// before it changes a file, while Backout keeps what is there. Everything that it and its children do is one
 /// operation. Processes that it leaves running are watched in the background, as another operation.
 ///
+/// What a `backout.toml` protects it cannot write, and what somebody would have to approve it cannot write either: the call
+/// fails, and a note says why. With `--capture scan` nobody is asked before a call, so no rule holds.
+///
 /// With `--json` the reply is the last line on standard error: standard output stays the command's own.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {

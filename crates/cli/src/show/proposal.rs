@@ -1,13 +1,17 @@
 //! What waits for a decision, and what was decided.
 
 use backout_engine::{ProposalView, TrialView};
+use backout_model::ports::Reason;
 use backout_model::{OperationId, Proposal, Timestamp};
 
 use super::diff::{self, Style};
-use super::time::exactly;
+use super::time::{exactly, size};
 use super::{id, status, typed};
 use crate::session::Session;
-use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, WARN, paint, printable, table};
+use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, PLAIN, WARN, paint, printable, table};
+
+/// How many names of what moves or goes as one are told.
+const INSIDE_MAX: usize = 20;
 
 /// Lists what waits.
 pub(super) fn list(
@@ -81,8 +85,8 @@ pub(super) fn shown(session: &mut Session, view: &ProposalView, now: Timestamp) 
     if let Some(agent) = &proposal.agent {
         text.extend(["  asked by ", agent.as_str(), "\n"]);
     }
-    for reason in &proposal.reasons {
-        let reason = session.here.shorten(&printable(&reason.to_string()));
+    for reason in Reason::told(&proposal.reasons) {
+        let reason = session.here.shorten(&printable(&reason));
         text.extend(["  ", &reason, "\n"]);
     }
     if let Some(expires) = proposal.expires {
@@ -98,6 +102,7 @@ pub(super) fn shown(session: &mut Session, view: &ProposalView, now: Timestamp) 
     if !view.files.is_empty() {
         diff::files(session, &view.files, Style::Full);
     }
+    inside(session, view);
     let command = |word: &str| typed(&format!("{word} {}", proposal.id.short()));
     let decide = if view.stale.is_some() {
         format!("refuse it with {}", command("reject"))
@@ -109,6 +114,28 @@ pub(super) fn shown(session: &mut Session, view: &ProposalView, now: Timestamp) 
         )
     };
     session.ui.hint(&decide);
+}
+
+/// Lists what is in the trees that would move or go as one.
+fn inside(session: &mut Session, view: &ProposalView) {
+    if view.inside.is_empty() {
+        return;
+    }
+    let listed = session.listed(INSIDE_MAX);
+    let rows = view.inside.iter().take(listed).map(|name| {
+        let size = name.size.map(size);
+        vec![
+            Cell::plain("  ").and(PLAIN, session.here.show(name.path.as_path())),
+            Cell::new(DIM, size.unwrap_or_else(|| name.kind.clone())),
+        ]
+    });
+    let mut text = "with all that is in it:\n".to_owned();
+    text.push_str(&table(rows.collect(), None));
+    let more = view.inside.len().saturating_sub(listed) + view.inside_more;
+    if more > 0 {
+        text.extend(["  and ", &more.to_string(), " more\n"]);
+    }
+    session.ui.print(&text);
 }
 
 /// Says that a proposal was refused.

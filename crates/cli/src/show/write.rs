@@ -90,6 +90,8 @@ pub(crate) fn finished(session: &mut Session, finished: &Finished, said: &str) {
     };
     let undo = typed(&format!("undo {}", operation.short()));
     let how = format!("({}{task}, undo with {undo})", id(operation));
+    let before = format!("done before: {}", finished.summary);
+    let said = if finished.is_again { &before } else { said };
     let said = session.here.shorten(&printable(said));
     session.ui.done(&format!("{said}  {}\n", paint(DIM, &how)));
     notes(session, finished);

@@ -209,9 +209,282 @@ fn a_key_that_stands_for_another_call() {
     [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["--once", "k", "write", "f", "--text", "1"]), @"
-    wrote f  (9e3779b9, undo with `backout undo 9e3779b9`)
+    done before: write f  (9e3779b9, undo with `backout undo 9e3779b9`)
     note: this call was answered before, so nothing was written again
     ");
+}
+
+#[test]
+fn a_call_that_was_undone_or_refused_since_says_so() {
+    let world = guarded();
+    let call = ["--once", "k", "write", "f", "--text", "1"];
+    world.did(call);
+    world.did(["undo"]);
+    insta::assert_snapshot!(world.unmoved(call), @"
+    error: nothing was written
+      why: this call was done before, as 9e3779b9, and undone since, by 3c6ef372
+      next: bring it back with `backout redo 3c6ef372`
+      next: to have it done anew, give it another key
+    [exit code 1]
+    ");
+    world.did(["redo", "3c6ef372"]);
+    assert_eq!(world.text("f"), "1");
+    let call = ["--once", "n", "write", "s/key", "--text", "x"];
+    assert_eq!(world.cli(call).code, 1);
+    world.put("backout.toml", "");
+    insta::assert_snapshot!(world.unmoved(call), @"
+    error: nothing was written
+      why: `s/key` is protected (deny `s` in backout.toml)
+      why: this call was answered so before, as 78dde6e5
+      next: if it is to be asked again, give it another key
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_call_of_which_a_part_was_undone_since_says_so() {
+    let world = World::new().file("a", "1").file("b", "2");
+    let call = ["--once", "k", "rm", "a", "b"];
+    world.did(call);
+    world.did(["undo", "@", "--only", "a"]);
+    let ran = world.unmoved(call).to_string();
+    assert!(ran.contains("note: a part of it was undone since"), "{ran}");
+    world.did(["undo", "@"]);
+    let ran = world.unmoved(call).to_string();
+    let words = "this call was done before, as 9e3779b9, and undone since";
+    assert!(ran.contains(words), "{ran}");
+}
+
+#[test]
+fn a_call_that_nobody_can_tell_of_says_so() {
+    let world = World::new().file("a", "0");
+    let call = ["--once", "k", "write", "a", "--text", "1"];
+    let mut crash = world.command(&call);
+    world.run(crash.env("BACKOUT_CRASH_AT", "engine.applied"));
+    world.put("a", "theirs");
+    world.cli(["recover"]);
+    insta::assert_snapshot!(world.unmoved(call), @"
+    error: nothing was written
+      why: this call was made before, as 9e3779b9, and nobody can tell whether that happened
+      next: see what is known, and decide, with `backout recover`
+    [exit code 1]
+    ");
+    assert_eq!(world.text("a"), "theirs");
+}
+
+#[test]
+fn a_call_that_did_not_come_to_pass_is_carried_out_and_says_so() {
+    let world = World::new().file("a", "0");
+    let call = ["--once", "k", "write", "a", "--text", "1"];
+    let mut crash = world.command(&call);
+    world.run(crash.env("BACKOUT_CRASH_AT", "engine.applied"));
+    let ran = world.cli(call).to_string();
+    let words = "note: the same call was made before as 9e3779b9, which did not come to pass; so it is carried out now";
+    assert!(ran.contains(words), "{ran}");
+    assert!(ran.contains("wrote a "), "{ran}");
+    assert_eq!(world.text("a"), "1");
+}
+
+#[test]
+fn a_call_is_interrupted_at_any_step_and_is_carried_out_by_the_next_one() {
+    let call = ["--once", "k", "write", "--append", "a", "--text", "1"];
+    let steps = World::new().file("a", "0").steps(&call);
+    for number in 0..steps.len() {
+        let passed: Vec<&str> = steps.iter().map(String::as_str).take(number).collect();
+        let world = World::new().file("a", "0");
+        let waiting = world.after_steps(&passed, &call);
+        waiting.signal(rustix::process::Signal::INT);
+        let ran = world.go_on(waiting);
+        // Before it heeds signals, one ends it.
+        assert!([0, 130, 128].contains(&ran.code), "{number}: {ran}");
+        let is_done = ran.code == 0;
+        assert_eq!(world.text("a"), if is_done { "01" } else { "0" }, "{ran}");
+        let ran = world.cli(call);
+        assert_eq!(ran.code, 0, "{number}: {ran}");
+        assert_eq!(ran.to_string().contains("done before"), is_done, "{ran}");
+        assert_eq!(world.text("a"), "01", "{number}: {ran}");
+    }
+}
+
+#[test]
+fn a_key_goes_only_with_what_knows_its_calls_again() {
+    let world = World::new();
+    insta::assert_snapshot!(world.unmoved(["--once", "k", "undo"]), @"
+    error: `--once` does not go with this command
+      why: it would not keep the command from being carried out twice
+      next: it goes with write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, restore
+    [exit code 2]
+    ");
+}
+
+#[test]
+fn a_proposal_has_changed_nothing_that_could_be_shown() {
+    let world = waiting();
+    insta::assert_snapshot!(world.unmoved(["diff", ID]), @"
+    error: operation 9e3779b9 changed nothing
+      why: it waits for a decision
+      next: see what it would change with `backout pending 9e3779b9`
+    [exit code 1]
+    ");
+    world.did(["reject", ID]);
+    insta::assert_snapshot!(world.unmoved(["diff", ID]), @"
+    error: operation 9e3779b9 changed nothing
+      why: it was refused
+      next: see why with `backout show 9e3779b9`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn rules_that_say_no_by_now_leave_the_proposal_waiting() {
+    let world = waiting();
+    world.put("backout.toml", "[protect]\ndeny = ['d']\n");
+    insta::assert_snapshot!(world.unmoved(["approve", ID]), @"
+    error: 9e3779b9 was not approved, and nothing was written
+      why: `d/a` is protected (deny `d` in backout.toml)
+      next: leave it as it is, or ask a person to change the rule
+      next: it still waits: then approve it with `backout approve 9e3779b9`, or refuse it with `backout reject 9e3779b9`
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_task_with_a_proposal_is_not_committed() {
+    let world = guarded();
+    world.did(["task", "begin", "t"]);
+    let write = ["--task", "t", "write", "d/a", "--text", "two\n"];
+    assert_eq!(world.cli(write).code, 1);
+    insta::assert_snapshot!(world.unmoved(["commit", "t"]), @"
+    error: the task `t` was not committed
+      why: a write of it waits for a decision as 9e3779b9
+      next: let it happen with `backout approve 9e3779b9`, or refuse it with `backout reject 9e3779b9`
+    [exit code 1]
+    ");
+    world.did(["rollback", "t"]);
+    let shown = world.cli(["show", ID]).to_string();
+    assert!(shown.contains("its task was rolled back"), "{shown}");
+}
+
+#[test]
+fn what_is_in_a_tree_that_moves_is_shown() {
+    let world = guarded().file("new/sub/run", "good\n");
+    assert_eq!(world.cli(["mv", "new", "d/new"]).code, 1);
+    let shown = world.unmoved(["pending", ID]).to_string();
+    for part in [
+        "with all that is in it:\n",
+        "  new/sub",
+        "  new/sub/run  5 B\n",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    for number in 0..30 {
+        world.put(&format!("d/many/{number}"), "1");
+    }
+    assert_eq!(world.cli(["rm", "-r", "d/many"]).code, 1);
+    let listed = world.cli(["--json", "pending"]).out;
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let id = listed["proposals"][1]["id"].as_str().unwrap().to_owned();
+    let shown = world.unmoved(["pending", &id]).to_string();
+    assert!(shown.contains("  and 10 more\n"), "{shown}");
+    let shown = world.unmoved(["-v", "pending", &id]).to_string();
+    assert!(!shown.contains(" more\n"), "{shown}");
+}
+
+#[test]
+fn an_approval_is_interrupted_at_any_step_and_the_proposal_waits_or_happened() {
+    let steps = waiting().steps(&["approve", ID]);
+    let mut again = 0;
+    for number in 0..steps.len() {
+        let passed: Vec<&str> = steps.iter().map(String::as_str).take(number).collect();
+        let world = waiting();
+        let stopped = world.after_steps(&passed, &["approve", ID]);
+        stopped.signal(rustix::process::Signal::INT);
+        let ran = world.go_on(stopped);
+        if ran.code == 0 {
+            assert_eq!(world.text("d/a"), "two\n", "{number}: {ran}");
+            continue;
+        }
+        // Before it heeds signals, one ends it.
+        assert!([130, 128].contains(&ran.code), "{number}: {ran}");
+        assert_eq!(world.text("d/a"), "one\n", "{number}: {ran}");
+        let ran = ran.to_string();
+        assert!(!ran.contains("has to ask again"), "{number}: {ran}");
+        let listed = world.cli(["--json", "pending"]).out;
+        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+        let waits = listed["proposals"].as_array().unwrap();
+        assert_eq!(waits.len(), 1, "{number}: {ran}");
+        let id = &waits[0]["id"].as_str().unwrap()[..8];
+        if id != ID {
+            again += 1;
+            let words = format!(
+                "next: it waits for a decision again, as {id}: approve it with `backout approve {id}`"
+            );
+            assert!(ran.contains(&words), "{number}: {ran}");
+        }
+        let ran = world.cli(["approve", id]);
+        assert_eq!(
+            (ran.code, world.text("d/a").as_str()),
+            (0, "two\n"),
+            "{ran}"
+        );
+    }
+    assert!(again > 0, "no step between arm and effect");
+}
+
+#[test]
+fn a_trial_and_its_proposal_end_together() {
+    let world = guarded();
+    let tried = ["try", "--apply", "--", "sh", "-c", "echo two > d/a"];
+    assert_eq!(world.cli(tried).code, 1);
+    let pending = world.cli(["pending"]).to_string();
+    assert!(pending.contains("proposals:"), "{pending}");
+    let listed = |world: &World| -> Vec<String> {
+        let listed = world.cli(["--json", "pending"]).out;
+        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+        let ids = listed["proposals"].as_array().unwrap().iter();
+        ids.map(|it| it["id"].as_str().unwrap()[..8].to_owned())
+            .collect()
+    };
+    // Applied again, it is the same proposal.
+    assert_eq!(world.cli(["try", "--apply"]).code, 1);
+    let [id] = listed(&world).try_into().unwrap();
+    world.did(["approve", &id]);
+    assert_eq!(world.text("d/a"), "two\n");
+    assert!(world.cli(["pending"]).to_string().contains("nothing waits"));
+    // Let go, it is no proposal any more.
+    let tried = ["try", "--apply", "--", "sh", "-c", "echo three > d/a"];
+    assert_eq!(world.cli(tried).code, 1);
+    let [id] = listed(&world).try_into().unwrap();
+    world.did(["try", "--discard"]);
+    assert!(world.cli(["pending"]).to_string().contains("nothing waits"));
+    let shown = world.cli(["show", &id]).to_string();
+    assert!(shown.contains("its trial was discarded"), "{shown}");
+    assert_eq!(world.text("d/a"), "two\n");
+    // Rejected, it is a trial that waits.
+    assert_eq!(world.cli(tried).code, 1);
+    let [id] = listed(&world).try_into().unwrap();
+    world.did(["reject", &id]);
+    assert_eq!(world.cli(["try", "--apply"]).code, 1);
+    assert_eq!(listed(&world).len(), 1);
+}
+
+#[test]
+fn rules_that_are_no_rules_say_why() {
+    let world = World::new();
+    for (rules, words) in [
+        (
+            "[protect]\ndeny = ['../x']\n",
+            "can match nothing: this file counts for what is in",
+        ),
+        (
+            "[protect]\ndeny = ['*/../x']\n",
+            "`..` cannot follow a sign in `*/../x`",
+        ),
+    ] {
+        world.put("backout.toml", rules);
+        let ran = world.unmoved(["write", "f", "--text", "1"]).to_string();
+        assert!(ran.contains(words), "{ran}");
+    }
 }
 
 #[test]

@@ -435,8 +435,9 @@ fn deciding(judge: &mut Judge) {
     judge.fails(&world, "--agent bob --once k write d/a --text 2", "waits");
     let pending = judge.replies(&world, "pending", "pending");
     judge.replies(&world, "status", "status");
-    judge.replies(&world, "show @", "shown");
     let id = pending["proposals"][0]["id"].as_str().unwrap();
+    judge.replies(&world, &format!("show {id}"), "shown");
+    judge.fails(&world, &format!("diff {id}"), "nothing-done");
     judge.replies(&world, &format!("pending {id}"), "proposal");
     let own = format!("--agent bob approve {id}");
     judge.fails(&world, &own, "own-proposal");
@@ -444,9 +445,15 @@ fn deciding(judge: &mut Judge) {
     judge.replies(&world, "show @", "shown");
     judge.fails(&world, &format!("reject {id}"), "nothing-to-decide");
     judge.fails(&world, "--once k write d/a --text 3", "key-taken");
-    judge.fails(&world, "write d/a --text 3", "waits");
-    judge.replies(&world, "reject @ --why no", "rejected");
-    judge.replies(&world, "show @", "shown");
+    judge.replies(&world, "--once k write d/a --text 2", "finished");
+    judge.replies(&world, &format!("undo {id}"), "undone");
+    judge.fails(&world, "--once k write d/a --text 2", "undone-since");
+    judge.fails(&world, "rm -r d", "waits");
+    let pending = judge.replies(&world, "pending", "pending");
+    let id = pending["proposals"][0]["id"].as_str().unwrap();
+    judge.replies(&world, &format!("pending {id}"), "proposal");
+    judge.replies(&world, &format!("reject {id} --why no"), "rejected");
+    judge.replies(&world, &format!("show {id}"), "shown");
     judge.replies(&world, "export --output all", "exported");
 }
 

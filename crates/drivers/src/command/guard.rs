@@ -64,6 +64,10 @@ impl Recorder {
             }
             return answer;
         }
+        if let Some(why) = self.forbidden(touch) {
+            self.note(format!("{why}; the command was refused"));
+            return Some(Answer::Refuse(EPERM));
+        }
         for place in [&touch.first, &touch.second].into_iter().flatten() {
             let directory = place.directory();
             let is_rename = matches!(touch.act, Act::Rename { .. });
@@ -99,6 +103,20 @@ impl Recorder {
             }
         }
         None
+    }
+
+    /// Says why what a call touches may not be written, if it may not.
+    fn forbidden(&self, touch: &Touch) -> Option<String> {
+        let forbids = self.forbids.as_ref()?;
+        let first = touch.first.as_ref().map(Place::path)?;
+        let Some(second) = touch.second.as_ref().map(Place::path) else {
+            return forbids(&first, None);
+        };
+        if matches!(touch.act, Act::Rename { .. }) {
+            // Two names may change places.
+            return forbids(&first, Some(&second)).or_else(|| forbids(&second, Some(&first)));
+        }
+        forbids(&first, None).or_else(|| forbids(&second, None))
     }
 
     /// Tells whether a place is in our own state, which nothing may write.

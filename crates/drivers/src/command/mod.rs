@@ -47,5 +47,5 @@ pub use driver::{CommandDriver, CommandLog};
 #[doc(hidden)]
 pub use log::{framed, weighed};
 pub use part::Part;
-pub use recorder::{Ask, FirstTouch, Limits, OverLimit, Recorder, RecorderError};
+pub use recorder::{Ask, FirstTouch, Forbids, Limits, OverLimit, Recorder, RecorderError};
 pub use settle::{Counts, Reading, Settled};

@@ -77,6 +77,9 @@ pub type Ask = Box<dyn FnMut(&TargetPath, u64) -> bool>;
 /// Is told of each name before the command first touches it.
 pub type FirstTouch = Box<dyn FnMut(&TargetPath)>;
 
+/// Says why a path may not be written, if it may not; the second is where it moves, if it does.
+pub type Forbids = Box<dyn Fn(&std::path::Path, Option<&std::path::Path>) -> Option<String>>;
+
 /// Records one command.
 pub struct Recorder {
     pub(super) depots: Arc<dyn Depots>,
@@ -92,6 +95,7 @@ pub struct Recorder {
     /// Directories of our own state, by device and inode: a path may lead there by another name.
     pub(super) own: HashSet<(u64, u64)>,
     pub(super) own_paths: Vec<PathBuf>,
+    pub(super) forbids: Option<Forbids>,
     pub(super) depot_name: String,
     /// File systems of the kernel itself, by device.
     pub(super) kernel: HashMap<u64, bool>,
@@ -168,6 +172,7 @@ impl Recorder {
             first: None,
             own: HashSet::new(),
             own_paths: Vec::new(),
+            forbids: None,
             depot_name: format!(".backout-{}", rustix::process::geteuid().as_raw()),
             kernel: HashMap::new(),
             served: HashMap::new(),
@@ -195,6 +200,13 @@ impl Recorder {
     #[must_use]
     pub fn with_first_touch(mut self, first: FirstTouch) -> Self {
         self.first = Some(first);
+        self
+    }
+
+    /// Forbids what somebody says.
+    #[must_use]
+    pub fn with_forbidden(mut self, forbids: Forbids) -> Self {
+        self.forbids = Some(forbids);
         self
     }
 

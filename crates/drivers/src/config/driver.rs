@@ -458,6 +458,16 @@ impl Driver for ConfigDriver {
         }))
     }
 
+    fn asked(&self, request: &dyn Request) -> Result<Digest, DriverError> {
+        let request: &ConfigRequest = request.as_a()?;
+        let path = absolute(&request.path)?;
+        let request = ConfigRequest {
+            path,
+            ..request.clone()
+        };
+        Ok(Digest::of(request.as_text()?.as_str().as_bytes()))
+    }
+
     fn read_request(&self, text: &JsonText) -> Result<Box<dyn Request>, DriverError> {
         let request: ConfigRequest = text.read().map_err(FileError::Request)?;
         Ok(Box::new(request))

@@ -22,7 +22,7 @@ use super::execute::{run, tidy::is_left};
 use super::judge::judge_all;
 use super::past::{self, FileChange, Past, Shown, Was};
 use super::plan;
-use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind};
+use super::recipe::{Change, FileCompletion, FileRecipe, is_kept_tree};
 use super::repeat;
 use super::request::FileRequest;
 use super::stage::Staged;
@@ -236,17 +236,6 @@ impl FileDriver {
     }
 }
 
-/// Tells whether an image is a whole tree that is kept as one.
-const fn is_kept_tree(image: &Image) -> bool {
-    matches!(
-        image,
-        Image::Kept {
-            node: Kind::Directory,
-            ..
-        }
-    )
-}
-
 impl Driver for FileDriver {
     fn name(&self) -> DriverName {
         DriverName::FILE
@@ -284,6 +273,10 @@ impl Driver for FileDriver {
     ) -> Result<Box<dyn Request>, DriverError> {
         let request = repeat::repeatable(&self.context, by, request.as_a()?)?;
         Ok(Box::new(request))
+    }
+
+    fn asked(&self, request: &dyn Request) -> Result<Digest, DriverError> {
+        Ok(repeat::asked(request.as_a()?)?)
     }
 
     fn contents_of(&self, request: &dyn Request) -> Result<Vec<Digest>, DriverError> {

@@ -51,5 +51,6 @@ pub use mode::{ModeChange, ModeError};
 pub use past::{FileChange, Past, Shown, Was};
 pub use request::{Expect, FileRequest, LayerEntry, LayerState, Source};
 pub use stage::{Staged, StagedFile};
+pub use sys::{umask, with_umask};
 pub use undo::{merged, names_shown};
 pub use view::{said_of_barred, said_of_strangers};

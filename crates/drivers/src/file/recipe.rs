@@ -395,6 +395,17 @@ impl Copied {
     }
 }
 
+/// Tells whether an image is a whole tree that is kept as one.
+pub(crate) const fn is_kept_tree(image: &Image) -> bool {
+    matches!(
+        image,
+        Image::Kept {
+            node: Kind::Directory,
+            ..
+        }
+    )
+}
+
 /// The kinds of inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -7,15 +7,17 @@ use std::fs::File;
 use std::io::{self, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use backout_model::{Digest, OperationId};
+use backout_model::{Digest, OperationId, TargetPath};
 use serde_json::Value;
 
 use super::before_image::INLINE_BYTES_MAX;
 use super::context::FileContext;
 use super::error::FileError;
+use super::listing;
 use super::past::Body;
-use super::recipe::FileRecipe;
+use super::recipe::{Change, FileRecipe, is_kept_tree};
 use super::request::{FileRequest, Source};
+use super::sys::bytes;
 
 /// What is different each time the same request is prepared: where something will be kept, and when it was last touched or read.
 const OF_THE_MOMENT: [&str; 3] = ["slot", "ctime", "atime"];
@@ -55,11 +57,26 @@ pub(crate) fn repeatable(
     by: OperationId,
     request: &FileRequest,
 ) -> Result<FileRequest, FileError> {
+    from_anywhere(request, &|source| kept(context, by, source))
+}
+
+/// Gives the digest of what a request asks: its paths from the root, bytes that come with it by their digest, and what it
+/// reads by name only by that name.
+pub(crate) fn asked(request: &FileRequest) -> Result<Digest, FileError> {
+    let request = from_anywhere(request, &named)?;
+    let bytes = serde_json::to_vec(&request).map_err(FileError::Request)?;
+    Ok(Digest::of(&bytes))
+}
+
+/// Makes all paths of a request absolute, and gives each source of bytes another form.
+fn from_anywhere(
+    request: &FileRequest,
+    kept: &dyn Fn(&Source) -> Result<Source, FileError>,
+) -> Result<FileRequest, FileError> {
     let all = |requests: &[FileRequest]| {
-        let each = requests.iter().map(|one| repeatable(context, by, one));
+        let each = requests.iter().map(|one| from_anywhere(one, kept));
         each.collect::<Result<Vec<_>, _>>()
     };
-    let kept = |source: &Source| kept(context, by, source);
     Ok(match request {
         FileRequest::Write {
             path,
@@ -124,6 +141,19 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, FileError> {
         path: path.display().to_string(),
         action: "find",
         source,
+    })
+}
+
+/// Names the bytes of a source instead of giving them.
+fn named(source: &Source) -> Result<Source, FileError> {
+    Ok(match source {
+        Source::Stored(digest) => Source::Stored(*digest),
+        Source::Bytes(bytes) => Source::Stored(Digest::of(bytes)),
+        Source::Opened(file) => {
+            let read = reading(file, |from| bytes::digest(from));
+            Source::Stored(read.map_err(unread("input"))?.0)
+        }
+        Source::Path(path) => Source::Path(absolute(path)?),
     })
 }
 
@@ -194,12 +224,27 @@ pub(crate) fn needed(request: &FileRequest) -> Vec<Digest> {
     }
 }
 
-/// Gives the digest of what a recipe would do.
+/// Gives the digest of what a recipe would do. What moves, and a tree that goes, is looked at with all that is in it.
 pub(crate) fn fingerprint(recipe: &FileRecipe) -> Result<Digest, FileError> {
     let mut changes = serde_json::to_value(&recipe.changes).map_err(FileError::Request)?;
     forget_the_moment(&mut changes);
-    let bytes = serde_json::to_vec(&changes).map_err(FileError::Request)?;
+    let mut bytes = serde_json::to_vec(&changes).map_err(FileError::Request)?;
+    for path in recipe.changes.iter().flat_map(as_one) {
+        bytes.extend(listing::whole(path)?.as_bytes());
+    }
     Ok(Digest::of(&bytes))
+}
+
+/// Names what a change takes as it is, with all that is in it.
+fn as_one(change: &Change) -> Vec<&TargetPath> {
+    match change {
+        Change::Set { path, before, .. } if is_kept_tree(before) => vec![path],
+        Change::Move {
+            from, to, replaced, ..
+        } if is_kept_tree(replaced) => vec![from, to],
+        Change::Move { from, .. } => vec![from],
+        Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => Vec::new(),
+    }
 }
 
 fn forget_the_moment(value: &mut Value) {

@@ -331,6 +331,14 @@ impl ports::Staged for Staged {
             .map(|found| found.blocks() * BLOCK_BYTES)
             .sum()
     }
+
+    fn moved(&self) -> Vec<(TargetPath, TargetPath)> {
+        let moved = self.steps.iter().filter_map(|step| match &step.change {
+            Change::Move { from, to, .. } => Some((from.clone(), to.clone())),
+            Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
+        });
+        moved.collect()
+    }
 }
 
 /// Reads a shared open file from its start, wherever others are reading.

@@ -12,8 +12,8 @@ use backout_storage::{Filter, OperationRef};
 
 use crate::undo::Work;
 use crate::{
-    Diff, DiffFile, Engine, EngineError, PlanDiff, PlannedStep, PlannedTarget, Selection,
-    TargetState,
+    Diff, DiffFile, Engine, EngineError, GateError, PlanDiff, PlannedStep, PlannedTarget,
+    Selection, TargetState,
 };
 pub(crate) use file::Comparison;
 
@@ -54,6 +54,9 @@ impl Engine {
         let id = self.store.resolve(reference)?;
         let unknown = PlanError::Unknown { id };
         let operation = self.store.operation(id)?.ok_or(unknown)?;
+        if let status @ (Status::Proposed | Status::Refused) = operation.status {
+            return Err(GateError::NothingDone { id, status }.into());
+        }
         if !operation.retained {
             let for_sake_of = None;
             return Err(PlanError::Expired { id, for_sake_of }.into());

@@ -131,6 +131,9 @@ pub struct Finished {
     /// What was left out of a trial that was applied in part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<LeftPending>,
+    /// Whether the same call was answered before, so that nothing was written now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_again: bool,
 }
 
 /// What was left out of a trial that was applied in part, and still waits for a verdict.

@@ -40,11 +40,15 @@ codes! {
     HalfDone = "half-done": "It failed half-way and could not be put back.",
     Gate = "gate": "A gate said no.",
     Waits = "waits": "It waits for a decision.",
+    NothingDone = "nothing-done": "The operation changed nothing: it waits, or was refused.",
     ProposalExpired = "proposal-expired": "Nobody decided about it in time.",
     ProposalStale = "proposal-stale": "What was proposed cannot be done any more as it was proposed.",
     BeingDecided = "being-decided": "Somebody else decides about it at this moment.",
     OwnProposal = "own-proposal": "Who proposed it cannot approve it.",
     KeyTaken = "key-taken": "The key of the call stands for another call.",
+    AnsweredBefore = "answered-before": "The call was answered before.",
+    UndoneSince = "undone-since": "The call was answered before, and what was done has been undone since.",
+    Unclear = "unclear": "The call was made before, and nobody can tell whether it happened.",
     NotVerified = "not-verified": "A check after the write said no.",
     Busy = "busy": "Somebody else is writing the same.",
     MalformedName = "malformed-name": "The text is no name of an operation.",
@@ -208,16 +212,24 @@ const fn plan(error: &PlanError) -> ErrorCode {
     }
 }
 
-const fn gate(error: &GateError) -> ErrorCode {
+fn gate(error: &GateError) -> ErrorCode {
     match error {
-        GateError::Denied { .. } => ErrorCode::Gate,
+        GateError::Denied { .. }
+        | GateError::DeniedNow { .. }
+        | GateError::RefusedBefore { .. } => ErrorCode::Gate,
         GateError::Waits(_) => ErrorCode::Waits,
         GateError::NotProposed { .. } => ErrorCode::NothingToDecide,
+        GateError::NothingDone { .. } => ErrorCode::NothingDone,
+        GateError::TaskWaits { .. } => ErrorCode::TaskWaits,
+        GateError::WaitsAgain { cause, .. } => of(cause),
         GateError::Expired { .. } => ErrorCode::ProposalExpired,
         GateError::Stale { .. } => ErrorCode::ProposalStale,
         GateError::BeingDecided { .. } => ErrorCode::BeingDecided,
         GateError::Own { .. } => ErrorCode::OwnProposal,
         GateError::KeyTaken { .. } => ErrorCode::KeyTaken,
+        GateError::Answered(_) => ErrorCode::AnsweredBefore,
+        GateError::UndoneSince { .. } => ErrorCode::UndoneSince,
+        GateError::Unclear { .. } => ErrorCode::Unclear,
     }
 }
 

@@ -13,8 +13,25 @@ pub(super) fn report(error: &GateError) -> Report {
             let report = report.operation(*id);
             report.next(format!("the journal has it as {}", id.short()))
         }
+        GateError::DeniedNow { id, reasons } => reasoned(not_approved(*id), reasons).next(format!(
+            "it still waits: then approve it with `backout approve {name}`, or refuse it with `backout reject {name}`",
+            name = id.short()
+        )),
         GateError::Waits(proposal) => waits(proposal.id, &proposal.reasons),
         GateError::NotProposed { id, status } => not_proposed(*id, *status),
+        GateError::NothingDone { id, status } => nothing_done(*id, *status),
+        GateError::TaskWaits { task, id } => {
+            Report::refused(format!("the task `{task}` was not committed"))
+                .because(format!("a write of it waits for a decision as {}", id.short()))
+                .next(format!(
+                    "let it happen with `backout approve {}`, or refuse it with `backout reject {}`",
+                    id.short(),
+                    id.short()
+                ))
+        }
+        GateError::WaitsAgain { again, cause } => {
+            waits_again(Report::refused(cause.to_string()), *again)
+        }
         GateError::Expired { id } => not_approved(*id)
             .because("nobody decided in time, so it is refused")
             .next("whoever proposed it has to ask again"),
@@ -36,13 +53,62 @@ pub(super) fn report(error: &GateError) -> Report {
         GateError::Own { id } => not_approved(*id)
             .because("who proposed a change cannot approve it, nor can a command under `run`")
             .next("ask a person, or another agent, to decide"),
+        GateError::KeyTaken { .. }
+        | GateError::Answered(_)
+        | GateError::RefusedBefore { .. }
+        | GateError::UndoneSince { .. }
+        | GateError::Unclear { .. } => call(error),
+    }
+}
+
+/// Says why a call with a key is not carried out.
+fn call(error: &GateError) -> Report {
+    match error {
         GateError::KeyTaken { key, id } => Report::refused("nothing was written")
             .because(format!(
                 "the key `{key}` was given to another request, which is operation {}",
                 id.short()
             ))
             .next("give each request a key of its own"),
+        GateError::Answered(finished) => {
+            let id = finished.id.map(OperationId::short).unwrap_or_default();
+            Report::refused("nothing was staged")
+                .because(format!("this call was answered before, as operation {id}"))
+        }
+        GateError::RefusedBefore { id, why } => Report::refused("nothing was written")
+            .operation(*id)
+            .because(why)
+            .because(format!(
+                "this call was answered so before, as {}",
+                id.short()
+            ))
+            .next("if it is to be asked again, give it another key"),
+        GateError::UndoneSince { id, by } => undone_since(*id, by),
+        GateError::Unclear { id } => Report::refused("nothing was written")
+            .operation(*id)
+            .because(format!(
+                "this call was made before, as {}, and nobody can tell whether that happened",
+                id.short()
+            ))
+            .next("see what is known, and decide, with `backout recover`"),
+        _ => Report::refused(error.to_string()),
     }
+}
+
+fn undone_since(id: OperationId, by: &[OperationId]) -> Report {
+    let name = id.short();
+    let report = Report::refused("nothing was written").operation(id);
+    let (by, redo) = if let [only] = by {
+        (format!(", by {}", only.short()), only.short())
+    } else {
+        (String::new(), name.clone())
+    };
+    let report = report.because(format!(
+        "this call was done before, as {name}, and undone since{by}"
+    ));
+    report
+        .next(format!("bring it back with `backout redo {redo}`"))
+        .next("to have it done anew, give it another key")
 }
 
 fn not_approved(id: OperationId) -> Report {
@@ -70,6 +136,28 @@ fn waits(id: OperationId, reasons: &[Reason]) -> Report {
         )
 }
 
+/// Says where to find what somebody approved in vain.
+pub(super) fn waits_again(report: Report, again: OperationId) -> Report {
+    let name = again.short();
+    report.next(format!(
+        "it waits for a decision again, as {name}: approve it with `backout approve {name}`"
+    ))
+}
+
+fn nothing_done(id: OperationId, status: Status) -> Report {
+    let name = id.short();
+    let report = Report::refused(format!("operation {name} changed nothing"));
+    if status == Status::Proposed {
+        report.because("it waits for a decision").next(format!(
+            "see what it would change with `backout pending {name}`"
+        ))
+    } else {
+        report
+            .because("it was refused")
+            .next(format!("see why with `backout show {name}`"))
+    }
+}
+
 fn not_proposed(id: OperationId, status: Status) -> Report {
     let id = id.short();
     let report = Report::refused(format!("there is nothing to decide about operation {id}"))
@@ -82,8 +170,8 @@ fn not_proposed(id: OperationId, status: Status) -> Report {
 
 /// Says what the gates found, and what would make it pass.
 fn reasoned(mut report: Report, reasons: &[Reason]) -> Report {
-    for reason in reasons {
-        report = report.because(reason);
+    for told in Reason::told(reasons) {
+        report = report.because(told);
     }
     for remedy in reasons.iter().filter_map(|reason| reason.remedy.as_ref()) {
         if !report.next.contains(&Next::from(remedy)) {

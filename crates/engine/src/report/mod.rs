@@ -24,7 +24,7 @@ use backout_model::{AgentId, CheckpointName, OperationId, TargetOutcome, TargetP
 use backout_storage::{RefError, StorageError};
 use serde::Serialize;
 
-use crate::EngineError;
+use crate::{EngineError, GateError};
 pub use advice::{advice, force_options, word_options};
 pub use code::ErrorCode;
 pub use next::{Call, Next};
@@ -267,6 +267,9 @@ impl Report {
                 .operation(id)
                 .because(why)
                 .next(format!("the journal has it as {}", id.short())),
+            EngineError::Gate(GateError::WaitsAgain { again, cause }) => {
+                gate::waits_again(Self::told(*cause), again)
+            }
             EngineError::Gate(error) => gate::report(&error),
             EngineError::NotVerified { why } => {
                 Self::refused("the check after the write said no").because(why)

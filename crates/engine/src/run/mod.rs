@@ -385,6 +385,13 @@ impl Engine {
         crash_point("run.armed");
         let recorder = self.commands.record(armed, limits);
         let mut recorder = recorder.map_err(|error| self.give_up(id, &error.to_string()))?;
+        if !self.settings.gates.is_empty() {
+            let gates = self.settings.gates.clone();
+            recorder = recorder.with_forbidden(Box::new(move |path, to| {
+                let reason = gates.iter().find_map(|gate| gate.forbids(path, to));
+                reason.map(|reason| reason.to_string())
+            }));
+        }
         for directory in self.store.own_directories() {
             recorder.forbid(&directory);
         }

@@ -1,5 +1,6 @@
 //! What is kept of a trial until it is applied or discarded: the names that change, what they become, and what they were.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use backout_drivers::file::Baseline;
@@ -41,7 +42,19 @@ pub(super) struct Manifest {
     /// Whether a part of it was applied, and this is the rest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_rest: bool,
+    /// The proposal that it became, if a gate asked for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) proposed: Option<Proposed>,
     pub(super) notes: Vec<String>,
+}
+
+/// What of a trial waits for a decision.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Proposed {
+    /// The proposal.
+    pub(super) id: OperationId,
+    /// The names that it is about.
+    pub(super) names: HashSet<TargetPath>,
 }
 
 /// How a tried command ended.

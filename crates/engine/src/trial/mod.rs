@@ -16,6 +16,7 @@ mod diff;
 mod error;
 mod manifest;
 mod note;
+mod proposed;
 mod select;
 mod view;
 
@@ -32,10 +33,10 @@ use backout_model::{
 use backout_storage::Filter;
 use serde::{Deserialize, Serialize};
 
-use crate::{Context, Diff, Engine, EngineError, Finished, LeftPending, Reply, Selection};
+use crate::{Context, Diff, Engine, EngineError, Finished, GateError, Reply, Selection};
 
 pub use error::TrialError;
-use manifest::{Manifest, TrialChange, TrialState, VERSION};
+use manifest::{Manifest, Proposed, TrialChange, TrialState, VERSION};
 pub use manifest::{TrialEnd, TrialWhat};
 pub use view::{TrialChangeView, TrialStanding, TrialView};
 
@@ -183,6 +184,7 @@ impl Engine {
             changes: Vec::new(),
             homes: Vec::new(),
             is_rest: false,
+            proposed: None,
             notes: Vec::new(),
         })
     }
@@ -205,6 +207,9 @@ impl Engine {
         selection: &Selection,
     ) -> Result<Finished, EngineError> {
         let mut manifest = self.open_trial(self.find_trial(trial)?)?;
+        if let Some(proposal) = self.proposal_of(&manifest)? {
+            return Err(GateError::Waits(Box::new(proposal)).into());
+        }
         match self.apply_open(&mut manifest, selection) {
             Err(error) if is_base_changed(&error) && self.note_undone(&mut manifest)? => {
                 self.apply_open(&mut manifest, selection)
@@ -236,35 +241,23 @@ impl Engine {
         };
         let applied: HashSet<TargetPath> = all.iter().map(|change| change.path.clone()).collect();
         let context = self.context_of(manifest)?;
-        let mut finished = match self.stage_in(context, &request)?.apply() {
+        let mut finished = match self.write_in(&context, &request) {
             Ok(finished) => finished,
             Err(error) => {
                 if matches!(error, EngineError::TakenBack { .. }) {
                     self.note_put_back(manifest, &applied)?;
+                }
+                if let EngineError::Gate(GateError::Waits(proposal)) = &error {
+                    let (id, names) = (proposal.id, applied);
+                    manifest.proposed = Some(Proposed { id, names });
+                    self.keep_manifest(manifest)?;
                 }
                 return Err(error);
             }
         };
         finished.notes.extend(notes);
         crash_point("trial.applied");
-        let (done, mut waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut manifest.changes)
-            .into_iter()
-            .partition(|change| applied.contains(&change.path));
-        select::link_to_applied(&done, &mut waiting);
-        manifest.changes = waiting;
-        manifest.homes.extend(done);
-        select::keep_homes(manifest);
-        if manifest.changes.is_empty() {
-            self.remove_trial(manifest.id)?;
-        } else {
-            // What was left out still waits for a verdict.
-            manifest.is_rest = true;
-            self.keep_manifest(manifest)?;
-            finished.left = Some(LeftPending {
-                trial: manifest.id,
-                changes: manifest.changes.len(),
-            });
-        }
+        finished.left = self.note_applied(manifest, &applied)?;
         Ok(finished)
     }
 
@@ -403,8 +396,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes a trial that somebody does not want, unless its command still runs in the layers.
-    /// Lets a trial go. Tells whether it was only the rest of one.
+    /// Lets a trial go, unless its command still runs in the layers. Tells whether it was only the rest of one.
     fn discard_trial(&self, id: OperationId) -> Result<bool, EngineError> {
         let manifest = self.read_manifest(id).ok();
         if let Some(manifest) = &manifest
@@ -413,6 +405,9 @@ impl Engine {
         {
             let is_running = true;
             return Err(TrialError::Unfinished { id, is_running }.into());
+        }
+        if let Some(manifest) = &manifest {
+            self.withdraw_trial(manifest)?;
         }
         self.remove_trial(id)?;
         Ok(manifest.is_some_and(|manifest| manifest.is_rest))

@@ -234,3 +234,19 @@ fn what_nothing_takes_back_is_left_to_a_person() {
     assert_eq!(world.status(id), Status::Committed);
     assert_eq!(world.read("a").as_deref(), Some("1"));
 }
+
+#[test]
+fn a_call_that_was_answered_is_not_staged_again() {
+    let world = World::new().file("a", "1");
+    let keyed = world.engine.for_caller(backout_engine::Context {
+        key: Some("k".parse().unwrap()),
+        ..Default::default()
+    });
+    let request = FileRequest::write(world.path("a"), "2");
+    let id = written(&keyed.write(&request).unwrap());
+    assert_snapshot!(told(keyed.stage(&request).unwrap_err(), &[id], &world), @"
+    nothing was staged
+    why: this call was answered before, as operation #0
+    ");
+    assert!(keyed.write(&request).unwrap().is_again);
+}

@@ -134,11 +134,17 @@ impl Projection<'_, '_> {
         self.release(refusal.id)
     }
 
-    /// Notes the key of the call that an operation answers, so that the same call finds it.
+    /// Notes the key of the call that an operation answers, so that the same call finds it. The key moves on from one that
+    /// did not come to pass; from any other it does not.
     fn call(&self, id: OperationId, call: Option<&Asked>) -> Result<(), StorageError> {
         let Some(call) = call else {
             return Ok(());
         };
+        self.execute(
+            "UPDATE operation SET call_key = NULL
+             WHERE call_key = ?2 AND id <> ?1 AND status IN ('aborted', 'undone')",
+            params![id_to_sql(id), call.key.as_str()],
+        )?;
         self.execute(
             "UPDATE operation SET call_key = ?2 WHERE id = ?1",
             params![id_to_sql(id), call.key.as_str()],

@@ -21,7 +21,7 @@ impl Store {
             transaction
                 .prepare_cached(
                     "SELECT id FROM operation
-                     WHERE undoes IS NULL AND status NOT IN ('refused', 'aborted')
+                     WHERE undoes IS NULL AND status NOT IN ('proposed', 'refused', 'aborted')
                        AND EXISTS (SELECT 1 FROM target WHERE target.operation = operation.id)
                      ORDER BY lsn DESC LIMIT 1 OFFSET ?1",
                 )

@@ -269,6 +269,7 @@ macro_rules! store_conformance {
                 a_proposal_is_claimed_once_and_becomes_the_operation,
                 a_proposal_that_is_refused_is_over,
                 a_call_is_found_by_its_key,
+                a_key_moves_on_from_what_did_not_happen,
                 an_act_of_several_steps_is_known_until_it_ends;
             queries: the_log_is_filtered,
                 names_lead_to_one_operation_or_say_why_not,

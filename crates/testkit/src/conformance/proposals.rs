@@ -35,6 +35,7 @@ fn propose(world: &World, number: u64) -> Proposal {
             driver: DriverName::FILE,
             body: body.digest,
             contents: vec![body.digest],
+            umask: None,
         },
         staged: Digest::of(b"staged"),
         reasons: Vec::new(),
@@ -139,6 +140,28 @@ pub fn a_call_is_found_by_its_key(world: &World) {
         .store
         .append(&Entry::of(vec![second]), Durability::Process);
     assert!(taken.is_err(), "a key stands for one call");
+}
+
+/// From an operation that did not come to pass, the key moves on to the next one.
+pub fn a_key_moves_on_from_what_did_not_happen(world: &World) {
+    let asking = |number| Intent {
+        call: Some(call(b"asked")),
+        ..intent(number, &[node("/a")])
+    };
+    world.arm_as(asking(1));
+    let second = Entry::of(vec![Event::Intent(Box::new(asking(2)))]);
+    let taken = world.store.append(&second, Durability::Process);
+    assert!(taken.is_err(), "the first may still happen");
+    world.append(vec![Event::Abort {
+        id: id(1),
+        why: "somebody stopped it".to_owned(),
+        outcomes: Vec::new(),
+    }]);
+    world.arm_as(asking(2));
+    world.finish(id(2));
+    let answer = Some((id(2), call(b"asked")));
+    let found = world.again().answer_to(&call(b"").key);
+    assert_eq!(found.expect("asked"), answer);
 }
 
 /// It is known from its first step on until somebody says that it is over.

@@ -232,7 +232,10 @@ impl MemoryStore {
     fn newest(&self, back: u32) -> Result<OperationId, RefError> {
         let found = self.ask(|state| {
             let counts = |row: &Row| {
-                let is_nothing = matches!(row.operation.status, Status::Refused | Status::Aborted);
+                let is_nothing = matches!(
+                    row.operation.status,
+                    Status::Proposed | Status::Refused | Status::Aborted
+                );
                 row.operation.undoes.is_none() && !is_nothing && !row.targets.is_empty()
             };
             let mut newest = state.newest_first(counts);

@@ -369,18 +369,23 @@ impl State {
         }
     }
 
-    /// Notes the key of the call that an operation answers.
+    /// Notes the key of the call that an operation answers. It moves on from one that did not come to pass.
     fn call(&mut self, id: OperationId, call: Option<&Asked>) -> Answer<()> {
         let Some(call) = call else {
             return Ok(());
         };
         match self.calls.insert(call.key.clone(), id) {
-            Some(other) if other != id => {
+            Some(other) if other != id && !self.is_over(other) => {
                 let at = format!("the key {}", call.key);
                 Err(StorageError::inconsistent(at, &"it is taken"))
             }
             _ => Ok(()),
         }
+    }
+
+    fn is_over(&self, id: OperationId) -> bool {
+        let status = self.operations.get(&id).map(|row| row.operation.status);
+        matches!(status, Some(Status::Aborted | Status::Undone))
     }
 
     /// A command's place is where it ended: what was written meanwhile came before its end.

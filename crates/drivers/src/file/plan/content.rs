@@ -351,6 +351,12 @@ impl Planner<'_> {
                 let mode = rustix::fs::Mode::from_raw_mode(mode & 0o7777);
                 rustix::fs::fchmod(file, mode).naming(path, "change the mode of")?;
             }
+            // The system gave it the usual rights, of this process.
+            Wanted::New(None) if inherit::is_for_another() => {
+                let foreseen = inherit::foresee(&inherit::of_dir(near)?, None, false);
+                let mode = rustix::fs::Mode::from_raw_mode(foreseen.mode);
+                rustix::fs::fchmod(file, mode).naming(path, "change the mode of")?;
+            }
             Wanted::New(None) => {}
         }
         let node = Node::of(&rustix::fs::fstat(file).naming(path, "look at")?);
