@@ -257,7 +257,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
         (code, None) => Ending::Exited(code.unwrap_or(1)),
     };
     if session.ui.is_json() {
-        session.ui.aside_json(&Reply::Ran(report.into()));
+        session.ui.aside_json(&Reply::Ran(Box::new(report.into())));
     }
     if let Some(stays) = stays {
         session.ui.report(&stays, &session.here);

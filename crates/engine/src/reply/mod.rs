@@ -104,7 +104,7 @@ pub enum Reply {
     /// What a check of the machine found.
     Doctor(DoctorReport),
     /// What a command did.
-    Ran(Ran),
+    Ran(Box<Ran>),
     /// How many records were exported.
     Exported {
         /// Their number.

@@ -281,9 +281,10 @@ fn a_command_is_run_like_any_other_command() {
     let script = format!("echo after > {}", world.path("f").display());
     let request = RunRequest::new(vec!["sh".into(), "-c".into(), script.into()]);
     let reply = world.engine.execute(sent(&Command::Run(Box::new(request))));
-    let Reply::Ran(Ran { report, left, .. }) = reply.unwrap() else {
+    let Reply::Ran(ran) = reply.unwrap() else {
         panic!("it did not run");
     };
+    let Ran { report, left, .. } = *ran;
     assert!(left.is_none());
     assert_eq!((report.status, report.end.changed), (Status::Committed, 1));
     assert_eq!(world.read("f").as_deref(), Some("after\n"));
