@@ -186,7 +186,7 @@ impl Engine {
         }
         match command {
             Command::Write { request } => self.write(&*self.typed(request)?).map(Reply::Finished),
-            Command::Run(request) => self.run(*request).map(|ran| Reply::Ran(Box::new(ran))),
+            Command::Run(request) => self.run(*request).map(Box::new).map(Reply::Ran),
             Command::Try(command) => self.trial(command),
             Command::Proposal(command) => self.proposals(command),
             Command::Undo {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backout_model::ports::{Gate, Reason, Ruling, StagedChange};
-use backout_model::{Reach, Target, TargetPath};
+use backout_model::{AgentId, Reach, Target, TargetPath};
 
 use crate::patterns::Roots;
 use crate::rules::{Rules, Wrong};
@@ -82,10 +82,8 @@ impl Paths {
         if let Some(is_free) = free.get(directory) {
             return *is_free;
         }
-        let above = directory.ancestors().map(|above| above.join(FILE));
-        let is_free = above.fold(true, |is_free, file| {
-            is_free && self.rules_in(&file).is_none()
-        });
+        let mut above = directory.ancestors().map(|above| above.join(FILE));
+        let is_free = above.all(|file| self.rules_in(&file).is_none());
         free.insert(directory.to_owned(), is_free);
         is_free
     }
@@ -216,12 +214,18 @@ impl Gate for Paths {
         ruling
     }
 
-    fn forbids(&self, path: &Path, to: Option<&Path>) -> Option<Reason> {
+    fn forbids(&self, agent: Option<&AgentId>, path: &Path, to: Option<&Path>) -> Option<Reason> {
         if self.is_free(path) && to.is_none_or(|to| self.is_free(to)) {
             return None;
         }
         let target = Target::node(TargetPath::new(path).ok()?);
         let mut ruling = self.rule_on(path, &target);
+        let is_rules = |path: &Path| {
+            path.file_name().is_some_and(|name| name == FILE) && self.rules_in(path).is_some()
+        };
+        if agent.is_some() && (is_rules(path) || to.is_some_and(is_rules)) {
+            ruling = ruling.and(governs(&target));
+        }
         if let Some(to) = to {
             ruling = ruling.and(self.rule_on(to, &target));
             for place in [path, to] {

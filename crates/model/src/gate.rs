@@ -128,7 +128,12 @@ pub trait Gate: fmt::Debug + Send + Sync {
 
     /// Says why a command that runs may not write a path, if it may not; `to` is where it moves, if it does. A call cannot
     /// wait for a decision, so what somebody would have to approve is forbidden.
-    fn forbids(&self, _path: &Path, _to: Option<&Path>) -> Option<Reason> {
+    fn forbids(
+        &self,
+        _agent: Option<&AgentId>,
+        _path: &Path,
+        _to: Option<&Path>,
+    ) -> Option<Reason> {
         None
     }
 }

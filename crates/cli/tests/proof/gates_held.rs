@@ -379,3 +379,20 @@ fn a_command_does_not_write_what_a_rule_protects() {
         world.check_store();
     }
 }
+
+#[test]
+fn an_agent_does_not_change_the_rules_by_a_command_either() {
+    let world = ruled("[protect]\ndeny = ['s']\n");
+    world.file("other", "");
+    let before = world.tree();
+    for script in [
+        "rm backout.toml",
+        "mv other backout.toml",
+        "echo > backout.toml",
+    ] {
+        let output = world.run(&["--agent", "bob", "run", "--", "sh", "-c", script]);
+        assert!(!output.status.success(), "{script}");
+        assert!(world.tree() == before, "{script}");
+    }
+    world.ok(&["run", "--", "rm", "backout.toml"]);
+}

@@ -253,6 +253,8 @@ fn a_call_of_which_a_part_was_undone_since_says_so() {
     let ran = world.unmoved(call).to_string();
     let words = "this call was done before, as 9e3779b9, and undone since";
     assert!(ran.contains(words), "{ran}");
+    world.did(["redo", ID]);
+    assert!(!world.has("a") && !world.has("b"));
 }
 
 #[test]

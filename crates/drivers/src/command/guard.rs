@@ -33,6 +33,9 @@ const KERNEL_FILE_SYSTEMS: [i64; 12] = [
 /// FUSE: a process does what the kernel is asked for.
 const SERVED_FILE_SYSTEM: i64 = 0x6573_5546;
 
+/// Says why a path may not be written, if it may not; the second is where it moves, if it does.
+pub type Forbids = Box<dyn Fn(&Path, Option<&Path>) -> Option<String>>;
+
 /// Lists the devices of the file systems that processes serve at this moment.
 pub(super) fn served_now() -> HashSet<u64> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -55,6 +58,13 @@ fn is_at_or_below(path: &Path, above: &Path) -> bool {
 }
 
 impl Recorder {
+    /// Forbids what somebody says.
+    #[must_use]
+    pub fn with_forbidden(mut self, forbids: Forbids) -> Self {
+        self.forbids = Some(forbids);
+        self
+    }
+
     /// Answers what needs no look at what is there: what may not be written, and what is not ours to keep.
     pub(super) fn beforehand(&mut self, touch: &Touch) -> Option<Answer> {
         if touch.first.is_none() {

@@ -44,8 +44,9 @@ mod tracker;
 mod trees;
 
 pub use driver::{CommandDriver, CommandLog};
+pub use guard::Forbids;
 #[doc(hidden)]
 pub use log::{framed, weighed};
 pub use part::Part;
-pub use recorder::{Ask, FirstTouch, Forbids, Limits, OverLimit, Recorder, RecorderError};
+pub use recorder::{Ask, FirstTouch, Limits, OverLimit, Recorder, RecorderError};
 pub use settle::{Counts, Reading, Settled};

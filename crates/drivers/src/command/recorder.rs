@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::before_image::{KeepError, Shelf};
-use super::guard::served_now;
+use super::guard::{Forbids, served_now};
 use super::log::{LogWriter, Note};
 pub(super) use super::numbers::{
     EEXIST, EFBIG, EINVAL, EIO, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, EPERM,
@@ -76,9 +76,6 @@ pub type Ask = Box<dyn FnMut(&TargetPath, u64) -> bool>;
 
 /// Is told of each name before the command first touches it.
 pub type FirstTouch = Box<dyn FnMut(&TargetPath)>;
-
-/// Says why a path may not be written, if it may not; the second is where it moves, if it does.
-pub type Forbids = Box<dyn Fn(&std::path::Path, Option<&std::path::Path>) -> Option<String>>;
 
 /// Records one command.
 pub struct Recorder {
@@ -200,13 +197,6 @@ impl Recorder {
     #[must_use]
     pub fn with_first_touch(mut self, first: FirstTouch) -> Self {
         self.first = Some(first);
-        self
-    }
-
-    /// Forbids what somebody says.
-    #[must_use]
-    pub fn with_forbidden(mut self, forbids: Forbids) -> Self {
-        self.forbids = Some(forbids);
         self
     }
 

@@ -1,7 +1,7 @@
 //! Reports of what gates turned away, and of what waits for a decision.
 
 use backout_model::ports::Reason;
-use backout_model::{OperationId, Status};
+use backout_model::{OperationId, Status, TaskId};
 
 use super::{Call, Next, Report};
 use crate::GateError;
@@ -13,57 +13,22 @@ pub(super) fn report(error: &GateError) -> Report {
             let report = report.operation(*id);
             report.next(format!("the journal has it as {}", id.short()))
         }
-        GateError::DeniedNow { id, reasons } => reasoned(not_approved(*id), reasons).next(format!(
-            "it still waits: then approve it with `backout approve {name}`, or refuse it with `backout reject {name}`",
-            name = id.short()
-        )),
+        GateError::DeniedNow { id, reasons } => denied_now(*id, reasons),
         GateError::Waits(proposal) => waits(proposal.id, &proposal.reasons),
         GateError::NotProposed { id, status } => not_proposed(*id, *status),
         GateError::NothingDone { id, status } => nothing_done(*id, *status),
-        GateError::TaskWaits { task, id } => {
-            Report::refused(format!("the task `{task}` was not committed"))
-                .because(format!("a write of it waits for a decision as {}", id.short()))
-                .next(format!(
-                    "let it happen with `backout approve {}`, or refuse it with `backout reject {}`",
-                    id.short(),
-                    id.short()
-                ))
-        }
+        GateError::TaskWaits { task, id } => task_waits(task, *id),
         GateError::WaitsAgain { again, cause } => {
             waits_again(Report::refused(cause.to_string()), *again)
         }
         GateError::Expired { id } => not_approved(*id)
             .because("nobody decided in time, so it is refused")
             .next("whoever proposed it has to ask again"),
-        GateError::Stale { id, why } => not_approved(*id)
-            .because(why)
-            .next_call(
-                "see what it would do now with {}",
-                [Call::of("pending").operation(*id)],
-            )
-            .next_call(
-                "reject it with {}; whoever proposed it has to ask again",
-                [Call::of("reject").operation(*id)],
-            ),
-        GateError::BeingDecided { id } => {
-            Report::refused(format!("nothing was decided about {}", id.short()))
-                .because("somebody else is deciding about it")
-                .next_call("see what came of it with {}", [Call::show(*id)])
-        }
+        GateError::Stale { id, why } => stale(*id, why),
+        GateError::BeingDecided { id } => being_decided(*id),
         GateError::Own { id } => not_approved(*id)
             .because("who proposed a change cannot approve it, nor can a command under `run`")
             .next("ask a person, or another agent, to decide"),
-        GateError::KeyTaken { .. }
-        | GateError::Answered(_)
-        | GateError::RefusedBefore { .. }
-        | GateError::UndoneSince { .. }
-        | GateError::Unclear { .. } => call(error),
-    }
-}
-
-/// Says why a call with a key is not carried out.
-fn call(error: &GateError) -> Report {
-    match error {
         GateError::KeyTaken { key, id } => Report::refused("nothing was written")
             .because(format!(
                 "the key `{key}` was given to another request, which is operation {}",
@@ -75,40 +40,93 @@ fn call(error: &GateError) -> Report {
             Report::refused("nothing was staged")
                 .because(format!("this call was answered before, as operation {id}"))
         }
-        GateError::RefusedBefore { id, why } => Report::refused("nothing was written")
-            .operation(*id)
-            .because(why)
-            .because(format!(
-                "this call was answered so before, as {}",
-                id.short()
-            ))
-            .next("if it is to be asked again, give it another key"),
+        GateError::RefusedBefore { id, why } => refused_before(*id, why),
         GateError::UndoneSince { id, by } => undone_since(*id, by),
-        GateError::Unclear { id } => Report::refused("nothing was written")
-            .operation(*id)
-            .because(format!(
-                "this call was made before, as {}, and nobody can tell whether that happened",
-                id.short()
-            ))
-            .next("see what is known, and decide, with `backout recover`"),
-        _ => Report::refused(error.to_string()),
+        GateError::Unclear { id } => unclear(*id),
     }
+}
+
+fn denied_now(id: OperationId, reasons: &[Reason]) -> Report {
+    reasoned(not_approved(id), reasons).next_call(
+        "it still waits: then approve it with {}, or refuse it with {}",
+        [approve(id), reject(id)],
+    )
+}
+
+fn task_waits(task: &TaskId, id: OperationId) -> Report {
+    let name = id.short();
+    Report::refused(format!("the task `{task}` was not committed"))
+        .because(format!("a write of it waits for a decision as {name}"))
+        .next_call(
+            "let it happen with {}, or refuse it with {}",
+            [approve(id), reject(id)],
+        )
+}
+
+fn stale(id: OperationId, why: &str) -> Report {
+    not_approved(id)
+        .because(why)
+        .next_call("see what it would do now with {}", [pending(id)])
+        .next_call(
+            "reject it with {}; whoever proposed it has to ask again",
+            [reject(id)],
+        )
+}
+
+fn being_decided(id: OperationId) -> Report {
+    Report::refused(format!("nothing was decided about {}", id.short()))
+        .because("somebody else is deciding about it")
+        .next_call("see what came of it with {}", [Call::show(id)])
+}
+
+fn refused_before(id: OperationId, why: &str) -> Report {
+    let name = id.short();
+    Report::refused("nothing was written")
+        .operation(id)
+        .because(why)
+        .because(format!("this call was answered so before, as {name}"))
+        .next("if it is to be asked again, give it another key")
+}
+
+fn unclear(id: OperationId) -> Report {
+    let name = id.short();
+    Report::refused("nothing was written")
+        .operation(id)
+        .because(format!(
+            "this call was made before, as {name}, and nobody can tell whether that happened"
+        ))
+        .next_call(
+            "see what is known, and decide, with {}",
+            [Call::of("recover")],
+        )
 }
 
 fn undone_since(id: OperationId, by: &[OperationId]) -> Report {
     let name = id.short();
     let report = Report::refused("nothing was written").operation(id);
     let (by, redo) = if let [only] = by {
-        (format!(", by {}", only.short()), only.short())
+        (format!(", by {}", only.short()), *only)
     } else {
-        (String::new(), name.clone())
+        (String::new(), id)
     };
     let report = report.because(format!(
         "this call was done before, as {name}, and undone since{by}"
     ));
     report
-        .next(format!("bring it back with `backout redo {redo}`"))
+        .next_call("bring it back with {}", [Call::redo(&[redo])])
         .next("to have it done anew, give it another key")
+}
+
+fn approve(id: OperationId) -> Call {
+    Call::of("approve").operation(id)
+}
+
+fn reject(id: OperationId) -> Call {
+    Call::of("reject").operation(id)
+}
+
+fn pending(id: OperationId) -> Call {
+    Call::of("pending").operation(id)
 }
 
 fn not_approved(id: OperationId) -> Report {
@@ -127,34 +145,27 @@ fn waits(id: OperationId, reasons: &[Reason]) -> Report {
             "go on with other work; {} says what was decided",
             [Call::show(id)],
         )
-        .next_call(
-            "a person decides with {} or {}",
-            [
-                Call::of("approve").operation(id),
-                Call::of("reject").operation(id),
-            ],
-        )
+        .next_call("a person decides with {} or {}", [approve(id), reject(id)])
 }
 
 /// Says where to find what somebody approved in vain.
 pub(super) fn waits_again(report: Report, again: OperationId) -> Report {
     let name = again.short();
-    report.next(format!(
-        "it waits for a decision again, as {name}: approve it with `backout approve {name}`"
-    ))
+    let advice = format!("it waits for a decision again, as {name}: ") + "approve it with {}";
+    report.next_call(advice, [approve(again)])
 }
 
 fn nothing_done(id: OperationId, status: Status) -> Report {
     let name = id.short();
     let report = Report::refused(format!("operation {name} changed nothing"));
     if status == Status::Proposed {
-        report.because("it waits for a decision").next(format!(
-            "see what it would change with `backout pending {name}`"
-        ))
+        report
+            .because("it waits for a decision")
+            .next_call("see what it would change with {}", [pending(id)])
     } else {
         report
             .because("it was refused")
-            .next(format!("see why with `backout show {name}`"))
+            .next_call("see why with {}", [Call::show(id)])
     }
 }
 

@@ -386,9 +386,10 @@ impl Engine {
         let recorder = self.commands.record(armed, limits);
         let mut recorder = recorder.map_err(|error| self.give_up(id, &error.to_string()))?;
         if !self.settings.gates.is_empty() {
-            let gates = self.settings.gates.clone();
+            let (gates, agent) = (self.settings.gates.clone(), self.context.agent.clone());
             recorder = recorder.with_forbidden(Box::new(move |path, to| {
-                let reason = gates.iter().find_map(|gate| gate.forbids(path, to));
+                let mut gates = gates.iter();
+                let reason = gates.find_map(|gate| gate.forbids(agent.as_ref(), path, to));
                 reason.map(|reason| reason.to_string())
             }));
         }
