@@ -93,6 +93,8 @@ pub enum GateError {
         key: CallKey,
         /// The operation that answered it.
         id: OperationId,
+        /// Whether an older program noted what was asked then, in another way.
+        is_older: bool,
     },
     /// The call that was to be staged was answered before.
     #[error("the call was answered before")]

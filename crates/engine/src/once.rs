@@ -52,7 +52,7 @@ impl Engine {
             return Ok(None);
         };
         self.recover_the_dead()?;
-        Ok(match self.answer_to(Asked { key, request })? {
+        Ok(match self.answer_to(Asked::new(key, request))? {
             Answer::Before(finished) => Some(*finished),
             Answer::Not(_) => None,
         })
@@ -72,7 +72,7 @@ impl Engine {
             Some(asked) => asked,
             None => driver.asked(request)?,
         };
-        self.answer_to(Asked { key, request })
+        self.answer_to(Asked::new(key, request))
     }
 
     fn answer_to(&self, asked: Asked) -> Result<Answer, EngineError> {
@@ -86,7 +86,9 @@ impl Engine {
             return Ok(Answer::Not(Call { asked, failed }));
         }
         if before.request != asked.request {
-            return Err(GateError::KeyTaken { key: asked.key, id }.into());
+            let is_older = before.way != asked.way;
+            let key = asked.key;
+            return Err(GateError::KeyTaken { key, id, is_older }.into());
         }
         self.answer_again(operation)
             .map(Box::new)

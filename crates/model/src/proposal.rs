@@ -31,6 +31,28 @@ pub struct Asked {
     pub key: CallKey,
     /// The digest of what was asked: the same key with another request is a mistake.
     pub request: Digest,
+    /// How the digest was made. Only those that were made in the same way can be compared.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub way: u8,
+}
+
+impl Asked {
+    /// The way in which digests are made today.
+    const WAY: u8 = 1;
+
+    /// Notes what is asked.
+    pub const fn new(key: CallKey, request: Digest) -> Self {
+        Self {
+            key,
+            request,
+            way: Self::WAY,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this")]
+const fn is_first(way: &u8) -> bool {
+    *way == 0
 }
 
 /// A staged change that waits for a decision.

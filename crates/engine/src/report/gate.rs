@@ -1,7 +1,7 @@
 //! Reports of what gates turned away, and of what waits for a decision.
 
 use backout_model::ports::Reason;
-use backout_model::{OperationId, Status, TaskId};
+use backout_model::{CallKey, OperationId, Status, TaskId};
 
 use super::{Call, Next, Report};
 use crate::GateError;
@@ -29,12 +29,7 @@ pub(super) fn report(error: &GateError) -> Report {
         GateError::Own { id } => not_approved(*id)
             .because("who proposed a change cannot approve it, nor can a command under `run`")
             .next("ask a person, or another agent, to decide"),
-        GateError::KeyTaken { key, id } => Report::refused("nothing was written")
-            .because(format!(
-                "the key `{key}` was given to another request, which is operation {}",
-                id.short()
-            ))
-            .next("give each request a key of its own"),
+        GateError::KeyTaken { key, id, is_older } => key_taken(key, *id, *is_older),
         GateError::Answered(finished) => {
             let id = finished.id.map(OperationId::short).unwrap_or_default();
             Report::refused("nothing was staged")
@@ -44,6 +39,20 @@ pub(super) fn report(error: &GateError) -> Report {
         GateError::UndoneSince { id, by } => undone_since(*id, by),
         GateError::Unclear { id } => unclear(*id),
     }
+}
+
+fn key_taken(key: &CallKey, id: OperationId, is_older: bool) -> Report {
+    let name = id.short();
+    let why = if is_older {
+        format!(
+            "the key `{key}` stands for {name}, of an older program, and what was asked then cannot be compared"
+        )
+    } else {
+        format!("the key `{key}` was given to another request, which is operation {name}")
+    };
+    Report::refused("nothing was written")
+        .because(why)
+        .next("give each request a key of its own")
 }
 
 fn denied_now(id: OperationId, reasons: &[Reason]) -> Report {

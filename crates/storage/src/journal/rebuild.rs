@@ -13,8 +13,9 @@ use crate::{StorageError, Store, VerifyReport};
 /// left as it is.
 const TABLES: [(&str, &str); 3] = [
     (
-        "SELECT status, undone_by, redone_by, place, id FROM operation",
-        "UPDATE operation SET status = ?1, undone_by = ?2, redone_by = ?3, place = ?4 WHERE id = ?5",
+        "SELECT status, undone_by, redone_by, place, decision, id FROM operation",
+        "UPDATE operation SET status = ?1, undone_by = ?2, redone_by = ?3, place = ?4, decision = ?5
+         WHERE id = ?6",
     ),
     (
         "SELECT undone_by, held_by, operation, path FROM target",

@@ -10,10 +10,7 @@ use backout_storage::this_process;
 use super::{World, dead, id, intent, node};
 
 fn call(request: &[u8]) -> Asked {
-    Asked {
-        key: "call-1".parse().expect("a key"),
-        request: Digest::of(request),
-    }
+    Asked::new("call-1".parse().expect("a key"), Digest::of(request))
 }
 
 /// Proposes a write that needs one content.
