@@ -269,7 +269,7 @@ fn what_is_for_those_outside_to_decide_is_refused_inside() {
         let (code, told) = inside(&world, &format!("{PROGRAM} --json {words}"));
         assert_eq!(code, Some(1), "{words}: {told}");
         assert!(told.contains("\"not-from-inside\""), "{words}: {told}");
-        assert!(told.contains("\"next\":[\""), "{words}: {told}");
+        assert!(told.contains("\"next\":[{\"text\""), "{words}: {told}");
     }
     assert_eq!(world.tree().names(), ["", "kept"]);
     world.ok(&["undo", "@"]);
