@@ -1,6 +1,7 @@
 //! Where the state is when nobody says: `$XDG_STATE_HOME/backout`, or `~/.local/state/backout`.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use backout_engine::Report;
@@ -24,11 +25,19 @@ pub(crate) fn state_dir(given: Option<&Path>) -> Result<PathBuf, Report> {
     }
 }
 
-/// Gives the user's own file of rules for gates: `$XDG_CONFIG_HOME/backout/backout.toml`, or in `~/.config`.
+/// Gives the user's own file of rules for gates: `$XDG_CONFIG_HOME/backout/backout.toml`, or in `~/.config`. Where `HOME` is
+/// somebody else's, as after `su`, that one's rules are not his.
 pub(crate) fn own_rules() -> Option<PathBuf> {
     let absolute = |name| absolute(std::env::var_os(name)?);
-    let config = absolute(env_vars::XDG_CONFIG_HOME).or_else(|| Some(home()?.join(".config")))?;
+    let at_home = || Some(home().filter(|home| is_own(home))?.join(".config"));
+    let config = absolute(env_vars::XDG_CONFIG_HOME).or_else(at_home)?;
     Some(config.join(NAME).join("backout.toml"))
+}
+
+fn is_own(directory: &Path) -> bool {
+    let user = rustix::process::geteuid();
+    let owner = std::fs::metadata(directory).map(|found| found.uid());
+    user.is_root() || owner.is_ok_and(|owner| owner == user.as_raw())
 }
 
 /// Gives the home directory.
