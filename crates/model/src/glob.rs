@@ -82,10 +82,17 @@ impl Glob {
     /// Reads a pattern as shells do: one that cannot be read stands for itself. An empty one matches nothing.
     pub fn new(pattern: impl AsRef<OsStr>, directory: &Path) -> Self {
         let pattern = pattern.as_ref();
-        Self::read(pattern, directory).unwrap_or_else(|error| Self {
-            base: directory.join(pattern),
-            open: String::new(),
-            set: matches!(error, GlobError::Empty).then(GlobSet::empty),
+        Self::read(pattern, directory).unwrap_or_else(|error| match error {
+            GlobError::Empty => Self {
+                base: PathBuf::new(),
+                open: String::new(),
+                set: Some(GlobSet::empty()),
+            },
+            GlobError::NotText | GlobError::Unreadable(_) => Self {
+                base: directory.join(pattern),
+                open: String::new(),
+                set: None,
+            },
         })
     }
 
