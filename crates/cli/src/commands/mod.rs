@@ -144,6 +144,12 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         let report = report.because("it would not keep the command from being carried out twice");
         return Err(report.next(format!("it goes with {ONCE}")).into());
     }
+    if session.global.strategy.is_some() && !command.takes_key() {
+        let report = Report::usage("`--strategy` does not go with this command");
+        let report =
+            report.because("it says how one write is kept, and this command has its own way");
+        return Err(report.next(format!("it goes with {ONCE}")).into());
+    }
     // A command that runs another one hands signals on to it.
     if !matches!(command, Subcommand::Run(_) | Subcommand::Try(_)) {
         session.heed_signals();

@@ -27,7 +27,8 @@ pub(super) fn verified(session: &mut Session, report: &VerifyReport) {
         repairs.push_str(&repair_seen(seen));
     }
     let there = away_text(&report.out_of_reach) + &changed_text(&report.changed);
-    if report.findings.is_empty() && !there.is_empty() {
+    let is_all_there = there.is_empty() && report.not_undoable.is_empty();
+    if report.findings.is_empty() && !is_all_there {
         let left = still_undoable(report);
         let text = format!("checked {counts}\n{there}{repairs}{left}");
         session.ui.print(&text);

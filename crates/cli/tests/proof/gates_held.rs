@@ -396,3 +396,31 @@ fn an_agent_does_not_change_the_rules_by_a_command_either() {
     }
     world.ok(&["run", "--", "rm", "backout.toml"]);
 }
+
+#[test]
+fn a_mode_that_was_approved_is_not_given_to_another_file() {
+    let changes: [(&str, Change); 2] = [
+        ("another file", |file| {
+            std::fs::remove_file(file).unwrap();
+            std::fs::write(file, "evil\n").unwrap();
+        }),
+        ("other bytes", |file| {
+            std::fs::write(file, "evil\n").unwrap()
+        }),
+    ];
+    for (what, change) in changes {
+        let world = ruled("[protect]\nask = [\"dep\"]\n");
+        world.file("dep/s", "good\n");
+        let id = propose(&world, &["--agent", "bot", "chmod", "4755", "dep/s"]);
+        change(&world.path("dep/s"));
+        assert_eq!(code(&world, &["approve", &id]), "proposal-stale", "{what}");
+        let mode = world.path("dep/s").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o644, "{what}");
+    }
+    let world = ruled("[protect]\nask = [\"dep\"]\n");
+    world.file("dep/s", "good\n");
+    let id = propose(&world, &["--agent", "bot", "chmod", "4755", "dep/s"]);
+    world.ok(&["approve", &id]);
+    let mode = world.path("dep/s").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o4755);
+}

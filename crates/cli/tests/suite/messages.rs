@@ -203,7 +203,6 @@ const EXCUSED: [(&str, &[&str]); 15] = [
             "the anchor of the journal",
             "the lease of operation {by}",
             "a value to be stored",
-            "its record cannot be checked, since the one before it is lost",
         ],
     ),
     (

@@ -98,8 +98,11 @@ fn a_repair_says_what_is_lost() {
     0 operations can be undone
     ");
     insta::assert_snapshot!(world.unmoved(["verify"]), @"
-    checked 5 records, 0 contents and 0 kept inodes: all as they must be
+    checked 5 records, 0 contents and 0 kept inodes
     the journal was repaired at record 7: records 1–3 are lost; the damaged one is `journal.damaged-1` in the state directory
+    0 operations can still be undone
+    1 operation cannot be undone any more
+      3c6ef372  it can no longer be undone: its record cannot be checked, since the one before it is lost
     ");
     insta::assert_snapshot!(world.unmoved(["log"]), @"●  3c6ef372  just now  committed  write b  (no longer undoable)");
     assert_eq!(

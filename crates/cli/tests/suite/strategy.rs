@@ -161,7 +161,12 @@ fn what_was_logged_is_lost_with_the_file_that_it_is_a_change_of() {
     changed big
       content 128.9 KiB -> 128.9 KiB, not shown: only what changed was kept, and `big` is not what was written then
     ");
-    insta::assert_snapshot!(world.cli(["verify"]), @"checked 3 records, 1 content and 0 kept inodes: all as they must be");
+    insta::assert_snapshot!(world.cli(["verify"]), @"
+    checked 3 records, 1 content and 0 kept inodes
+    0 operations can still be undone
+    1 operation cannot be undone any more
+      9e3779b9  only what changed was kept, and `$WORLD/work/big` is not what was written then
+    ");
     world.put("big", &large("two"));
     world.did(["verify"]);
     world.did(["undo", "--force"]);
@@ -235,4 +240,66 @@ fn what_cannot_be_logged_from_a_pipe_is_kept_whole() {
     ");
     world.did(["undo"]);
     assert_eq!(world.text("f"), text("6"));
+}
+
+/// A file that is too large to ride with a record, with one line that differs.
+fn tall(line: usize) -> String {
+    let lines = (0..30_000).map(|at| {
+        if at == line {
+            "another\n".to_owned()
+        } else {
+            format!("{at}\n")
+        }
+    });
+    lines.collect()
+}
+
+#[test]
+fn what_an_older_logged_write_changed_is_shown_while_the_newer_one_stands() {
+    let world = World::new().file("f", &tall(usize::MAX));
+    for line in [10, 20] {
+        let wrote = world.piped(
+            tall(line).as_bytes(),
+            ["--strategy", "transaction", "write", "f", "-q"],
+        );
+        assert_eq!(wrote.code, 0, "{wrote}");
+    }
+    let shown = world.cli(["diff", "@-1"]);
+    assert_eq!(shown.code, 0, "{shown}");
+    assert!(shown.out.contains("-10\n+another"), "{shown}");
+    assert_eq!(world.cli(["verify"]).code, 0);
+    world.did(["undo", "@-1"]);
+    assert_eq!(world.text("f"), tall(usize::MAX));
+}
+
+#[test]
+fn a_check_says_what_cannot_be_undone_since_its_base_is_gone() {
+    let world = World::new().file("f", &tall(usize::MAX));
+    let wrote = world.piped(
+        tall(10).as_bytes(),
+        ["--strategy", "transaction", "write", "f", "-q"],
+    );
+    assert_eq!(wrote.code, 0, "{wrote}");
+    assert_eq!(world.cli(["verify"]).code, 0);
+    world.put("f", "somebody else's\n");
+    let checked = world.cli(["verify"]);
+    assert!(
+        checked
+            .out
+            .contains("1 operation cannot be undone any more"),
+        "{checked}"
+    );
+    assert!(!checked.out.contains("all as they must be"), "{checked}");
+}
+
+#[test]
+fn a_strategy_is_refused_where_nothing_heeds_it() {
+    let world = World::new().file("f", "1");
+    insta::assert_snapshot!(world.cli(["--strategy", "transaction", "run", "--", "rm", "f"]), @"
+    error: `--strategy` does not go with this command
+      why: it says how one write is kept, and this command has its own way
+      next: it goes with write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, restore
+    [exit code 2]
+    ");
+    assert!(world.has("f"));
 }

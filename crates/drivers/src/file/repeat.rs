@@ -243,7 +243,9 @@ fn as_one(change: &Change) -> Vec<&TargetPath> {
             from, to, replaced, ..
         } if is_kept_tree(replaced) => vec![from, to],
         Change::Move { from, .. } => vec![from],
-        Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => Vec::new(),
+        // Its recipe says nothing of what is in it.
+        Change::Retouch { path, .. } => vec![path],
+        Change::Set { .. } | Change::Rewrite { .. } => Vec::new(),
     }
 }
 

@@ -281,7 +281,7 @@ impl Was {
             },
             is_dress: false,
             made_at: match image {
-                Image::File { stored: true, .. } => Some(path.clone()),
+                Image::File { .. } => Some(path.clone()),
                 _ => None,
             },
         })

@@ -149,8 +149,13 @@ impl Was {
                 // Another operation may have stored the same bytes.
                 let is_stored =
                     |digest: &&Digest| context.contents.has(digest).is_ok_and(|has| has);
-                let stored = digest.as_ref().filter(is_stored);
-                Ok(stored.map_or_else(nowhere, |digest| Source::Stored(*digest)))
+                let Some(stored) = digest.as_ref().filter(is_stored) else {
+                    return Ok(nowhere());
+                };
+                Ok(match self.lacks(context, stored)? {
+                    None => Source::Stored(*stored),
+                    Some(why) => Source::Nowhere(why),
+                })
             }
         }
     }
