@@ -405,7 +405,7 @@ fn a_mode_that_was_approved_is_not_given_to_another_file() {
             std::fs::write(file, "evil\n").unwrap();
         }),
         ("other bytes", |file| {
-            std::fs::write(file, "evil\n").unwrap()
+            std::fs::write(file, "evil\n").unwrap();
         }),
     ];
     for (what, change) in changes {
