@@ -1,0 +1,12 @@
+//! What is wrong with a text that somebody wants to write.
+//!
+//! - [`Finding`] is the one answer of every check: where, what was found, and what would mend it.
+//! - A check gets bytes and gives findings. It opens no file, starts no process and asks no clock.
+//! - Whatever a check cannot read is a finding, never a pass. Size and depth are limited, so that a hostile text costs
+//!   little.
+//!
+//! Not here: which check is for which file, and what follows from a finding (`gates`). Design: `docs/design/checks.md`.
+
+mod finding;
+
+pub use finding::{Finding, Place};
