@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use backout_drivers::file::Staged;
 use backout_engine::{EngineError, Report, StagedOperation, UndoReport};
 use backout_model::{OperationId, TargetPath};
 
@@ -80,10 +79,10 @@ impl<'b> StagedWrite<'b> {
         &self,
         check: &impl Fn(&StagedContent) -> Result<(), String>,
     ) -> Option<String> {
-        let staged = self.staged.staged().as_a::<Staged>()?;
-        staged.files().find_map(|file| {
-            let path = file.path.clone();
-            match file.bytes() {
+        let changed = self.staged.staged().changed();
+        changed.into_iter().find_map(|file| {
+            let (path, new) = (file.path, file.new?);
+            match new.read() {
                 Ok(bytes) => check(&StagedContent { path, bytes }).err(),
                 Err(error) => Some(format!("`{path}` could not be read back: {error}")),
             }

@@ -44,7 +44,8 @@ impl Engine {
             arguments: Vec::new(),
             directory: "/".into(),
             has_no_network: false,
-            keeps_stdout: false,
+            streams: overlay::Streams::OursOnStderr,
+            time_max: None,
             survivors: overlay::Survivors::End,
         };
         let masks: Vec<PathBuf> = state.map(Path::to_path_buf).into_iter().collect();

@@ -54,6 +54,14 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Asks every gate about a change.
+    pub(crate) fn ruling_on(&self, change: &StagedChange<'_>) -> Ruling {
+        let gates = self.settings.gates.iter();
+        gates.fold(Ruling::Allow, |ruling, gate| ruling.and(gate.look(change)))
+    }
+}
+
 impl StagedOperation<'_> {
     /// Asks the gates what they say. What changes nothing passes.
     pub(crate) fn ask_gates(&mut self) {
@@ -69,14 +77,17 @@ impl StagedOperation<'_> {
             decision: &self.decision,
             staged: &*self.prepared.staged,
         };
-        let gates = self.engine.settings.gates.iter();
-        self.ruling = gates.fold(Ruling::Allow, |ruling, gate| ruling.and(gate.look(&change)));
+        self.ruling = self.engine.ruling_on(&change);
     }
 
     /// Gives the operation on if the gates let it pass.
     pub(crate) fn pass_gates(mut self) -> Result<Self, EngineError> {
         match std::mem::take(&mut self.ruling) {
             Ruling::Allow => Ok(self),
+            Ruling::Warn { reasons } => {
+                self.prepared.notes.extend(Reason::told(&reasons));
+                Ok(self)
+            }
             // What a rule says may be a mistake, and is not for ever: the proposal goes on waiting.
             Ruling::Deny { reasons } if self.approval.is_some() => {
                 let id = self.lease.id;
@@ -114,6 +125,9 @@ impl StagedOperation<'_> {
                     Ok(_) => {
                         self.lease.is_ended_by_a_record();
                         crash_point("gate.proposed");
+                        for gate in &self.engine.settings.gates {
+                            gate.waits(&proposal);
+                        }
                         GateError::Waits(Box::new(proposal)).into()
                     }
                     Err(error) => error.into(),

@@ -3,7 +3,7 @@
 use backout_model::ports::Reason;
 use backout_model::{CallKey, OperationId, Proposal, Status, TaskId};
 
-use crate::{EngineError, Finished};
+use crate::{EngineError, Finished, RunReport, UndoReport};
 
 /// Says why a change did not happen, or not yet.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,24 @@ pub enum GateError {
     DeniedNow {
         /// The proposal.
         id: OperationId,
+        /// What the gates said.
+        reasons: Vec<Reason>,
+    },
+    /// A gate looked at the world after the write and said no. The write was taken back.
+    #[error("the write did not hold: {}", Reason::told(reasons).join("; "))]
+    Failed {
+        /// What the gate found.
+        reasons: Vec<Reason>,
+    },
+    /// Gates say no to what a command wrote, or somebody would have to decide about it. It was taken back.
+    #[error("what the command wrote was taken back")]
+    RunDenied {
+        /// The command.
+        id: OperationId,
+        /// What took it back; none if it stays.
+        by: Option<OperationId>,
+        /// Whether a part of it stays.
+        is_partial: bool,
         /// What the gates said.
         reasons: Vec<Reason>,
     },
@@ -121,4 +139,18 @@ pub enum GateError {
         /// The operation.
         id: OperationId,
     },
+}
+
+impl GateError {
+    /// Says why a command's work did not stay, if gates said no to it.
+    pub fn of_run(report: &RunReport) -> Option<Self> {
+        let reasons = report.reasons.clone();
+        let undone = report.undone.as_ref();
+        (!reasons.is_empty()).then(|| Self::RunDenied {
+            id: report.id,
+            by: undone.and_then(|undone| undone.act),
+            is_partial: !undone.is_some_and(UndoReport::is_complete),
+            reasons,
+        })
+    }
 }

@@ -32,6 +32,7 @@ mod strategy;
 mod task;
 mod trial;
 mod undo;
+mod window;
 mod write_request;
 
 pub use backout_model::Glob;

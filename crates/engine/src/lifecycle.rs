@@ -10,7 +10,8 @@
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{
-    Applied, Driver, Durability, Entry, Examined, Prepared, Request, Ruling, Scope, Staged, State,
+    Applied, AppliedChange, Driver, Durability, Entry, Examined, Prepared, Request, Ruling, Scope,
+    Staged, State,
 };
 use backout_model::{
     ActPlan, Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect,
@@ -23,6 +24,7 @@ use crate::gate::Repeatable;
 use crate::lease::HeldLease;
 use crate::once::Answer;
 use crate::strategy::is_doubtful;
+use crate::window::durability_of;
 use crate::{Context, Engine, EngineError, Finished, GateError, UndoOptions, UndoWhat};
 
 const MINUTE_MS: i64 = 60_000;
@@ -501,6 +503,7 @@ impl StagedOperation<'_> {
             });
         }
         let engine = self.engine;
+        let is_watched = engine.is_watched(self.verb, &targets);
         let head = Head {
             verb: self.verb,
             summary: self.summary.clone(),
@@ -525,8 +528,19 @@ impl StagedOperation<'_> {
             durability,
             unlike,
         } = engine.apply(armed)?;
-        if let Err(why) = verify() {
-            let cause = EngineError::NotVerified { why };
+        let verified = match verify() {
+            Err(why) => Err(EngineError::NotVerified { why }),
+            Ok(()) if is_watched => engine.watched(&AppliedChange {
+                id,
+                verb: self.verb,
+                summary: &self.summary,
+                agent: self.context.agent.as_ref(),
+                task: self.context.task.as_ref(),
+                targets: &targets,
+            }),
+            Ok(()) => Ok(()),
+        };
+        if let Err(cause) = verified {
             return Err(engine.take_back_applied(id, completion, cause));
         }
         notes.extend(unlike.iter().map(said_of_unlike));
@@ -538,6 +552,7 @@ impl StagedOperation<'_> {
             Status::Committed
         };
         crash_point("engine.before-commit");
+        let durability = durability_of(is_watched, durability);
         if let Err(error) = engine.store.append(&Entry::of(events), durability) {
             // Without a journal nothing can be taken back either: a recovery does it.
             engine.abandon(id);

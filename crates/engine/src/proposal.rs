@@ -7,7 +7,7 @@
 //! Design: `docs/design/gates.md`.
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{FileChange, Staged as StagedFiles, Was, with_umask};
+use backout_drivers::file::{FileChange, Was, with_umask};
 use backout_model::ports::{Durability, Entry, Prepared, Request, Ruling, Scope};
 use backout_model::{
     Decided, Decision, Effect, Event, JsonText, OperationId, PlanError, Proposal, Reach, Refusal,
@@ -251,15 +251,13 @@ impl Engine {
                 .files
                 .now(change.from.as_ref().unwrap_or(&change.path))?;
         }
-        if let Some(staged) = prepared.staged.as_a::<StagedFiles>() {
-            for file in staged.files() {
-                let mut changes = changes.iter_mut();
-                let change = changes.find(|change| change.path == *file.path);
-                if let Some(FileChange { after, .. }) = change
-                    && let Ok(bytes) = file.bytes()
-                {
-                    *after = after.take().map(|was| was.with_bytes(bytes));
-                }
+        for file in prepared.staged.changed() {
+            let mut changes = changes.iter_mut();
+            let change = changes.find(|change| change.path == file.path);
+            if let (Some(FileChange { after, .. }), Some(new)) = (change, file.new)
+                && let Ok(bytes) = new.read()
+            {
+                *after = after.take().map(|was| was.with_bytes(bytes));
             }
         }
         self.compare(&changes, None, false)

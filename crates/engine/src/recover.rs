@@ -19,7 +19,7 @@ use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry, OnConflict};
 use backout_model::{
     DriverName, Effect, Event, History, Lsn, OnFailure, Operation, OperationId, OutcomeKind,
-    PlanError, Status, TargetOutcome, TaskStatus, Verb,
+    PlanError, Status, Target, TargetOutcome, TaskStatus, Verb,
 };
 use backout_storage::OperationRef;
 
@@ -180,7 +180,13 @@ impl Engine {
             }
         } else {
             let driver = self.driver_of(&effect)?;
-            if self.is_acknowledged(operation)? && driver.is_in_place(&effect)? {
+            let standing = operation.targets.iter();
+            let targets: Vec<Target> = standing.map(|it| it.target.clone()).collect();
+            // Of what is watched the end is on disk before anybody is told: what has none did not end.
+            if self.is_acknowledged(operation)?
+                && !self.is_watched(operation.verb, &targets)
+                && driver.is_in_place(&effect)?
+            {
                 self.keep(operation)?
             } else {
                 self.take_back_unfinished(operation, OnConflict::Refuse)?
@@ -223,6 +229,7 @@ impl Engine {
             .and_then(|lease| self.reverse(lease, &work, act));
         let outcomes = match reversed {
             Ok(Reversed::Done { by, outcomes, .. }) => {
+                self.tell_taken_back(&work.step.targets);
                 return self.recovered(operation.id, RecoveredAs::TakenBack, Some(by), outcomes);
             }
             // Somebody removed what it had brought: that is as if nothing had happened, and is not.

@@ -233,7 +233,7 @@ impl Gate for Paths {
             }
         }
         match ruling {
-            Ruling::Allow => None,
+            Ruling::Allow | Ruling::Warn { .. } => None,
             Ruling::Deny { reasons } | Ruling::Ask { reasons, .. } => reasons.into_iter().next(),
         }
     }
@@ -246,12 +246,10 @@ fn judge(rules: &Rules, path: &Path, target: &Target) -> Ruling {
     if let Some(pattern) = rules.denies(path) {
         let found = format!("`{}` is protected", path.display());
         return Ruling::Deny {
-            reasons: vec![Reason {
-                rule: rule("deny", pattern),
-                target: Some(target.clone()),
-                found,
-                remedy: Some("leave it as it is, or ask a person to change the rule".to_owned()),
-            }],
+            reasons: vec![
+                reason(rule("deny", pattern), target, found)
+                    .mended_by("leave it as it is, or ask a person to change the rule"),
+            ],
         };
     }
     let Some(pattern) = rules.asks(path) else {
@@ -267,12 +265,7 @@ fn judge(rules: &Rules, path: &Path, target: &Target) -> Ruling {
 }
 
 fn reason(rule: String, target: &Target, found: String) -> Reason {
-    Reason {
-        rule,
-        target: Some(target.clone()),
-        found,
-        remedy: None,
-    }
+    Reason::new(rule, found).about(target.clone())
 }
 
 fn ask(rule: &str, target: &Target, found: String) -> Ruling {
@@ -295,11 +288,13 @@ fn too_many(target: &Target) -> Ruling {
 /// Refuses what might be protected, since nobody can tell.
 fn unreadable(file: &Path, found: &str, target: &Target) -> Ruling {
     Ruling::Deny {
-        reasons: vec![Reason {
-            rule: "rules must be readable".to_owned(),
-            target: Some(target.clone()),
-            found: format!("`{}` cannot be understood: {found}", file.display()),
-            remedy: Some(format!("mend `{}`", file.display())),
-        }],
+        reasons: vec![
+            Reason::new(
+                "rules must be readable",
+                format!("`{}` cannot be understood: {found}", file.display()),
+            )
+            .about(target.clone())
+            .mended_by(format!("mend `{}`", file.display())),
+        ],
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 
-use crate::ports::{Applied, How, OnConflict, Prepared, PreparedUndo};
+use crate::ports::{Applied, ChangedFile, How, OnConflict, Prepared, PreparedUndo};
 use crate::{
     Armed, Digest, DriverName, Effect, Flaw, JsonText, Key, KeyError, OperationId, OperationKind,
     OutcomeKind, Recipe, Slot, Strategy, Target, TargetPath, Traits, Verb,
@@ -51,6 +51,12 @@ pub trait Staged: Any + fmt::Debug + Send {
     /// Tells how many bytes the write keeps beside the store's contents, as far as that is known.
     fn kept_bytes(&self) -> u64 {
         0
+    }
+
+    /// Lists the names that come to stand for something else, for gates to look at. What moves is not among them, nor what is
+    /// in a tree that goes as one.
+    fn changed(&self) -> Vec<ChangedFile<'_>> {
+        Vec::new()
     }
 
     /// Lists what will get another name, with all that is in it: the old name and the new.

@@ -4,12 +4,28 @@
 //! Design: `docs/design/gates.md`.
 
 use std::fmt;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::ports::Staged;
-use crate::{AgentId, Decision, Target, TaskId, Verb};
+use crate::{AgentId, Decision, OperationId, Target, TargetPath, TaskId, Verb};
+
+/// Where something is in a text. Lines and columns count from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextPlace {
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl fmt::Display for TextPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
 
 /// Why a gate does not let a change pass, in a form that a model can act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +35,12 @@ pub struct Reason {
     /// The target that it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
+    /// Where in the target's new content it is, if it is at one place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<TextPlace>,
+    /// The key of the new content that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// What was found.
     pub found: String,
     /// What would make it pass.
@@ -26,8 +48,40 @@ pub struct Reason {
     pub remedy: Option<String>,
 }
 
+impl Reason {
+    /// Says what a rule found, of no target in particular.
+    pub fn new(rule: impl Into<String>, found: impl Into<String>) -> Self {
+        Self {
+            rule: rule.into(),
+            target: None,
+            place: None,
+            key: None,
+            found: found.into(),
+            remedy: None,
+        }
+    }
+
+    /// Adds the target that it is about.
+    #[must_use]
+    pub fn about(mut self, target: Target) -> Self {
+        self.target = Some(target);
+        self
+    }
+
+    /// Adds what would make it pass.
+    #[must_use]
+    pub fn mended_by(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What has a place is about a text, and has to say which.
+        if let (Some(place), Some(target)) = (self.place, &self.target) {
+            write!(f, "`{target}`, {place}: ")?;
+        }
         write!(f, "{} ({})", self.found, self.rule)
     }
 }
@@ -52,6 +106,11 @@ pub enum Ruling {
     /// The change may happen.
     #[default]
     Allow,
+    /// The change may happen, and these are told with it.
+    Warn {
+        /// What is doubtful.
+        reasons: Vec<Reason>,
+    },
     /// Somebody has to decide.
     Ask {
         /// Why.
@@ -67,39 +126,103 @@ pub enum Ruling {
 }
 
 impl Ruling {
-    /// Puts two rulings together: the stricter one counts, and of two askings the shorter wait.
+    /// Puts two rulings together: the stricter one counts, and of two askings the shorter wait. Who has to decide sees the
+    /// warnings as well.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Allow, ruling) | (ruling, Self::Allow) => ruling,
-            (Self::Deny { mut reasons }, Self::Deny { reasons: more }) => {
-                reasons.extend(more);
-                Self::Deny { reasons }
-            }
-            (deny @ Self::Deny { .. }, Self::Ask { .. })
-            | (Self::Ask { .. }, deny @ Self::Deny { .. }) => deny,
+            (Self::Deny { reasons }, Self::Deny { reasons: more }) => Self::Deny {
+                reasons: joined(reasons, more),
+            },
+            (deny @ Self::Deny { .. }, Self::Ask { .. } | Self::Warn { .. })
+            | (Self::Ask { .. } | Self::Warn { .. }, deny @ Self::Deny { .. }) => deny,
+            (Self::Warn { reasons }, Self::Warn { reasons: more }) => Self::Warn {
+                reasons: joined(reasons, more),
+            },
             (
                 Self::Ask {
-                    mut reasons,
+                    reasons,
+                    waits_ms_max,
+                },
+                Self::Warn { reasons: more },
+            )
+            | (
+                Self::Warn { reasons: more },
+                Self::Ask {
+                    reasons,
+                    waits_ms_max,
+                },
+            ) => Self::Ask {
+                reasons: joined(reasons, more),
+                waits_ms_max,
+            },
+            (
+                Self::Ask {
+                    reasons,
                     waits_ms_max: one,
                 },
                 Self::Ask {
                     reasons: more,
                     waits_ms_max: other,
                 },
-            ) => {
-                reasons.extend(more);
-                let waits_ms_max = match (one, other) {
+            ) => Self::Ask {
+                reasons: joined(reasons, more),
+                waits_ms_max: match (one, other) {
                     (Some(one), Some(other)) => Some(one.min(other)),
                     (one, other) => one.or(other),
-                };
-                Self::Ask {
-                    reasons,
-                    waits_ms_max,
-                }
-            }
+                },
+            },
         }
     }
+}
+
+fn joined(mut reasons: Vec<Reason>, more: Vec<Reason>) -> Vec<Reason> {
+    reasons.extend(more);
+    reasons
+}
+
+/// What a name stands for, before or after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// Whether it is a regular file.
+    pub is_file: bool,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+    /// How many bytes it has, as far as that is known.
+    pub size: u64,
+    /// Its permissions; none if they are not known.
+    pub mode: Option<u32>,
+}
+
+/// The bytes of a file that is not, or no longer, in its place.
+pub trait FileBytes: fmt::Debug {
+    /// Opens them from their beginning.
+    fn open(&self) -> io::Result<Box<dyn Read + '_>>;
+}
+
+impl dyn FileBytes + '_ {
+    /// Reads all of them.
+    pub fn read(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.open()?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// One name that a change gives something new, or takes away.
+#[derive(Debug)]
+pub struct ChangedFile<'s> {
+    /// The name.
+    pub path: TargetPath,
+    /// What it stood for; none if nothing.
+    pub before: Option<NodeFacts>,
+    /// What it comes to stand for; none if nothing.
+    pub after: Option<NodeFacts>,
+    /// What was in it, if it was a file whose bytes can be had.
+    pub old: Option<Box<dyn FileBytes + 's>>,
+    /// What comes to be in it, if its content is new.
+    pub new: Option<Box<dyn FileBytes + 's>>,
 }
 
 /// A staged change, as a gate sees it.
@@ -121,6 +244,23 @@ pub struct StagedChange<'c> {
     pub staged: &'c dyn Staged,
 }
 
+/// A change that has happened and is not committed.
+#[derive(Debug)]
+pub struct AppliedChange<'c> {
+    /// The operation.
+    pub id: OperationId,
+    /// What kind of write it is.
+    pub verb: Verb,
+    /// One line for people.
+    pub summary: &'c str,
+    /// Who asked for it.
+    pub agent: Option<&'c AgentId>,
+    /// The task that it belongs to.
+    pub task: Option<&'c TaskId>,
+    /// What it wrote.
+    pub targets: &'c [Target],
+}
+
 /// Something that lets changes pass, or not.
 pub trait Gate: fmt::Debug + Send + Sync {
     /// Looks at a staged change. Whatever it cannot tell is no reason to allow.
@@ -136,6 +276,26 @@ pub trait Gate: fmt::Debug + Send + Sync {
     ) -> Option<Reason> {
         None
     }
+
+    /// Tells whether this gate wants to see how a change of these targets turns out. Whatever is watched and does not come to
+    /// its commit is taken back, also after a restart of the machine.
+    fn watches(&self, _verb: Verb, _targets: &[Target]) -> bool {
+        false
+    }
+
+    /// Looks at the world after a change that it watches. Whatever it gives back fails the change, which is then taken back.
+    fn watch(&self, _change: &AppliedChange<'_>) -> Vec<Reason> {
+        Vec::new()
+    }
+
+    /// Is told that a change that it watches was taken back, by whomever: what had reloaded has to reload. Gives what
+    /// went wrong with that, in words.
+    fn taken_back(&self, _targets: &[Target]) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Is told that a change waits for a decision.
+    fn waits(&self, _proposal: &crate::Proposal) {}
 }
 
 #[cfg(test)]
@@ -143,11 +303,12 @@ mod tests {
     use super::*;
 
     fn reason(rule: &str) -> Reason {
-        Reason {
-            rule: rule.to_owned(),
-            target: None,
-            found: "it is protected".to_owned(),
-            remedy: None,
+        Reason::new(rule, "it is protected")
+    }
+
+    fn warn(rule: &str) -> Ruling {
+        Ruling::Warn {
+            reasons: vec![reason(rule)],
         }
     }
 
@@ -171,10 +332,22 @@ mod tests {
             (Ruling::Allow, ask("a", None), ask("a", None)),
             (Ruling::Allow, deny("d"), deny("d")),
             (ask("a", Some(1)), deny("d"), deny("d")),
+            (Ruling::Allow, warn("w"), warn("w")),
+            (warn("w"), deny("d"), deny("d")),
         ] {
             assert_eq!(one.clone().and(other.clone()), both);
             assert_eq!(other.and(one), both);
         }
+    }
+
+    #[test]
+    fn who_has_to_decide_sees_the_warnings() {
+        let both = Ruling::Ask {
+            reasons: vec![reason("a"), reason("w")],
+            waits_ms_max: Some(1),
+        };
+        assert_eq!(ask("a", Some(1)).and(warn("w")), both);
+        assert_eq!(warn("w").and(ask("a", Some(1))), both);
     }
 
     #[test]
@@ -208,5 +381,12 @@ mod tests {
     #[test]
     fn a_reason_says_what_was_found_and_which_rule_found_it() {
         assert_eq!(reason("deny x").to_string(), "it is protected (deny x)");
+        let mut reason = Reason::new("syntax", "a comma is missing");
+        reason.target = Some(Target::node(TargetPath::new("/p/a.json").unwrap()));
+        reason.place = Some(TextPlace { line: 2, column: 7 });
+        assert_eq!(
+            reason.to_string(),
+            "`/p/a.json`, line 2, column 7: a comma is missing (syntax)"
+        );
     }
 }

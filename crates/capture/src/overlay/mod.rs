@@ -34,7 +34,7 @@ pub use error::OverlayError;
 pub use layer_dir::remove;
 pub use mountinfo::{Mount, mounts, parse};
 pub use plan::{Layer, LayerKind, Means, Plan};
-pub use process::{Ended, Invocation, Survivors};
+pub use process::{Ended, Invocation, Streams, Survivors};
 pub use run::{Finished, run};
 pub use survivors::Survivor;
 pub use walk::walk;

@@ -1,7 +1,10 @@
 //! What is run, and how it ended.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A command to run.
 #[derive(Debug, Clone)]
@@ -14,10 +17,24 @@ pub struct Invocation {
     pub directory: PathBuf,
     /// Whether it has no network but its own loopback.
     pub has_no_network: bool,
-    /// Whether its output goes to our stdout; else to our stderr.
-    pub keeps_stdout: bool,
+    /// Where its words come from and go to.
+    pub streams: Streams,
+    /// How long it may take; then all of it is ended.
+    pub time_max: Option<Duration>,
     /// What becomes of processes that outlive it.
     pub survivors: Survivors,
+}
+
+/// Where the words of a command come from and go to.
+#[derive(Debug, Clone, Default)]
+pub enum Streams {
+    /// Ours.
+    #[default]
+    Ours,
+    /// Ours, but its output goes to our stderr.
+    OursOnStderr,
+    /// It reads nothing, and all its words go here.
+    To(Arc<OwnedFd>),
 }
 
 /// What becomes of processes that outlive the command.

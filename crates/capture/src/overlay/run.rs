@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,7 +15,7 @@ use super::clock::ClockReference;
 use super::error::OverlayError;
 use super::mountinfo::{Mount, mounts};
 use super::plan::{Means, Plan, Step};
-use super::process::{Ended, Invocation, Survivors};
+use super::process::{Ended, Invocation, Streams, Survivors};
 use super::survivors::{Survivor, below};
 use super::sys::{
     Mask, Notice, Script, Signals, before_exec, enter, has_terminal, take_terminal_back,
@@ -41,6 +41,8 @@ pub struct Finished {
     pub not_layered: Vec<(PathBuf, String)>,
     /// The moment it began, by the clock that stamps files.
     pub began: ClockReference,
+    /// Whether it was ended because its time was up.
+    pub is_timed_out: bool,
 }
 
 /// Runs a command in layers below one of `places`, the first that can hold them. What is at `masks` is not seen inside.
@@ -101,8 +103,14 @@ fn attempt(
     if is_ours {
         take_terminal_back();
     }
-    let (ended, survivors, not_layered) = result?;
+    let Supervised {
+        ended,
+        survivors,
+        not_layered,
+        is_timed_out,
+    } = result?;
     Ok(Finished {
+        is_timed_out,
         plan,
         ended,
         survivors,
@@ -134,7 +142,13 @@ fn make_directories(plan: &Plan) -> Result<(), OverlayError> {
     Ok(())
 }
 
-type Supervised = (Ended, Vec<Survivor>, Vec<(PathBuf, String)>);
+/// How it went, as far as the one who waits can tell.
+struct Supervised {
+    ended: Ended,
+    survivors: Vec<Survivor>,
+    not_layered: Vec<(PathBuf, String)>,
+    is_timed_out: bool,
+}
 
 fn supervise(invocation: &Invocation, plan: &Plan) -> Result<Supervised, OverlayError> {
     let lost = |action| move |source: io::Error| OverlayError::Lost { action, source };
@@ -145,6 +159,8 @@ fn supervise(invocation: &Invocation, plan: &Plan) -> Result<Supervised, Overlay
         pipe: File::from(from),
         first: None,
         not_layered: Vec::new(),
+        deadline: None,
+        is_timed_out: false,
     };
     let signals = Signals::hold().map_err(lost("hold signals back"))?;
     let mut child = match spawn(invocation, script, &to, signals.before()) {
@@ -156,13 +172,19 @@ fn supervise(invocation: &Invocation, plan: &Plan) -> Result<Supervised, Overlay
     };
     drop(to);
     let watched = watch(&child).map_err(lost("watch the command"))?;
+    notices.deadline = invocation.time_max.map(|most| Instant::now() + most);
     let ended = notices
         .until_ended(&signals, plan)
         .map_err(lost("wait for the command"))?;
     let survivors = await_survivors(invocation.survivors, notices.first, &watched, &signals)
         .map_err(lost("wait for the processes that it left"))?;
     child.wait().map_err(lost("wait for the command"))?;
-    Ok((ended, survivors, notices.not_layered))
+    Ok(Supervised {
+        ended,
+        survivors,
+        not_layered: notices.not_layered,
+        is_timed_out: notices.is_timed_out,
+    })
 }
 
 fn watch(child: &Child) -> io::Result<OwnedFd> {
@@ -176,6 +198,9 @@ struct Notices {
     pipe: File,
     first: Option<i32>,
     not_layered: Vec<(PathBuf, String)>,
+    /// When all of it is ended.
+    deadline: Option<Instant>,
+    is_timed_out: bool,
 }
 
 impl Notices {
@@ -193,11 +218,22 @@ impl Notices {
                 PollFd::new(&self.pipe, PollFlags::IN),
                 PollFd::new(signals, PollFlags::IN),
             ];
-            match poll(&mut both, None) {
+            let left = self
+                .deadline
+                .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            match poll(&mut both, left.map(timespec).as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
             let [pipe, _] = both;
+            if left.is_some_and(|left| left.is_zero())
+                && let Some(first) = self.first
+            {
+                // The end of the first process is the end of all.
+                send(first, Signal::KILL.as_raw());
+                self.is_timed_out = true;
+                self.deadline = None;
+            }
             waiting.extend(signals.next());
             // Who comes before the first process is known has to wait for it.
             if let Some(first) = self.first {
@@ -271,8 +307,15 @@ fn spawn(
 ) -> io::Result<Child> {
     let mut command = Command::new(&invocation.program);
     command.args(&invocation.arguments);
-    if !invocation.keeps_stdout {
-        command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+    match &invocation.streams {
+        Streams::Ours => {}
+        Streams::OursOnStderr => {
+            command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+        }
+        Streams::To(sink) => {
+            command.stdin(Stdio::null());
+            command.stdout(sink.try_clone()?).stderr(sink.try_clone()?);
+        }
     }
     let notices = notices.as_raw_fd();
     before_exec(&mut command, move || enter(&script, notices, &mask));
@@ -327,15 +370,19 @@ fn end(first: i32, watched: &OwnedFd) -> io::Result<()> {
 }
 
 fn is_over(watched: &OwnedFd, within: Option<Duration>) -> io::Result<bool> {
-    let limit = within.map(|within| Timespec {
-        tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(within.subsec_nanos()),
-    });
+    let limit = within.map(timespec);
     let mut one = [PollFd::new(watched, PollFlags::IN)];
     match poll(&mut one, limit.as_ref()) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(errno) => Err(errno.into()),
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
     }
 }
 

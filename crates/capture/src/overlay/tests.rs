@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Ended, Finished, Invocation, OverlayError, Survivors, What, remove, run, walk};
+use super::{
+    Ended, Finished, Invocation, OverlayError, Streams, Survivors, What, remove, run, walk,
+};
 
 /// A directory to work in and one for the layers.
 struct World {
@@ -35,7 +37,8 @@ impl World {
             arguments: words.collect(),
             directory: self.path(""),
             has_no_network: false,
-            keeps_stdout: true,
+            streams: Streams::Ours,
+            time_max: None,
             survivors: Survivors::End,
         }
     }

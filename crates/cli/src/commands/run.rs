@@ -10,8 +10,8 @@ use backout_capture::live::{
 };
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
-    Call, Capture, Engine, EngineError, OperationRef, Ran, Reply, Report, RunReport, RunRequest,
-    UndoOptions, UndoWhat, Watch,
+    Call, Capture, Engine, EngineError, GateError, OperationRef, Ran, Reply, Report, RunReport,
+    RunRequest, UndoOptions, UndoWhat, Watch,
 };
 use backout_model::{CaptureLevel, PlanError, Status};
 use clap::{Args, ValueEnum};
@@ -251,12 +251,16 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     if !session.ui.is_json() {
         show::run::finished(session, &report);
     }
-    let mut stays = None;
-    if has_failed(&report) && is_to_go(on_failure) {
+    let denied = GateError::of_run(&report);
+    let is_denied = denied.is_some();
+    let mut stays = denied.map(|error| Report::from(EngineError::from(error)));
+    if !is_denied && has_failed(&report) && is_to_go(on_failure) {
         stays = take_back(session, &engine, &mut report);
     }
     let ending = match (report.end.exit_code, report.end.signal) {
         (_, Some(signal)) => Ending::Signalled(signal),
+        // Whoever asked for it must not go on as if it had been done.
+        (Some(0), None) if is_denied => Ending::Exited(1),
         (code, None) => Ending::Exited(code.unwrap_or(1)),
     };
     if session.ui.is_json() {

@@ -14,6 +14,7 @@
 pub(crate) mod any_bytes;
 mod baseline;
 pub(crate) mod before_image;
+mod changed;
 pub(crate) mod compare;
 mod completion;
 pub(crate) mod context;
@@ -43,6 +44,7 @@ mod tests;
 
 pub use backout_model::text::Occurrence;
 pub use baseline::Baseline;
+pub use changed::Happened;
 pub use compare::changed_bytes;
 pub use context::Progress;
 pub use driver::FileDriver;
@@ -50,7 +52,7 @@ pub use error::FileError;
 pub use mode::{ModeChange, ModeError};
 pub use past::{FileChange, Past, Shown, Was};
 pub use request::{Expect, FileRequest, LayerEntry, LayerState, Source};
-pub use stage::{Staged, StagedFile};
+pub use stage::Staged;
 pub use sys::{umask, with_umask};
 pub use undo::{merged, names_shown};
 pub use view::{said_of_barred, said_of_strangers};

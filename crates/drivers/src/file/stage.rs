@@ -7,10 +7,8 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek as _, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use backout_model::{Digest, OperationId, TargetPath, ports};
 use rustix::fs::{Mode, OFlags, openat};
@@ -20,7 +18,7 @@ use super::before_image::INLINE_BYTES_MAX;
 use super::context::FileContext;
 use super::error::{FileError, Naming as _};
 use super::execute::Step;
-use super::recipe::{Change, Identity, Image, ParentTimes};
+use super::recipe::{Change, Identity, ParentTimes};
 use super::sys::{Dir, bytes, flags};
 
 /// What `stat` counts blocks in, whatever the file system's own are.
@@ -223,7 +221,8 @@ pub struct Staged {
     pub(crate) is_undo: bool,
     /// Directories that what is taken back gave their mode: they may be opened to reach what is in them.
     pub(crate) own: BTreeSet<TargetPath>,
-    shown: Mutex<Vec<File>>,
+    /// Where bytes are that are stored already.
+    pub(crate) contents: Arc<dyn ports::ReadContents>,
 }
 
 impl Staged {
@@ -231,92 +230,23 @@ impl Staged {
         steps: Vec<Step>,
         parents: Vec<ParentTimes>,
         undo: Option<BTreeSet<TargetPath>>,
+        contents: Arc<dyn ports::ReadContents>,
     ) -> Self {
         Self {
             steps,
             parents,
             is_undo: undo.is_some(),
             own: undo.unwrap_or_default(),
-            shown: Mutex::new(Vec::new()),
-        }
-    }
-
-    /// Walks over the new files, for validators to look at.
-    pub fn files(&self) -> impl Iterator<Item = StagedFile<'_>> {
-        self.steps.iter().filter_map(|step| match &step.change {
-            Change::Set {
-                path,
-                after: Image::File { .. },
-                ..
-            } => Some(StagedFile {
-                path,
-                material: &step.material,
-                staged: self,
-            }),
-            Change::Set { .. }
-            | Change::Move { .. }
-            | Change::Retouch { .. }
-            | Change::Rewrite { .. } => None,
-        })
-    }
-}
-
-/// A new file that is not in its place yet.
-#[derive(Debug)]
-pub struct StagedFile<'s> {
-    /// Where it will be.
-    pub path: &'s TargetPath,
-    material: &'s Material,
-    staged: &'s Staged,
-}
-
-impl StagedFile<'_> {
-    /// Reads the whole new content.
-    pub fn bytes(&self) -> io::Result<Vec<u8>> {
-        let mut content = Vec::new();
-        self.open()?.read_to_end(&mut content)?;
-        Ok(content)
-    }
-
-    /// Opens the new content from its beginning.
-    pub fn open(&self) -> io::Result<Box<dyn Read + '_>> {
-        self.material.open()
-    }
-
-    /// Gives a path under which this process and its children can read the new content, as long as the
-    /// staged operation lives.
-    pub fn readable_path(&self) -> io::Result<PathBuf> {
-        let of = |file: &File| {
-            let (process, fd) = (std::process::id(), file.as_fd().as_raw_fd());
-            Path::new("/proc")
-                .join(process.to_string())
-                .join("fd")
-                .join(fd.to_string())
-        };
-        match self.material {
-            Material::Nameless(file) | Material::Spooled(Spooled { file, .. }) => Ok(of(file)),
-            Material::CopyOf(path, _) => Ok(path.as_path().to_owned()),
-            Material::Bytes(content) => {
-                let flags = rustix::fs::MemfdFlags::CLOEXEC;
-                let mut file = File::from(rustix::fs::memfd_create("staged", flags)?);
-                file.write_all(content)?;
-                let path = of(&file);
-                self.staged
-                    .shown
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(file);
-                Ok(path)
-            }
-            Material::Stored | Material::Image => Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "the content is not staged",
-            )),
+            contents,
         }
     }
 }
 
 impl ports::Staged for Staged {
+    fn changed(&self) -> Vec<ports::ChangedFile<'_>> {
+        self.changed_names()
+    }
+
     // The files that will be kept as the inodes they are.
     fn kept_bytes(&self) -> u64 {
         use std::os::unix::fs::MetadataExt as _;

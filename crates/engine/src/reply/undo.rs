@@ -219,6 +219,9 @@ pub struct UndoReport {
     pub steps: Vec<UndoneStep>,
     /// Later operations that stayed.
     pub left_alone: Vec<LeftAlone>,
+    /// Things worth knowing, such as a service that did not reload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl UndoReport {

@@ -216,7 +216,9 @@ fn gate(error: &GateError) -> ErrorCode {
     match error {
         GateError::Denied { .. }
         | GateError::DeniedNow { .. }
+        | GateError::RunDenied { .. }
         | GateError::RefusedBefore { .. } => ErrorCode::Gate,
+        GateError::Failed { .. } => ErrorCode::NotVerified,
         GateError::Waits(_) => ErrorCode::Waits,
         GateError::NotProposed { .. } => ErrorCode::NothingToDecide,
         GateError::NothingDone { .. } => ErrorCode::NothingDone,

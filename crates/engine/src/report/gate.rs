@@ -14,6 +14,16 @@ pub(super) fn report(error: &GateError) -> Report {
             report.next(format!("the journal has it as {}", id.short()))
         }
         GateError::DeniedNow { id, reasons } => denied_now(*id, reasons),
+        GateError::Failed { reasons } => reasoned(
+            Report::refused("the check after the write said no"),
+            reasons,
+        ),
+        GateError::RunDenied {
+            id,
+            by,
+            is_partial,
+            reasons,
+        } => run_denied(*id, *by, *is_partial, reasons),
         GateError::Waits(proposal) => waits(proposal.id, &proposal.reasons),
         GateError::NotProposed { id, status } => not_proposed(*id, *status),
         GateError::NothingDone { id, status } => nothing_done(*id, *status),
@@ -60,6 +70,35 @@ fn denied_now(id: OperationId, reasons: &[Reason]) -> Report {
         "it still waits: then approve it with {}, or refuse it with {}",
         [approve(id), reject(id)],
     )
+}
+
+fn run_denied(
+    id: OperationId,
+    by: Option<OperationId>,
+    is_partial: bool,
+    reasons: &[Reason],
+) -> Report {
+    let part = if is_partial { " in part" } else { "" };
+    let what = match by {
+        Some(by) => format!(
+            "what the command wrote was taken back{part}, as {}",
+            by.short()
+        ),
+        None => "what the command wrote must not stay, and could not be taken back".to_owned(),
+    };
+    let report = reasoned(Report::refused(what).operation(id), reasons);
+    let report = match by {
+        Some(by) => report.next_call(
+            "what it wrote comes back with {}, and no gate looks at it then",
+            [Call::redo(&[by])],
+        ),
+        None => report,
+    };
+    if is_partial {
+        report.next_call("see what stays with {}", [Call::show(id)])
+    } else {
+        report
+    }
 }
 
 fn task_waits(task: &TaskId, id: OperationId) -> Report {
@@ -198,5 +237,6 @@ fn reasoned(mut report: Report, reasons: &[Reason]) -> Report {
             report = report.next(remedy);
         }
     }
+    report.reasons = reasons.to_vec();
     report
 }

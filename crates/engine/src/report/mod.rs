@@ -19,7 +19,7 @@ mod trial;
 use std::error::Error;
 
 use backout_drivers::file::FileError;
-use backout_model::ports::{BadRecipe, DriverError};
+use backout_model::ports::{BadRecipe, DriverError, Reason};
 use backout_model::{AgentId, CheckpointName, OperationId, TargetOutcome, TargetPath, TaskId};
 use backout_storage::{RefError, StorageError};
 use serde::Serialize;
@@ -62,6 +62,9 @@ pub struct Report {
     pub why: Vec<String>,
     /// What to do next, best first.
     pub next: Vec<Next>,
+    /// What the gates found, for programs: rule, target, place, key, what was found, what would mend it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
 }
 
 impl Report {
@@ -93,6 +96,7 @@ impl Report {
             what: what.into(),
             why: Vec::new(),
             next: Vec::new(),
+            reasons: Vec::new(),
         }
     }
 

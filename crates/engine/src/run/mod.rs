@@ -11,6 +11,7 @@
 
 mod dead;
 mod desk;
+mod gated;
 mod part;
 mod request;
 mod signals;
@@ -322,25 +323,33 @@ impl Engine {
         } else {
             Durability::Power
         };
-        let completion = settled.completion.clone();
+        let gated = self.ask_about(&armed.summary, &settled)?;
+        notes.extend(gated.warnings.iter().cloned());
+        let (completion, targets) = (settled.completion.clone(), settled.targets.clone());
         let (captured, contents) = self.captured(id, settled, notes.clone(), end.clone())?;
+        let report = RunReport {
+            id,
+            summary: armed.summary,
+            status: self.status_when_done(),
+            mode: armed.mode,
+            end,
+            notes,
+            undone: None,
+            reasons: Vec::new(),
+        };
+        if !gated.is_done() {
+            let what = (captured, contents);
+            let report = self.record_gated(report, gated, what, (completion, &targets))?;
+            return Ok(Some(report));
+        }
         let mut events = vec![captured, Event::Applied { id, completion }];
-        let status = self.status_when_done();
-        if status == Status::Committed {
+        if report.status == Status::Committed {
             events.push(Event::Commit { id });
         }
         self.store.append(&Entry { events, contents }, durability)?;
         crash_point("run.committed");
         self.forget_log(id);
-        Ok(Some(RunReport {
-            id,
-            summary: armed.summary,
-            status,
-            mode: armed.mode,
-            end,
-            notes,
-            undone: None,
-        }))
+        Ok(Some(report))
     }
 
     /// What an operation is when it is done: its task has the last word.

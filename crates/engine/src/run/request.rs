@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use backout_capture::live::Back;
 use backout_drivers::command::{Ask, OverLimit};
+use backout_model::ports::Reason;
 use backout_model::{
     CaptureLevel, CaptureMode, CommandEnd, OnFailure, OperationId, Status, any_path, any_words,
 };
@@ -139,7 +140,10 @@ pub struct RunReport {
     pub end: CommandEnd,
     /// Things worth knowing.
     pub notes: Vec<String>,
-    /// What was taken back, since it failed.
+    /// What was taken back, since it failed or the gates said no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<UndoReport>,
+    /// What the gates found in what it wrote, if they said no.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
 }

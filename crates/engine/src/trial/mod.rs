@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use backout_capture::overlay::{self, Invocation, Survivors};
+use backout_capture::overlay::{self, Invocation, Streams, Survivors};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::{Baseline, FileError, FileRequest};
 use backout_model::{
@@ -469,7 +469,12 @@ fn as_invocation(task: &TrialTask) -> Result<Invocation, EngineError> {
         arguments: words.collect(),
         directory: task.directory.clone(),
         has_no_network: task.has_no_network,
-        keeps_stdout: task.keeps_stdout,
+        streams: if task.keeps_stdout {
+            Streams::Ours
+        } else {
+            Streams::OursOnStderr
+        },
+        time_max: None,
         survivors: if task.waits {
             Survivors::Wait
         } else {

@@ -51,7 +51,8 @@ impl Engine {
     /// Takes operations back.
     pub fn undo(&self, what: &UndoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
-        self.carry_out(Verb::Undo, &|options| self.plan(what, options), options)
+        let make = |options: &UndoOptions| self.plan(what, options);
+        self.told_to_gates(self.carry_out(Verb::Undo, &make, options))
     }
 
     /// Shows what an undo would do.
@@ -67,11 +68,8 @@ impl Engine {
     /// Takes undos back.
     pub fn redo(&self, what: &RedoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
-        self.carry_out(
-            Verb::Redo,
-            &|options| self.plan_redo(what, options),
-            options,
-        )
+        let make = |options: &UndoOptions| self.plan_redo(what, options);
+        self.told_to_gates(self.carry_out(Verb::Redo, &make, options))
     }
 
     /// Shows what a redo would do.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use backout_drivers::file::{Expect, FileRequest, Source, Staged};
+use backout_drivers::file::{Expect, FileRequest, Source};
 use backout_engine::{EngineError, Report, UndoOptions, UndoWhat};
 use backout_model::ports::{Durability, Entry};
 use backout_model::{Event, OperationId, PlanError, Status};
@@ -28,13 +28,12 @@ fn a_gate_that_says_no_leaves_the_target_and_a_record() {
         .engine
         .stage(&FileRequest::write(world.path("a"), "bad"))
         .unwrap();
-    let seen: Vec<Vec<u8>> = staged
-        .staged()
-        .as_a::<Staged>()
-        .unwrap()
-        .files()
-        .map(|f| f.bytes().unwrap())
+    let changed = staged.staged().changed();
+    let seen: Vec<Vec<u8>> = changed
+        .iter()
+        .map(|file| file.new.as_ref().unwrap().read().unwrap())
         .collect();
+    drop(changed);
     assert_eq!(seen, [b"bad".to_vec()]);
     let id = staged.id();
     let error = staged.refuse("it is bad");

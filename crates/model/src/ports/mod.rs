@@ -36,7 +36,9 @@ pub use crate::driver::{
     BadRecipe, Driver, DriverError, Examined, Fault, LookedAt, Outline, Request, Scope, Staged,
     State, ValueChange,
 };
-pub use crate::gate::{Gate, Reason, Ruling, StagedChange};
+pub use crate::gate::{
+    AppliedChange, ChangedFile, FileBytes, Gate, NodeFacts, Reason, Ruling, StagedChange, TextPlace,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{

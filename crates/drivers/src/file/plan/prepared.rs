@@ -1,6 +1,7 @@
 //! What a list of steps is to the engine: a recipe, targets, contents, and the times of directories.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use backout_model::ports::Prepared;
 use backout_model::{OperationId, Strategy, Target, TargetPath};
@@ -46,7 +47,7 @@ pub(crate) fn prepared(
         copied_bytes: keeper.copied_bytes,
         contents,
         is_noop: steps.is_empty(),
-        staged: Staged::new(steps, parents, undo),
+        staged: Staged::new(steps, parents, undo, Arc::clone(&context.contents)),
         notes: keeper.notes,
     })
 }

@@ -281,14 +281,12 @@ fn validators_see_what_is_staged() {
     let world = World::new().file("f", "old");
     let request = FileRequest::write(world.path("f"), "new");
     let prepared = world.prepare(&request).unwrap();
-    let files: Vec<_> = prepared.staged.files().collect();
+    let files = prepared.staged.changed();
     assert_eq!(files.len(), 1);
-    assert_eq!(*files[0].path, world.target("f"));
-    assert_eq!(files[0].bytes().unwrap(), b"new");
-    assert_eq!(
-        std::fs::read(files[0].readable_path().unwrap()).unwrap(),
-        b"new"
-    );
+    assert_eq!(files[0].path, world.target("f"));
+    let bytes = |side: &Option<Box<dyn FileBytes + '_>>| side.as_ref().unwrap().read().unwrap();
+    assert_eq!(bytes(&files[0].new), b"new");
+    assert_eq!(bytes(&files[0].old), b"old");
     assert_eq!(
         world.driver.scope(&request).unwrap().targets,
         prepared.targets

@@ -1,0 +1,134 @@
+//! What the gates say of what a command did, when it is over.
+//!
+//! Nobody can check a call of `write`, and a command's work cannot wait in the world for a decision: what the gates deny or ask
+//! about is taken back as a whole. Until then the command counts as *interrupted*, so that a death in between is told.
+
+use std::sync::Arc;
+
+use backout_crashpoint::crash_point;
+use backout_drivers::command::Settled;
+use backout_drivers::file::Happened;
+use backout_model::ports::{
+    AppliedChange, Durability, Entry, NewContent, Reason, Ruling, StagedChange,
+};
+use backout_model::{Completion, Decision, Effect, Event, Status, Strategy, Target, Verb};
+
+use super::RunReport;
+use crate::{Engine, EngineError, GateError, OperationRef, UndoOptions, UndoWhat};
+
+/// What the gates make of a command that is over.
+#[derive(Debug, Default)]
+pub(super) struct Gated {
+    /// What is told with it.
+    pub(super) warnings: Vec<String>,
+    /// Why it cannot stay.
+    reasons: Vec<Reason>,
+    /// Whether somebody wants to see how it turns out.
+    is_watched: bool,
+}
+
+impl Gated {
+    /// Tells whether the command is done when it is recorded.
+    pub(super) const fn is_done(&self) -> bool {
+        self.reasons.is_empty() && !self.is_watched
+    }
+}
+
+impl Engine {
+    /// Asks the gates about what a command wrote.
+    pub(super) fn ask_about(&self, summary: &str, settled: &Settled) -> Result<Gated, EngineError> {
+        if self.settings.gates.is_empty() || settled.is_nothing {
+            return Ok(Gated::default());
+        }
+        let effect = Effect {
+            recipe: settled.recipe.clone(),
+            completion: Some(settled.completion.clone()),
+        };
+        let happened = Happened::of(Arc::clone(&self.files), &effect)?;
+        let decision = Decision::new(Strategy::Snapshot, &[], "what a command did is kept");
+        let ruling = self.ruling_on(&StagedChange {
+            verb: Verb::Run,
+            summary,
+            agent: self.context.agent.as_ref(),
+            task: self.context.task.as_ref(),
+            targets: &settled.targets,
+            decision: &decision,
+            staged: &happened,
+        });
+        let mut gated = Gated {
+            is_watched: self.is_watched(Verb::Run, &settled.targets),
+            ..Gated::default()
+        };
+        match ruling {
+            Ruling::Allow => {}
+            Ruling::Warn { reasons } => gated.warnings = Reason::told(&reasons),
+            Ruling::Ask { reasons, .. } | Ruling::Deny { reasons } => gated.reasons = reasons,
+        }
+        Ok(gated)
+    }
+
+    /// Records a command that the gates do not simply let be, has them watch it, and takes it back if they say no.
+    pub(super) fn record_gated(
+        &self,
+        mut report: RunReport,
+        gated: Gated,
+        (captured, contents): (Event, Vec<NewContent>),
+        (completion, targets): (Completion, &[Target]),
+    ) -> Result<RunReport, EngineError> {
+        let id = report.id;
+        let end = if report.status == Status::Applied {
+            let completion = completion.clone();
+            Event::Applied { id, completion }
+        } else {
+            Event::Commit { id }
+        };
+        let events = vec![captured, Event::Interrupted { id, completion }];
+        let entry = Entry { events, contents };
+        self.store.append(&entry, Durability::Power)?;
+        crash_point("run.gated");
+        let mut reasons = gated.reasons;
+        if reasons.is_empty() {
+            let watched = self.watched(&AppliedChange {
+                id,
+                verb: Verb::Run,
+                summary: &report.summary,
+                agent: self.context.agent.as_ref(),
+                task: self.context.task.as_ref(),
+                targets,
+            });
+            match watched {
+                Ok(()) => {}
+                Err(EngineError::Gate(GateError::Failed { reasons: found })) => reasons = found,
+                Err(error) => return Err(error),
+            }
+        }
+        if reasons.is_empty() {
+            self.store
+                .append(&Entry::of(vec![end]), Durability::Power)?;
+        } else {
+            report.status = Status::Interrupted;
+            report.reasons = reasons;
+            self.take_back_gated(&mut report)?;
+        }
+        crash_point("run.committed");
+        self.forget_log(id);
+        Ok(report)
+    }
+
+    fn take_back_gated(&self, report: &mut RunReport) -> Result<(), EngineError> {
+        let what = UndoWhat::Operations(vec![OperationRef::Prefix(report.id.to_string())]);
+        let options = UndoOptions {
+            partial: true,
+            ..UndoOptions::default()
+        };
+        match self.undo(&what, &options) {
+            Ok(undone) => {
+                report.status = Status::Undone;
+                report.undone = Some(undone);
+            }
+            Err(EngineError::Partial(undone)) => report.undone = Some(*undone),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
