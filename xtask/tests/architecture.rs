@@ -27,7 +27,10 @@ const ALLOWED: [(&str, &[&str]); 16] = [
             "backout-model",
         ],
     ),
-    ("backout-gates", &["backout-checks", "backout-model"]),
+    (
+        "backout-gates",
+        &["backout-capture", "backout-checks", "backout-model"],
+    ),
     (
         "backout-engine",
         &[

@@ -5,8 +5,17 @@
 //!
 //! Not here: what a gate is (`model::ports::Gate`), what becomes of a proposal (`engine`). Design: `docs/design/gates.md`.
 
+mod content;
+mod http;
+mod notify;
 mod paths;
 mod patterns;
+mod program;
 mod rules;
+mod watch;
 
+pub use content::Content;
 pub use paths::Paths;
+pub use rules::Mistake;
+pub use rules::schema::schema;
+pub use watch::Watches;

@@ -12,10 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backout_model::ports::{Gate, Reason, Ruling, StagedChange};
-use backout_model::{AgentId, Reach, Target, TargetPath};
+use backout_model::{AgentId, Proposal, Reach, Target, TargetPath};
 
+use crate::notify;
 use crate::patterns::Roots;
-use crate::rules::{Rules, Wrong};
+use crate::rules::Rules;
 
 /// The name of a file of rules.
 const FILE: &str = "backout.toml";
@@ -63,6 +64,18 @@ impl Paths {
         })
     }
 
+    /// Lists the rules that count for a path: the user's own, then those of each directory from the root down. Files that
+    /// cannot be understood are not among them: this gate refuses what they might be about.
+    pub(crate) fn rules_for(&self, path: &Path) -> Vec<Arc<Rules>> {
+        if self.is_free(path) {
+            return Vec::new();
+        }
+        let mut files: Vec<PathBuf> = path.ancestors().skip(1).map(|at| at.join(FILE)).collect();
+        files.extend(self.own.clone());
+        let found = files.into_iter().rev().filter_map(|file| self.rules_in(&file));
+        found.filter_map(Result::ok).collect()
+    }
+
     fn rules_in(&self, file: &Path) -> Found {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = read.get(file) {
@@ -105,9 +118,9 @@ impl Paths {
             is_own: self.own.as_deref() == Some(file),
         };
         let rules = Rules::read(file, &text, &roots);
-        Some(rules.map(Arc::new).map_err(|Wrong { what, at }| match at {
-            Some((line, column)) => format!("line {line}, column {column}: {what}"),
-            None => what,
+        Some(rules.map(Arc::new).map_err(|mistakes| {
+            let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            told.join("; ")
         }))
     }
 
@@ -236,6 +249,12 @@ impl Gate for Paths {
             Ruling::Allow | Ruling::Warn { .. } => None,
             Ruling::Deny { reasons } | Ruling::Ask { reasons, .. } => reasons.into_iter().next(),
         }
+    }
+
+    fn waits(&self, proposal: &Proposal) {
+        let told = notify::told_of(proposal);
+        let (targets, summary) = (&proposal.targets, &proposal.summary);
+        notify::tell(self, "waits for a decision", targets, summary, &told);
     }
 }
 

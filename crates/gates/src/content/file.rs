@@ -1,0 +1,153 @@
+//! One name of a change, with its bytes, read once and only if somebody wants them.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use backout_model::ports::{ChangedFile, FileBytes, NodeFacts, StagedChange};
+use backout_model::{Target, TargetPath};
+
+/// More bytes of one file are not looked at.
+pub(super) const BYTES_MAX: u64 = 64 << 20;
+
+/// More names of trees that move are not looked at one by one.
+const MOVED_MAX: usize = 10_000;
+
+/// One name of a change.
+#[derive(Debug)]
+pub(super) struct Looked<'c> {
+    pub(super) path: TargetPath,
+    pub(super) before: Option<NodeFacts>,
+    pub(super) after: Option<NodeFacts>,
+    old: Option<Box<dyn FileBytes + 'c>>,
+    new: Option<Box<dyn FileBytes + 'c>>,
+    read_old: OnceCell<Option<Vec<u8>>>,
+    read_new: OnceCell<Result<Vec<u8>, String>>,
+}
+
+impl<'c> Looked<'c> {
+    fn of(file: ChangedFile<'c>) -> Self {
+        Self {
+            path: file.path,
+            before: file.before,
+            after: file.after,
+            old: file.old,
+            new: file.new,
+            read_old: OnceCell::new(),
+            read_new: OnceCell::new(),
+        }
+    }
+
+    /// Gives the new bytes, if the content is new; the error says why they cannot be looked at.
+    pub(super) fn new_bytes(&self) -> Option<Result<&[u8], &str>> {
+        let new = self.new.as_ref()?;
+        let read = self.read_new.get_or_init(|| {
+            let mut bytes = Vec::new();
+            let opened = new.open();
+            let read = opened.and_then(|from| from.take(BYTES_MAX + 1).read_to_end(&mut bytes));
+            match read {
+                Ok(_) if bytes.len() as u64 > BYTES_MAX => {
+                    Err(format!("it is larger than {} MiB", BYTES_MAX >> 20))
+                }
+                Ok(_) => Ok(bytes),
+                Err(error) => Err(format!("its new content cannot be read: {error}")),
+            }
+        });
+        Some(read.as_deref().map_err(String::as_str))
+    }
+
+    /// Gives the old bytes, if there were any and they can be had.
+    pub(super) fn old_bytes(&self) -> Option<&[u8]> {
+        let old = self.old.as_ref()?;
+        let read = self.read_old.get_or_init(|| {
+            let mut bytes = Vec::new();
+            let opened = old.open().ok()?;
+            opened.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+            Some(bytes)
+        });
+        read.as_deref()
+    }
+
+    /// Writes the new bytes to a file.
+    pub(super) fn copy_to(&self, to: &Path) -> std::io::Result<()> {
+        let Some(new) = &self.new else {
+            return Err(std::io::ErrorKind::NotFound.into());
+        };
+        let mut file = fs::File::create(to)?;
+        std::io::copy(&mut new.open()?, &mut file)?;
+        Ok(())
+    }
+
+    /// Tells whether it has new content.
+    pub(super) const fn has_new(&self) -> bool {
+        self.new.is_some()
+    }
+
+    /// Gives the target that it is.
+    pub(super) fn target(&self) -> Target {
+        Target::node(self.path.clone())
+    }
+
+    /// Tells how many bytes it brings or takes.
+    pub(super) fn weight(&self) -> u64 {
+        let size = |facts: Option<NodeFacts>| facts.map_or(0, |facts| facts.size);
+        if self.after.is_none() {
+            size(self.before)
+        } else if self.has_new() {
+            size(self.after)
+        } else {
+            0
+        }
+    }
+}
+
+/// Bytes at a path of the world.
+#[derive(Debug)]
+struct InWorld(PathBuf);
+
+impl FileBytes for InWorld {
+    fn open(&self) -> std::io::Result<Box<dyn std::io::Read + '_>> {
+        Ok(Box::new(fs::File::open(&self.0)?))
+    }
+}
+
+/// Lists the names of a change, with what lies in trees that move.
+pub(super) fn looked_at<'c>(change: &StagedChange<'c>) -> Vec<Looked<'c>> {
+    let mut files: Vec<Looked<'c>> = change.staged.changed().into_iter().map(Looked::of).collect();
+    for (from, to) in change.staged.moved() {
+        let mut waiting = vec![(from.as_path().to_owned(), to.as_path().to_owned())];
+        while let Some((directory, place)) = waiting.pop() {
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                if files.len() > MOVED_MAX {
+                    return files;
+                }
+                let place = place.join(entry.file_name());
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => waiting.push((entry.path(), place)),
+                    Ok(kind) if kind.is_file() => files.extend(arriving(&entry, &place)),
+                    _ => {}
+                }
+            }
+        }
+    }
+    files
+}
+
+/// A file that comes with a tree.
+fn arriving(entry: &fs::DirEntry, place: &Path) -> Option<Looked<'static>> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let found = entry.metadata().ok()?;
+    Some(Looked::of(ChangedFile {
+        path: TargetPath::new(place).ok()?,
+        before: None,
+        after: Some(NodeFacts {
+            is_file: true,
+            is_directory: false,
+            size: found.len(),
+            mode: Some(found.permissions().mode() & 0o7777),
+        }),
+        old: None,
+        new: Some(Box::new(InWorld(entry.path()))),
+    }))
+}

@@ -1,0 +1,218 @@
+//! What is asked of a change as a whole: how much it touches, what conditions say of it, how risky it is.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use backout_model::ports::{Reason, Ruling, StagedChange};
+use backout_model::{Strategy, Verb};
+
+use super::file::Looked;
+use super::{rule_in, ruled, waits_ms};
+use crate::rules::Rules;
+use crate::rules::kinds::{Outcome, Risk};
+
+/// Removing fewer files is no removal of a tree, however few there are.
+const REMOVED_MIN: u64 = 10;
+
+/// More names are not counted.
+const COUNTED_MAX: u64 = 200_000;
+
+/// How much a change touches below the directory of a file of rules.
+#[derive(Debug, Default, Clone, Copy)]
+struct Extent {
+    files: u64,
+    bytes: u64,
+    removed: u64,
+}
+
+/// Asks everything that is about a whole change.
+pub(super) fn look(rules: &Rules, change: &StagedChange<'_>, files: &[Looked<'_>]) -> Ruling {
+    let extent = extent(change, files);
+    let ruling = too_much(rules, change, extent);
+    match &rules.risk {
+        // What a command did is there already: nothing of it can wait.
+        Some(risk) if change.verb != Verb::Run => {
+            ruling.and(risky(rules, risk, change, files, extent))
+        }
+        _ => ruling,
+    }
+}
+
+/// Counts what a change touches.
+fn extent(change: &StagedChange<'_>, files: &[Looked<'_>]) -> Extent {
+    let mut extent = Extent::default();
+    for file in files {
+        let is_removed = file.after.is_none();
+        // What moves is not removed, and counts at its new name.
+        let is_moved = is_removed && change.staged.moved().iter().any(|(from, _)| *from == file.path);
+        if is_moved {
+            continue;
+        }
+        let is_tree = file.before.is_some_and(|facts| facts.is_directory);
+        if is_removed && is_tree {
+            let (count, bytes) = count(file.path.as_path());
+            extent.files += count;
+            extent.removed += count;
+            extent.bytes += bytes;
+            continue;
+        }
+        extent.files += 1;
+        extent.removed += u64::from(is_removed);
+        extent.bytes += file.weight();
+    }
+    extent
+}
+
+/// Counts the files below a directory, and their bytes.
+fn count(directory: &Path) -> (u64, u64) {
+    let (mut files, mut bytes) = (0, 0);
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            if files >= COUNTED_MAX {
+                return (files, bytes);
+            }
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
+                _ => {
+                    files += 1;
+                    bytes += entry.metadata().map_or(0, |found| found.len());
+                }
+            }
+        }
+    }
+    (files, bytes)
+}
+
+/// The blast radius.
+fn too_much(rules: &Rules, change: &StagedChange<'_>, extent: Extent) -> Ruling {
+    let policy = &rules.policy;
+    let mut reasons = Vec::new();
+    let mut over = |name: &str, found: String, remedy: &str| {
+        reasons.push(Reason::new(rule_in(rules, name), found).mended_by(remedy));
+    };
+    let Extent {
+        files,
+        bytes,
+        removed,
+    } = extent;
+    if let Some(max) = policy.files_max.filter(|max| files > *max) {
+        over(
+            "policy.files-max",
+            format!("it changes {files} files, and more than {max} have to be approved"),
+            "do it in smaller steps, or ask a person to approve it",
+        );
+    }
+    if let Some(max) = policy.bytes_max.filter(|max| bytes > *max) {
+        over(
+            "policy.bytes-max",
+            format!("it writes or removes {bytes} bytes, and more than {max} have to be approved"),
+            "do it in smaller steps, or ask a person to approve it",
+        );
+    }
+    if let Some(max) = policy.removed_percent_max.filter(|_| removed >= REMOVED_MIN) {
+        let directory = rules.file.parent().unwrap_or(Path::new("/"));
+        let (there, _) = count(directory);
+        // What a command removed is gone already.
+        let all = if change.verb == Verb::Run { there + removed } else { there };
+        let percent = (removed * 100).checked_div(all).unwrap_or(100).min(100);
+        if percent > max {
+            let place = directory.display();
+            over(
+                "policy.removed-percent-max",
+                format!("it removes {percent} % of the files in `{place}`, and more than {max} % has to be approved"),
+                "remove less at once, or ask a person to approve it",
+            );
+        }
+    }
+    ruled(rules, Outcome::Ask, reasons)
+}
+
+/// How risky a change is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Low,
+    Medium,
+    High,
+}
+
+/// Lets low risk pass, and what follows from more.
+fn risky(
+    rules: &Rules,
+    risk: &Risk,
+    change: &StagedChange<'_>,
+    files: &[Looked<'_>],
+    extent: Extent,
+) -> Ruling {
+    let (level, why) = level(risk, change, files, extent);
+    let (outcome, waits): (Outcome, Option<Duration>) = match level {
+        Level::Low => return Ruling::Allow,
+        Level::Medium => (risk.medium, risk.medium_waits),
+        // For ever: nobody's silence lets it pass or ends it.
+        Level::High => (risk.high, None),
+    };
+    let word = if level == Level::High { "high" } else { "medium" };
+    let reason = Reason::new(rule_in(rules, "risk"), format!("it is of {word} risk: {why}"))
+        .mended_by("ask a person to approve it");
+    match outcome {
+        Outcome::Off => Ruling::Allow,
+        Outcome::Ask => Ruling::Ask {
+            reasons: vec![reason],
+            waits_ms_max: waits_ms(waits),
+        },
+        Outcome::Warn | Outcome::Deny => Ruling::Deny {
+            reasons: vec![reason],
+        },
+    }
+}
+
+/// Tells the risk of a change, with the reason.
+fn level(
+    risk: &Risk,
+    change: &StagedChange<'_>,
+    files: &[Looked<'_>],
+    extent: Extent,
+) -> (Level, String) {
+    let verb = change.verb.as_str();
+    let paths = || files.iter().map(|file| file.path.as_path());
+    let in_high = paths().find(|path| risk.high_paths.matched(path).is_some());
+    if let Some(path) = in_high {
+        return (Level::High, format!("`{}` is among the high-paths", path.display()));
+    }
+    if risk.high_operations.iter().any(|name| name == verb) {
+        return (Level::High, format!("`{verb}` is among the high-operations"));
+    }
+    match change.decision.strategy {
+        Strategy::Snapshot | Strategy::Transaction => {}
+        other @ (Strategy::Compensation | Strategy::Irreversible) => {
+            return (Level::High, format!("the way back is {other}"));
+        }
+    }
+    let in_medium = paths().find(|path| risk.medium_paths.matched(path).is_some());
+    if let Some(path) = in_medium {
+        return (Level::Medium, format!("`{}` is among the medium-paths", path.display()));
+    }
+    if extent.files > 1 {
+        return (Level::Medium, format!("it changes {} files", extent.files));
+    }
+    let max = risk.low_bytes_max;
+    if extent.bytes > max {
+        let bytes = extent.bytes;
+        return (Level::Medium, format!("it is about {bytes} bytes, more than {max}"));
+    }
+    (Level::Low, String::new())
+}
+
+/// Says why a command may not write a path, if consent is needed for it: a call cannot wait.
+pub(super) fn forbids(rules: &Rules, path: &Path) -> Option<Reason> {
+    let risk = rules.risk.as_ref()?;
+    let high = risk.high_paths.matched(path).filter(|_| risk.high != Outcome::Off);
+    let medium = || risk.medium_paths.matched(path).filter(|_| risk.medium != Outcome::Off);
+    let pattern = high.or_else(medium)?;
+    let name = rule_in(rules, &format!("risk `{pattern}`"));
+    Some(Reason::new(
+        name,
+        format!("a write of `{}` has to be approved", path.display()),
+    ))
+}

@@ -1,0 +1,236 @@
+//! Runs a program of the user's own, with a limit on time and words, and ends all that it started.
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use backout_capture::overlay::{self, Ended, Invocation, OverlayError, Streams, Survivors};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::rules::kinds::Program;
+
+/// How often we look whether a program has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With exit code 0.
+    Passed,
+    /// Otherwise, with its words.
+    Failed {
+        /// What its end was.
+        how: String,
+        /// What it said, cut to its limit.
+        said: String,
+    },
+}
+
+impl End {
+    fn of(ended: Ended, is_timed_out: bool, program: &Program, said: String) -> Self {
+        let how = match ended {
+            _ if is_timed_out => format!("it took longer than {:?}", program.time_max),
+            Ended::Code(0) => return Self::Passed,
+            Ended::Code(code) => format!("it ended with {code}"),
+            Ended::Signal(signal) => format!("it was ended by signal {signal}"),
+        };
+        Self::Failed { how, said }
+    }
+
+    /// A program that did not even begin.
+    pub(crate) fn not_begun(how: impl Into<String>) -> Self {
+        Self::Failed {
+            how: how.into(),
+            said: String::new(),
+        }
+    }
+
+    /// Says how it ended and what it said, if it did not pass.
+    pub(crate) fn told(&self) -> Option<String> {
+        match self {
+            Self::Passed => None,
+            Self::Failed { how, said } if said.trim().is_empty() => Some(how.clone()),
+            Self::Failed { how, said } => Some(format!("{how}: {}", said.trim())),
+        }
+    }
+}
+
+/// Runs a program as it is, with `input` to read.
+pub(crate) fn run(program: &Program, variables: &[(&str, String)], input: &str) -> End {
+    let Some((name, arguments)) = program.words.split_first() else {
+        return End::not_begun("it has no name");
+    };
+    let mut command = Command::new(name);
+    command
+        .args(arguments)
+        .current_dir(&program.directory)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .process_group(0);
+    let (sink, words) = match listen(program.output_max) {
+        Ok(both) => both,
+        Err(error) => return End::not_begun(error.to_string()),
+    };
+    let streams = sink
+        .try_clone()
+        .and_then(|more| Ok((Stdio::from(sink), Stdio::from(more))));
+    match streams {
+        Ok((one, other)) => drop(command.stdin(Stdio::piped()).stdout(one).stderr(other)),
+        Err(error) => return End::not_begun(error.to_string()),
+    }
+    let spawned = command.spawn();
+    // Our own ends of the pipe are in it.
+    drop(command);
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(error) => return End::not_begun(format!("`{name}` could not be started: {error}")),
+    };
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if let Some(mut to) = child.stdin.take() {
+        let input = input.to_owned();
+        // Who does not read it must not keep us waiting.
+        thread::spawn(move || std::io::Write::write_all(&mut to, input.as_bytes()));
+    }
+    let deadline = Instant::now() + program.time_max;
+    let (ended, is_timed_out) = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break (ended_of(status), false),
+            Ok(None) if Instant::now() < deadline => thread::sleep(LOOK),
+            Ok(None) => break (Ended::Signal(9), true),
+            Err(error) => return End::not_begun(error.to_string()),
+        }
+    };
+    // What it left running ends with it.
+    if let Some(group) = group {
+        let _gone = kill_process_group(group, Signal::KILL);
+    }
+    let _reaped = child.wait();
+    End::of(ended, is_timed_out, program, words.take())
+}
+
+/// Runs a program where it can change nothing: in layers that are thrown away, without a network. `before` is carried out
+/// in there first. The error says that there are no layers here.
+pub(crate) fn run_in_layers(
+    program: &Program,
+    shell: &Shell,
+    places: &[PathBuf],
+    masks: &[PathBuf],
+) -> Result<End, OverlayError> {
+    let (sink, words) = match listen(program.output_max) {
+        Ok(both) => both,
+        Err(error) => return Ok(End::not_begun(error.to_string())),
+    };
+    let sink = Arc::new(sink);
+    let invocation = Invocation {
+        program: "/bin/sh".into(),
+        arguments: shell.arguments(&program.words),
+        directory: program.directory.clone(),
+        has_no_network: true,
+        streams: Streams::To(Arc::clone(&sink)),
+        time_max: Some(program.time_max),
+        survivors: Survivors::End,
+    };
+    let finished = overlay::run(&invocation, places, masks);
+    drop(invocation);
+    drop(sink);
+    for place in places {
+        let _gone = overlay::remove(place);
+    }
+    let finished = finished?;
+    Ok(End::of(
+        finished.ended,
+        finished.is_timed_out,
+        program,
+        words.take(),
+    ))
+}
+
+/// What a shell does in the layers before the program: puts the change in its place, so that the program sees the world as it
+/// would be.
+#[derive(Debug, Default)]
+pub(crate) struct Shell {
+    /// Names that come to stand for something: where it is staged, and where it goes.
+    pub(crate) puts: Vec<(PathBuf, PathBuf)>,
+    /// Names that go.
+    pub(crate) removes: Vec<PathBuf>,
+}
+
+impl Shell {
+    /// All paths are arguments: nothing is quoted, and nothing can be mistaken for a word of the shell.
+    const SCRIPT: &str = r#"
+n=$1; shift
+while [ "$n" -gt 0 ]; do rm -rf -- "$1" || exit 125; shift; n=$((n-1)); done
+n=$1; shift
+while [ "$n" -gt 0 ]; do
+  mkdir -p -- "${2%/*}/" && { [ -d "$2" ] && rm -rf -- "$2"; cat -- "$1" >"$2"; } || exit 125
+  shift 2; n=$((n-1))
+done
+exec "$@"
+"#;
+
+    fn arguments(&self, words: &[String]) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["-c".into(), Self::SCRIPT.into(), "check".into()];
+        let count = |number: usize| OsString::from(number.to_string());
+        arguments.push(count(self.removes.len()));
+        arguments.extend(self.removes.iter().map(OsString::from));
+        arguments.push(count(self.puts.len()));
+        for (from, to) in &self.puts {
+            arguments.extend([OsString::from(from), OsString::from(to)]);
+        }
+        arguments.extend(words.iter().map(OsString::from));
+        arguments
+    }
+}
+
+/// Puts paths into the words of a program.
+pub(crate) fn filled(program: &Program, staged: &Path, target: &Path) -> Program {
+    let of = |path: &Path| path.to_string_lossy().into_owned();
+    let words = program.words.iter().map(|word| {
+        word.replace("{staged}", &of(staged))
+            .replace("{target}", &of(target))
+    });
+    Program {
+        words: words.collect(),
+        ..program.clone()
+    }
+}
+
+fn ended_of(status: std::process::ExitStatus) -> Ended {
+    use std::os::unix::process::ExitStatusExt as _;
+    let byte = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Code(byte(code)),
+        (None, signal) => Ended::Signal(byte(signal.unwrap_or(0))),
+    }
+}
+
+/// What a program says, being read.
+struct Words(thread::JoinHandle<Vec<u8>>);
+
+impl Words {
+    /// Gives what was said. All ends of the pipe are closed by now.
+    fn take(self) -> String {
+        let said = self.0.join().unwrap_or_default();
+        String::from_utf8_lossy(&said).into_owned()
+    }
+}
+
+/// Opens a pipe and reads it to its end; what is beyond a limit is read and dropped.
+fn listen(bytes_max: usize) -> std::io::Result<(OwnedFd, Words)> {
+    let (mut from, to) = std::io::pipe()?;
+    let reader = thread::spawn(move || {
+        let mut said = Vec::new();
+        let mut piece = [0; 8192];
+        while let Ok(count @ 1..) = from.read(&mut piece) {
+            let room = bytes_max.saturating_sub(said.len()).min(count);
+            said.extend(piece.get(..room).unwrap_or_default());
+        }
+        said
+    });
+    Ok((to.into(), Words(reader)))
+}

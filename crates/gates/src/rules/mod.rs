@@ -1,0 +1,93 @@
+//! The rules of one `backout.toml`, read and checked.
+//!
+//! Everything that is not understood is a mistake with its place, and all mistakes are found in one look. A file with a
+//! mistake has no rules: whoever asks it refuses.
+
+pub(crate) mod kinds;
+mod mistake;
+mod read;
+pub(crate) mod schema;
+mod spec;
+mod units;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml_edit::Document;
+
+use crate::patterns::{Patterns, Roots};
+use kinds::{Check, Notify, Policy, Risk, Rule, Rungs, Syntax, Watch};
+pub use mistake::Mistake;
+use mistake::{Mistakes, place_of};
+
+/// How long a proposal waits unless somebody says otherwise.
+const EXPIRES: Duration = Duration::from_hours(24);
+
+/// The rules of one file.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// The file that they are in.
+    pub(crate) file: PathBuf,
+    deny: Patterns,
+    ask: Patterns,
+    /// How long a proposal waits; none for ever.
+    pub(crate) expires: Option<Duration>,
+    pub(crate) syntax: Option<Syntax>,
+    pub(crate) policy: Policy,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) watches: Vec<Watch>,
+    pub(crate) risk: Option<Risk>,
+    pub(crate) notify: Notify,
+    /// By the name of the severity.
+    pub(crate) ladder: BTreeMap<String, Rungs>,
+}
+
+impl Rules {
+    /// Reads the rules of a file, or all that is wrong with it.
+    pub(crate) fn read(file: &Path, text: &str, roots: &Roots<'_>) -> Result<Self, Vec<Mistake>> {
+        let document: Document<String> = text.parse().map_err(|error: toml_edit::TomlError| {
+            let at = error.span().map(|span| place_of(text, span.start));
+            let what = error.message().to_owned();
+            vec![Mistake { what, at }]
+        })?;
+        let mut mistakes = Mistakes::new(text);
+        mistakes.look(document.as_table());
+        if !mistakes.found.is_empty() {
+            return Err(mistakes.found);
+        }
+        let rules = read::rules(file, document.as_table(), roots, &mut mistakes);
+        if mistakes.found.is_empty() {
+            Ok(rules)
+        } else {
+            Err(mistakes.found)
+        }
+    }
+
+    /// Gives the pattern by which nobody may write a path.
+    pub(crate) fn denies(&self, path: &Path) -> Option<&str> {
+        self.deny.matched(path)
+    }
+
+    /// Gives the pattern by which somebody must approve a write of a path.
+    pub(crate) fn asks(&self, path: &Path) -> Option<&str> {
+        self.ask.matched(path)
+    }
+
+    /// Gives the path that a rule names, of which this file is another name.
+    pub(crate) fn other_name(&self, file: &std::fs::Metadata) -> Option<&Path> {
+        let named = self.deny.named().chain(self.ask.named());
+        named
+            .filter(|path| path.symlink_metadata().is_ok_and(|it| is_same(&it, file)))
+            .find(|path| self.denies(path).is_some() || self.asks(path).is_some())
+    }
+}
+
+fn is_same(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! The JSON Schema of `backout.toml`, made from the table of its keys.
+
+use serde_json::{Value, json};
+
+use super::spec::{FILE, FORMATS, Key, Kind, SEVERITIES, VALUE};
+
+/// Gives the schema.
+pub fn schema() -> Value {
+    let mut schema = table(FILE);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("backout.toml");
+    schema["description"] = json!(
+        "What a good write looks like, who must approve what, and what happens when it goes wrong."
+    );
+    schema
+}
+
+fn table(keys: &[Key]) -> Value {
+    let properties = keys.iter().map(|key| {
+        let mut value = of(key.kind);
+        value["description"] = json!(key.about);
+        (key.name.to_owned(), value)
+    });
+    let properties: serde_json::Map<String, Value> = properties.collect();
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+fn of(kind: Kind) -> Value {
+    match kind {
+        Kind::Bool => json!({"type": "boolean"}),
+        Kind::Text | Kind::Time { .. } => json!({"type": "string"}),
+        Kind::Size => json!({"type": ["string", "integer"]}),
+        Kind::Count { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Kind::Word(words) => json!({"enum": words}),
+        Kind::Words(words) => json!({"type": "array", "items": {"enum": words}}),
+        Kind::Patterns => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::Command => json!({"type": "array", "items": {"type": "string"}, "minItems": 1}),
+        Kind::Formats => json!({"type": "object", "additionalProperties": {"enum": FORMATS}}),
+        Kind::Values => {
+            let names: serde_json::Map<String, Value> = VALUE
+                .iter()
+                .map(|key| (key.name.to_owned(), json!({"description": key.about})))
+                .collect();
+            let rule = json!({"type": "object", "properties": names, "required": ["key"], "additionalProperties": false});
+            json!({"type": "array", "items": rule})
+        }
+        Kind::Table(keys) => table(keys),
+        Kind::Tables(keys) => json!({"type": "array", "items": table(keys)}),
+        Kind::BySeverity(keys) => {
+            let each = SEVERITIES
+                .iter()
+                .map(|name| ((*name).to_owned(), table(keys)));
+            let each: serde_json::Map<String, Value> = each.collect();
+            json!({"type": "object", "properties": each, "additionalProperties": false})
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `[[watch]]`: after a write, reload what uses it and see whether it still works.
+//!
+//! Whatever takes the write back (a failed watch, an undo, a recovery) has the same things reload again.
+
+use std::sync::Arc;
+use std::thread;
+
+use backout_model::ports::{AppliedChange, Gate, Reason, Ruling, StagedChange};
+use backout_model::{Target, Verb};
+
+use crate::http;
+use crate::paths::Paths;
+use crate::program::{End, run};
+use crate::rules::Rules;
+use crate::rules::kinds::{Probe, Program, Watch};
+
+/// Watches writes as every `backout.toml` wants it.
+#[derive(Debug)]
+pub struct Watches {
+    paths: Arc<Paths>,
+}
+
+/// A watch, and the rules that it stands in.
+type Meant = (Arc<Rules>, usize);
+
+impl Watches {
+    /// Takes the gate that reads the rules.
+    pub const fn new(paths: Arc<Paths>) -> Self {
+        Self { paths }
+    }
+
+    /// Lists the watches that are for a write of these targets, each once.
+    fn meant(&self, verb: Option<Verb>, targets: &[Target]) -> Vec<Meant> {
+        let mut meant: Vec<Meant> = Vec::new();
+        for path in targets.iter().filter_map(Target::file) {
+            for rules in self.paths.rules_for(path.as_path()) {
+                for (number, watch) in rules.watches.iter().enumerate() {
+                    let is_verb = verb.is_none_or(|verb| watch.scope.fits_verb(verb));
+                    let is_known = meant
+                        .iter()
+                        .any(|(known, at)| known.file == rules.file && *at == number);
+                    if is_verb && !is_known && watch.scope.fits_path(path.as_path()) {
+                        meant.push((Arc::clone(&rules), number));
+                    }
+                }
+            }
+        }
+        meant
+    }
+}
+
+impl Gate for Watches {
+    fn look(&self, _change: &StagedChange<'_>) -> Ruling {
+        Ruling::Allow
+    }
+
+    fn watches(&self, verb: Verb, targets: &[Target]) -> bool {
+        !self.meant(Some(verb), targets).is_empty()
+    }
+
+    fn watch(&self, change: &AppliedChange<'_>) -> Vec<Reason> {
+        let variables = [("BACKOUT_OPERATION", change.id.to_string())];
+        let meant = self.meant(Some(change.verb), change.targets);
+        let found = meant.iter().filter_map(|(rules, number)| {
+            let watch = rules.watches.get(*number)?;
+            let found = watched(watch, &variables)?;
+            let name = format!("watch `{}` in {}", watch.name, rules.file.display());
+            Some(Reason::new(name, found).mended_by("mend what was written, and write it again"))
+        });
+        found.collect()
+    }
+
+    fn taken_back(&self, targets: &[Target]) -> Vec<String> {
+        let meant = self.meant(None, targets);
+        let said = meant.iter().filter_map(|(rules, number)| {
+            let watch = rules.watches.get(*number)?;
+            let said = reloaded(watch.reload.as_ref()?, &[])?;
+            Some(format!("after it was taken back, `{}` did not reload: {said}", watch.name))
+        });
+        said.collect()
+    }
+}
+
+fn reloaded(program: &Program, variables: &[(&str, String)]) -> Option<String> {
+    run(program, variables, "").told()
+}
+
+/// Reloads and looks, as often as it takes. Gives what is wrong.
+fn watched(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
+    if let Some(program) = &watch.reload
+        && let Some(said) = reloaded(program, variables)
+    {
+        return Some(format!("it did not reload: {said}"));
+    }
+    let mut last = None;
+    for number in 0..watch.tries {
+        if number > 0 {
+            thread::sleep(watch.pause);
+        }
+        last = looked(watch, variables);
+        last.as_ref()?;
+    }
+    let tries = match watch.tries {
+        1 => String::new(),
+        tries => format!(" in {tries} tries"),
+    };
+    last.map(|found| format!("{found}{tries}"))
+}
+
+/// Looks once. Gives what is wrong.
+fn looked(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
+    match &watch.probe {
+        Probe::Reload => None,
+        Probe::Command(program) => match run(program, variables, "") {
+            End::Passed => None,
+            failed => failed.told(),
+        },
+        Probe::Http {
+            url,
+            status,
+            contains,
+        } => {
+            let at = format!("http://{}{}", url.authority, url.path);
+            let answer = match http::get(url, watch.time_max) {
+                Ok(answer) => answer,
+                Err(error) => return Some(format!("{at} does not answer: {error}")),
+            };
+            if answer.status != *status {
+                let found = answer.status;
+                return Some(format!("{at} answers {found}, and {status} is wanted"));
+            }
+            let wanted = contains.as_ref().filter(|text| !answer.body.contains(*text));
+            wanted.map(|text| format!("the answer of {at} does not contain \"{text}\""))
+        }
+    }
+}
