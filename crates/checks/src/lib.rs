@@ -8,5 +8,6 @@
 //! Not here: which check is for which file, and what follows from a finding (`gates`). Design: `docs/design/checks.md`.
 
 mod finding;
+pub mod syntax;
 
 pub use finding::{Finding, Place};

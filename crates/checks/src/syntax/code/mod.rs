@@ -1,0 +1,182 @@
+//! Source code, read by the grammar of its language.
+//!
+//! A grammar recovers from an error and goes on, so it tells several. Where brackets do not match, that is what is
+//! told: a grammar often notices it far away. C is read without its preprocessor, so a macro may look like an error:
+//! there only brackets, quotes and comments count.
+
+mod brackets;
+
+use std::ops::ControlFlow;
+
+use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
+
+use super::Format;
+use super::fault::{Fault, quote};
+use crate::Finding;
+
+/// The most errors that are told of one text: what follows the first few is often their echo.
+const ERRORS_MAX: usize = 3;
+
+/// How often the parser may report progress before it is stopped: for each text, and for each of its bytes.
+const WORK_MAX: usize = 20_000;
+const WORK_PER_BYTE_MAX: usize = 2;
+
+pub(super) fn check(format: Format, text: &str) -> Vec<Finding> {
+    let Some(tree) = parse(format, text) else {
+        let found = "cannot be checked: it takes its grammar too long";
+        return vec![Finding::new(found).mended_by("check it by hand")];
+    };
+    if !tree.root_node().has_error() {
+        return Vec::new();
+    }
+    let faults = match brackets::mismatch(text, &tree) {
+        Some(fault) => vec![fault],
+        None if format == Format::C => Vec::new(),
+        None => errors(format, text, &tree),
+    };
+    faults
+        .into_iter()
+        .map(|fault| fault.finding(text))
+        .collect()
+}
+
+fn language(format: Format) -> Option<Language> {
+    Some(match format {
+        Format::Python => tree_sitter_python::LANGUAGE.into(),
+        Format::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
+        Format::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+        Format::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
+        Format::Rust => tree_sitter_rust::LANGUAGE.into(),
+        Format::Go => tree_sitter_go::LANGUAGE.into(),
+        Format::C => tree_sitter_c::LANGUAGE.into(),
+        Format::Json
+        | Format::JsonWithComments
+        | Format::Yaml
+        | Format::Toml
+        | Format::Xml
+        | Format::Ini
+        | Format::Env
+        | Format::Shell
+        | Format::Sql
+        | Format::Hcl
+        | Format::Dockerfile => return None,
+    })
+}
+
+/// Parses a text, with a limit on the work instead of one on the time.
+fn parse(format: Format, text: &str) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser.set_language(&language(format)?).ok()?;
+    let mut left = WORK_MAX.saturating_add(text.len().saturating_mul(WORK_PER_BYTE_MAX));
+    let mut progress = |_: &tree_sitter::ParseState| {
+        left = left.saturating_sub(1);
+        if left == 0 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let bytes = text.as_bytes();
+    let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
+    parser.parse_with_options(&mut read, None, Some(options))
+}
+
+/// The places where the grammar gave up, or where it had to invent something.
+fn errors(format: Format, text: &str, tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        let is_wrong = node.is_error() || node.is_missing();
+        if is_wrong && !may_be_right(format, text, node) {
+            faults.push(of_node(text, node));
+            if faults.len() == ERRORS_MAX {
+                return faults;
+            }
+        }
+        if !is_wrong && node.has_error() && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return faults;
+            }
+        }
+    }
+}
+
+fn of_node(text: &str, node: Node<'_>) -> Fault {
+    let start = node.start_byte();
+    if node.is_missing() {
+        let kind = node.kind();
+        let is_name = kind
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        let what = if is_name {
+            format!("{} is missing", kind.replace('_', " "))
+        } else {
+            format!("`{kind}` is missing")
+        };
+        return Fault::new(start, what);
+    }
+    let part = text.get(start..node.end_byte()).unwrap_or_default();
+    let line = part.trim_start().lines().next().unwrap_or_default();
+    let skipped = part.len() - part.trim_start().len();
+    Fault::new(
+        start + skipped,
+        format!("{} cannot be read here", quote(line.trim_end())),
+    )
+}
+
+/// Whether a part that the grammar does not know may be right all the same.
+fn may_be_right(format: Format, text: &str, node: Node<'_>) -> bool {
+    match format {
+        // What stands in a macro has the macro's own grammar; a macro may have the name of a type, as in `str![]`.
+        Format::Rust => {
+            if text.get(node.byte_range()) == Some("!") {
+                return true;
+            }
+            let mut above = node.parent();
+            while let Some(parent) = above {
+                if matches!(
+                    parent.kind(),
+                    "token_tree" | "macro_definition" | "macro_invocation"
+                ) {
+                    return true;
+                }
+                above = parent.parent();
+            }
+            false
+        }
+        // The statements of Python 2 that the grammar knows in part only.
+        Format::Python => {
+            let before = text.get(..node.start_byte()).unwrap_or_default();
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            let line = format!(
+                "{line}{}",
+                text.get(node.start_byte()..node.end_byte())
+                    .unwrap_or_default()
+            );
+            let word = line.split_whitespace().next().unwrap_or_default();
+            matches!(word, "print" | "exec" | "raise" | "except")
+        }
+        // A line that begins with `[...` behind one that needs no semicolon.
+        Format::JavaScript | Format::TypeScript | Format::Tsx => {
+            text.get(node.byte_range()) == Some("...")
+        }
+        Format::Go
+        | Format::C
+        | Format::Json
+        | Format::JsonWithComments
+        | Format::Yaml
+        | Format::Toml
+        | Format::Xml
+        | Format::Ini
+        | Format::Env
+        | Format::Shell
+        | Format::Sql
+        | Format::Hcl
+        | Format::Dockerfile => false,
+    }
+}
