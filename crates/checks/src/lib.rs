@@ -8,5 +8,9 @@
 //! Not here: which check is for which file, and what follows from a finding (`gates`). Design: `docs/design/checks.md`.
 
 mod finding;
+mod nearest;
+pub mod secrets;
+pub mod value;
+pub mod values;
 
 pub use finding::{Finding, Place};
