@@ -9,6 +9,7 @@
 
 mod finding;
 mod nearest;
+pub mod schema;
 pub mod secrets;
 pub mod value;
 pub mod values;
