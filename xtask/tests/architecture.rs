@@ -14,7 +14,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("backout-crashpoint", &[]),
     ("backout-model", &[]),
     ("backout-capture", &["backout-crashpoint"]),
-    ("backout-checks", &[]),
+    ("backout-checks", &["backout-config"]),
     ("backout-config", &[]),
     ("backout-shell", &[]),
     ("backout-storage", &["backout-crashpoint", "backout-model"]),

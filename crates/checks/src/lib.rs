@@ -8,6 +8,11 @@
 //! Not here: which check is for which file, and what follows from a finding (`gates`). Design: `docs/design/checks.md`.
 
 mod finding;
+mod nearest;
+pub mod schema;
+pub mod secrets;
 pub mod syntax;
+pub mod value;
+pub mod values;
 
 pub use finding::{Finding, Place};

@@ -40,6 +40,7 @@ mod slip;
 mod toml;
 mod tree;
 mod value;
+mod view;
 mod weave;
 mod yaml;
 
@@ -55,6 +56,7 @@ pub use merge::MERGE_READ_MAX;
 pub use slip::Slip;
 pub use tree::{DEPTH_MAX, SIZE_MAX, TOML_SIZE_MAX, VALUES_MAX};
 pub use value::{NewValue, Value};
+pub use view::{Shape, View, yaml_scalar};
 
 /// Reads a text as one value. A key that stands twice is refused.
 pub fn read(format: Format, text: &str) -> Result<Value, ConfigError> {

@@ -17,7 +17,13 @@ use crate::rules::kinds::{Notify, Program};
 const TIME: Duration = Duration::from_secs(5);
 
 /// Tells everybody whom a `backout.toml` above one of the targets names, each once.
-pub(crate) fn tell(paths: &Paths, event: &str, targets: &[Target], summary: &str, told: &serde_json::Value) {
+pub(crate) fn tell(
+    paths: &Paths,
+    event: &str,
+    targets: &[Target],
+    summary: &str,
+    told: &serde_json::Value,
+) {
     let mut files = Vec::new();
     for path in targets.iter().filter_map(Target::file) {
         for rules in paths.rules_for(path.as_path()) {
@@ -60,7 +66,12 @@ fn tell_one(notify: &Notify, event: &str, summary: &str, told: &serde_json::Valu
     }
     if notify.desktop {
         let program = Program {
-            words: vec!["notify-send".to_owned(), "--".to_owned(), "Backout".to_owned(), line],
+            words: vec![
+                "notify-send".to_owned(),
+                "--".to_owned(),
+                "Backout".to_owned(),
+                line,
+            ],
             directory: "/".into(),
             time_max: TIME,
             output_max: 0,
@@ -71,7 +82,10 @@ fn tell_one(notify: &Notify, event: &str, summary: &str, told: &serde_json::Valu
 
 /// Puts the line into the words of a program.
 fn worded(program: &Program, line: &str) -> Program {
-    let words = program.words.iter().map(|word| word.replace("{summary}", line));
+    let words = program
+        .words
+        .iter()
+        .map(|word| word.replace("{summary}", line));
     Program {
         words: words.collect(),
         ..program.clone()

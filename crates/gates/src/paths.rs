@@ -72,7 +72,10 @@ impl Paths {
         }
         let mut files: Vec<PathBuf> = path.ancestors().skip(1).map(|at| at.join(FILE)).collect();
         files.extend(self.own.clone());
-        let found = files.into_iter().rev().filter_map(|file| self.rules_in(&file));
+        let found = files
+            .into_iter()
+            .rev()
+            .filter_map(|file| self.rules_in(&file));
         found.filter_map(Result::ok).collect()
     }
 

@@ -75,7 +75,10 @@ impl Gate for Watches {
         let said = meant.iter().filter_map(|(rules, number)| {
             let watch = rules.watches.get(*number)?;
             let said = reloaded(watch.reload.as_ref()?, &[])?;
-            Some(format!("after it was taken back, `{}` did not reload: {said}", watch.name))
+            Some(format!(
+                "after it was taken back, `{}` did not reload: {said}",
+                watch.name
+            ))
         });
         said.collect()
     }
@@ -129,7 +132,9 @@ fn looked(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
                 let found = answer.status;
                 return Some(format!("{at} answers {found}, and {status} is wanted"));
             }
-            let wanted = contains.as_ref().filter(|text| !answer.body.contains(*text));
+            let wanted = contains
+                .as_ref()
+                .filter(|text| !answer.body.contains(*text));
             wanted.map(|text| format!("the answer of {at} does not contain \"{text}\""))
         }
     }

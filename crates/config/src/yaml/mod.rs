@@ -17,6 +17,8 @@ use crate::tree::{Form, Kind, Member, Node, Span, Way};
 use crate::value::Value;
 use crate::weave;
 
+pub(crate) use write::resolved;
+
 #[derive(Debug)]
 pub(crate) struct Yaml;
 

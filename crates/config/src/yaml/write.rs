@@ -5,7 +5,7 @@ use crate::key::Segment;
 use crate::value::{Value, is_json_number, is_unclear};
 
 /// What a plain scalar means by the core schema of YAML 1.2.
-pub(super) fn resolved(raw: &str) -> Value {
+pub(crate) fn resolved(raw: &str) -> Value {
     match raw {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
         "true" | "True" | "TRUE" => return Value::Bool(true),

@@ -36,7 +36,11 @@ impl Content {
             for file in &meant {
                 let found = self.texts(rules, check, file);
                 let name = format!("check `{}`", check.name);
-                reasons.extend(found.into_iter().map(|it| reason_of(rules, &name, file, it)));
+                reasons.extend(
+                    found
+                        .into_iter()
+                        .map(|it| reason_of(rules, &name, file, it)),
+                );
             }
             if let Some(program) = check.command.as_ref().filter(|_| reasons.is_empty()) {
                 reasons.extend(self.programs(rules, check, program, &meant, files));
@@ -68,8 +72,7 @@ impl Content {
             let count = meant.len();
             let found = format!("{count} files are too many to check one by one with a program");
             return vec![
-                Reason::new(super::rule_in(rules, &name), found)
-                    .mended_by("write fewer at once"),
+                Reason::new(super::rule_in(rules, &name), found).mended_by("write fewer at once"),
             ];
         }
         let staged = match Staging::of(files) {
@@ -111,7 +114,9 @@ struct Staging {
 
 impl Staging {
     fn of(files: &[Looked<'_>]) -> std::io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("backout-check-").tempdir()?;
+        let directory = tempfile::Builder::new()
+            .prefix("backout-check-")
+            .tempdir()?;
         let mut shell = Shell::default();
         for (number, file) in files.iter().enumerate() {
             let path = file.path.as_path();

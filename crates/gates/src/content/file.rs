@@ -114,7 +114,12 @@ impl FileBytes for InWorld {
 
 /// Lists the names of a change, with what lies in trees that move.
 pub(super) fn looked_at<'c>(change: &StagedChange<'c>) -> Vec<Looked<'c>> {
-    let mut files: Vec<Looked<'c>> = change.staged.changed().into_iter().map(Looked::of).collect();
+    let mut files: Vec<Looked<'c>> = change
+        .staged
+        .changed()
+        .into_iter()
+        .map(Looked::of)
+        .collect();
     for (from, to) in change.staged.moved() {
         let mut waiting = vec![(from.as_path().to_owned(), to.as_path().to_owned())];
         while let Some((directory, place)) = waiting.pop() {

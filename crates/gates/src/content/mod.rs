@@ -48,7 +48,11 @@ impl Gate for Content {
         let touched = change.targets.iter().filter_map(Target::file);
         let is_free = |path: &Path| self.paths.rules_for(path).is_empty();
         if touched.clone().all(|path| is_free(path.as_path()))
-            && change.staged.moved().iter().all(|(_, to)| is_free(to.as_path()))
+            && change
+                .staged
+                .moved()
+                .iter()
+                .all(|(_, to)| is_free(to.as_path()))
         {
             return Ruling::Allow;
         }
@@ -92,7 +96,9 @@ fn rule_in(rules: &Rules, name: &str) -> String {
 /// Makes a reason of what a check found in a file.
 fn reason_of(rules: &Rules, name: &str, file: &Looked<'_>, finding: Finding) -> Reason {
     let found = match &finding.key {
-        Some(key) if finding.place.is_none() => format!("`{}`: `{key}` {}", file.path, finding.found),
+        Some(key) if finding.place.is_none() => {
+            format!("`{}`: `{key}` {}", file.path, finding.found)
+        }
         _ if finding.place.is_none() => format!("`{}`: {}", file.path, finding.found),
         _ => finding.found,
     };

@@ -45,7 +45,12 @@ fn extent(change: &StagedChange<'_>, files: &[Looked<'_>]) -> Extent {
     for file in files {
         let is_removed = file.after.is_none();
         // What moves is not removed, and counts at its new name.
-        let is_moved = is_removed && change.staged.moved().iter().any(|(from, _)| *from == file.path);
+        let is_moved = is_removed
+            && change
+                .staged
+                .moved()
+                .iter()
+                .any(|(from, _)| *from == file.path);
         if is_moved {
             continue;
         }
@@ -111,17 +116,26 @@ fn too_much(rules: &Rules, change: &StagedChange<'_>, extent: Extent) -> Ruling 
             "do it in smaller steps, or ask a person to approve it",
         );
     }
-    if let Some(max) = policy.removed_percent_max.filter(|_| removed >= REMOVED_MIN) {
+    if let Some(max) = policy
+        .removed_percent_max
+        .filter(|_| removed >= REMOVED_MIN)
+    {
         let directory = rules.file.parent().unwrap_or(Path::new("/"));
         let (there, _) = count(directory);
         // What a command removed is gone already.
-        let all = if change.verb == Verb::Run { there + removed } else { there };
+        let all = if change.verb == Verb::Run {
+            there + removed
+        } else {
+            there
+        };
         let percent = (removed * 100).checked_div(all).unwrap_or(100).min(100);
         if percent > max {
             let place = directory.display();
             over(
                 "policy.removed-percent-max",
-                format!("it removes {percent} % of the files in `{place}`, and more than {max} % has to be approved"),
+                format!(
+                    "it removes {percent} % of the files in `{place}`, and more than {max} % has to be approved"
+                ),
                 "remove less at once, or ask a person to approve it",
             );
         }
@@ -152,9 +166,16 @@ fn risky(
         // For ever: nobody's silence lets it pass or ends it.
         Level::High => (risk.high, None),
     };
-    let word = if level == Level::High { "high" } else { "medium" };
-    let reason = Reason::new(rule_in(rules, "risk"), format!("it is of {word} risk: {why}"))
-        .mended_by("ask a person to approve it");
+    let word = if level == Level::High {
+        "high"
+    } else {
+        "medium"
+    };
+    let reason = Reason::new(
+        rule_in(rules, "risk"),
+        format!("it is of {word} risk: {why}"),
+    )
+    .mended_by("ask a person to approve it");
     match outcome {
         Outcome::Off => Ruling::Allow,
         Outcome::Ask => Ruling::Ask {
@@ -178,10 +199,16 @@ fn level(
     let paths = || files.iter().map(|file| file.path.as_path());
     let in_high = paths().find(|path| risk.high_paths.matched(path).is_some());
     if let Some(path) = in_high {
-        return (Level::High, format!("`{}` is among the high-paths", path.display()));
+        return (
+            Level::High,
+            format!("`{}` is among the high-paths", path.display()),
+        );
     }
     if risk.high_operations.iter().any(|name| name == verb) {
-        return (Level::High, format!("`{verb}` is among the high-operations"));
+        return (
+            Level::High,
+            format!("`{verb}` is among the high-operations"),
+        );
     }
     match change.decision.strategy {
         Strategy::Snapshot | Strategy::Transaction => {}
@@ -191,7 +218,10 @@ fn level(
     }
     let in_medium = paths().find(|path| risk.medium_paths.matched(path).is_some());
     if let Some(path) = in_medium {
-        return (Level::Medium, format!("`{}` is among the medium-paths", path.display()));
+        return (
+            Level::Medium,
+            format!("`{}` is among the medium-paths", path.display()),
+        );
     }
     if extent.files > 1 {
         return (Level::Medium, format!("it changes {} files", extent.files));
@@ -199,7 +229,10 @@ fn level(
     let max = risk.low_bytes_max;
     if extent.bytes > max {
         let bytes = extent.bytes;
-        return (Level::Medium, format!("it is about {bytes} bytes, more than {max}"));
+        return (
+            Level::Medium,
+            format!("it is about {bytes} bytes, more than {max}"),
+        );
     }
     (Level::Low, String::new())
 }
@@ -207,8 +240,15 @@ fn level(
 /// Says why a command may not write a path, if consent is needed for it: a call cannot wait.
 pub(super) fn forbids(rules: &Rules, path: &Path) -> Option<Reason> {
     let risk = rules.risk.as_ref()?;
-    let high = risk.high_paths.matched(path).filter(|_| risk.high != Outcome::Off);
-    let medium = || risk.medium_paths.matched(path).filter(|_| risk.medium != Outcome::Off);
+    let high = risk
+        .high_paths
+        .matched(path)
+        .filter(|_| risk.high != Outcome::Off);
+    let medium = || {
+        risk.medium_paths
+            .matched(path)
+            .filter(|_| risk.medium != Outcome::Off)
+    };
     let pattern = high.or_else(medium)?;
     let name = rule_in(rules, &format!("risk `{pattern}`"));
     Some(Reason::new(

@@ -1,0 +1,260 @@
+//! What a schema does not like, in our words.
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+
+use crate::nearest::nearest;
+use crate::value::{Kind, Node, short};
+use crate::values::listed;
+
+/// What is wrong. Values of the schema are kept as text.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// A name is not there.
+    Required(String),
+    /// Names are there that must not be; and the names that may be, as far as the schema says them in the same place.
+    Unexpected(Vec<String>, Vec<String>),
+    /// The value is none of these.
+    Enum(Vec<serde_json::Value>),
+    /// The value is of another type.
+    Type(String),
+    /// A reference leads nowhere.
+    Reference(String),
+    /// Anything else: what, and what would mend it.
+    Other(String, String),
+}
+
+impl Told {
+    pub(super) fn of(error: &ValidationError<'_>, schema: &serde_json::Value) -> Self {
+        use ValidationErrorKind as Kind;
+        let other = |found: String, remedy: &str| Self::Other(found, remedy.to_owned());
+        match error.kind() {
+            Kind::Required { property } => Self::Required(plain(property)),
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => Self::Unexpected(
+                unexpected.clone(),
+                known_names(error.schema_path().as_str(), schema),
+            ),
+            Kind::Enum { options } => Self::Enum(options.as_array().cloned().unwrap_or_default()),
+            Kind::Constant { expected_value } => Self::Enum(vec![expected_value.as_ref().clone()]),
+            Kind::Type { kind } => Self::Type(types(kind)),
+            Kind::Minimum { limit } => {
+                other(format!("is less than {limit}"), "choose a larger number")
+            }
+            Kind::Maximum { limit } => {
+                other(format!("is more than {limit}"), "choose a smaller number")
+            }
+            Kind::ExclusiveMinimum { limit } => other(
+                format!("is not more than {limit}"),
+                "choose a larger number",
+            ),
+            Kind::ExclusiveMaximum { limit } => other(
+                format!("is not less than {limit}"),
+                "choose a smaller number",
+            ),
+            Kind::MultipleOf { multiple_of } => other(
+                format!("is no multiple of {multiple_of}"),
+                "choose a multiple",
+            ),
+            Kind::MinLength { limit } => {
+                other(format!("is shorter than {limit}"), "write a longer text")
+            }
+            Kind::MaxLength { limit } => {
+                other(format!("is longer than {limit}"), "write a shorter text")
+            }
+            Kind::MinItems { limit } => other(format!("has fewer than {limit} items"), "add items"),
+            Kind::MaxItems { limit } => {
+                other(format!("has more than {limit} items"), "remove items")
+            }
+            Kind::AdditionalItems { limit } => {
+                other(format!("has more than {limit} items"), "remove items")
+            }
+            Kind::MinProperties { limit } => {
+                other(format!("has fewer than {limit} keys"), "add keys")
+            }
+            Kind::MaxProperties { limit } => {
+                other(format!("has more than {limit} keys"), "remove keys")
+            }
+            Kind::UniqueItems => other(
+                "has items that are the same".into(),
+                "remove what is there twice",
+            ),
+            Kind::Contains => other(
+                "has too few or too many items of the kind that the schema counts".into(),
+                "see `contains` in the schema",
+            ),
+            Kind::Pattern { pattern } => other(
+                format!("does not match `{}`", short(pattern)),
+                "write a text that matches",
+            ),
+            Kind::Format { format } => other(
+                format!("is not of the format `{}`", short(format)),
+                "write it in that format",
+            ),
+            Kind::FalseSchema => other("must not be there".into(), "take it out"),
+            Kind::Not { .. } => other(
+                "is what the schema rules out".into(),
+                "see `not` in the schema",
+            ),
+            Kind::AnyOf { .. } => other(
+                "fits none of the ways that the schema allows".into(),
+                "see `anyOf` in the schema",
+            ),
+            Kind::OneOfNotValid { .. } => other(
+                "fits none of the ways that the schema allows".into(),
+                "see `oneOf` in the schema",
+            ),
+            Kind::OneOfMultipleValid { .. } => other(
+                "fits several ways of which the schema allows one".into(),
+                "see `oneOf` in the schema",
+            ),
+            Kind::PropertyNames { error } => other(
+                format!(
+                    "has a name that the schema does not allow: {}",
+                    short(&error.to_string())
+                ),
+                "rename it",
+            ),
+            Kind::UnevaluatedItems { unexpected } => other(
+                format!(
+                    "has {} items that the schema does not allow",
+                    unexpected.len()
+                ),
+                "remove them",
+            ),
+            Kind::Referencing(error) => Self::Reference(error.to_string()),
+            Kind::ContentEncoding { .. }
+            | Kind::ContentMediaType { .. }
+            | Kind::FromUtf8 { .. }
+            | Kind::BacktrackLimitExceeded { .. }
+            | Kind::RegexEngineFailure { .. }
+            | Kind::Custom { .. } => other(
+                format!("does not fit: {}", short(&error.to_string())),
+                "see the schema",
+            ),
+        }
+    }
+
+    /// The first name that must not be there, if that is what is wrong.
+    pub(super) fn unexpected(&self) -> Option<&str> {
+        match self {
+            Self::Unexpected(names, _) => names.first().map(String::as_str),
+            Self::Required(_)
+            | Self::Enum(_)
+            | Self::Type(_)
+            | Self::Reference(_)
+            | Self::Other(..) => None,
+        }
+    }
+
+    /// What the validator says about a reference that leads nowhere, if that is what is wrong.
+    pub(super) fn reference(&self) -> Option<&str> {
+        match self {
+            Self::Reference(message) => Some(message),
+            Self::Required(_)
+            | Self::Unexpected(..)
+            | Self::Enum(_)
+            | Self::Type(_)
+            | Self::Other(..) => None,
+        }
+    }
+
+    pub(super) fn found(&self, node: &Node) -> String {
+        match self {
+            Self::Required(name) => format!("the key `{}` is missing", short(name)),
+            Self::Unexpected(names, _) => match names.as_slice() {
+                [name] => format!("the schema knows no key `{}` here", short(name)),
+                names => format!("the schema knows none of the keys {} here", listed(names)),
+            },
+            Self::Enum(allowed) => {
+                format!("{} is none of {}", node.shown(), listed(&texts(allowed)))
+            }
+            Self::Type(wanted) => format!("it is {}, and has to be {wanted}", node.what()),
+            Self::Reference(message) => {
+                format!("it refers to what is not in it ({})", short(message))
+            }
+            Self::Other(found, _) => format!("{} {found}", node.shown()),
+        }
+    }
+
+    pub(super) fn remedy(&self, node: &Node) -> String {
+        match self {
+            Self::Required(name) => match near_name(node, name) {
+                Some(near) => format!("add `{}`; did you mean it by `{near}`?", short(name)),
+                None => format!("add `{}`", short(name)),
+            },
+            Self::Unexpected(names, known) => {
+                let is_free = |name: &&str| node.named(name).is_none();
+                let near = names.first().and_then(|name| {
+                    nearest(name, known.iter().map(String::as_str).filter(is_free))
+                });
+                match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "take it out, or rename it".into(),
+                }
+            }
+            Self::Enum(allowed) => {
+                let names = texts(allowed);
+                let near = node
+                    .as_text()
+                    .and_then(|text| nearest(text, names.iter().map(String::as_str)));
+                match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("choose one of {}", listed(&names)),
+                }
+            }
+            Self::Type(wanted) => format!("write {wanted}"),
+            Self::Reference(_) => "put what `$ref` names under `$defs`: nothing is fetched".into(),
+            Self::Other(_, remedy) => remedy.clone(),
+        }
+    }
+}
+
+/// The names that stand under `properties` beside the keyword that a path of the schema leads to.
+fn known_names(path: &str, schema: &serde_json::Value) -> Vec<String> {
+    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+    let properties = schema
+        .pointer(above)
+        .and_then(|schema| schema.get("properties"));
+    properties
+        .and_then(serde_json::Value::as_object)
+        .map(|names| names.keys().cloned().collect())
+        .unwrap_or_default()
+}
+
+/// A name that is there and is nearly the one that is missing.
+fn near_name<'n>(node: &'n Node, name: &str) -> Option<&'n str> {
+    match &node.kind {
+        Kind::Map(members) => nearest(name, members.iter().map(|(name, _)| &**name)),
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) => None,
+    }
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn texts(values: &[serde_json::Value]) -> Vec<String> {
+    values.iter().map(plain).collect()
+}
+
+fn types(kind: &TypeKind) -> String {
+    let word = |name: &str| match name {
+        "null" => "nothing",
+        "boolean" => "a boolean",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "string" => "a text",
+        "array" => "a list",
+        _ => "a table",
+    };
+    match kind {
+        TypeKind::Single(one) => word(&one.to_string()).to_owned(),
+        TypeKind::Multiple(several) => {
+            let words: Vec<&str> = several.iter().map(|one| word(&one.to_string())).collect();
+            words.join(" or ")
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Values of keys that are named like secrets: `password = "…"`, `API_KEY: …`, `"client_secret": "…"`.
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::{Hit, plausible};
+
+/// Parts of a name that say "secret".
+static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i-u)passw|passphrase|secret|token|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|credential").ok()
+});
+
+/// What follows in a name that is about a secret and holds none: `token_url`, `secretName`, `password_hash`.
+const HARMLESS: [&str; 43] = [
+    "name",
+    "ref",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "dir",
+    "id",
+    "endpoint",
+    "type",
+    "count",
+    "limit",
+    "expir",
+    "ttl",
+    "len",
+    "size",
+    "arn",
+    "hash",
+    "digest",
+    "sha",
+    "checksum",
+    "field",
+    "policy",
+    "regex",
+    "pattern",
+    "reset",
+    "prompt",
+    "label",
+    "title",
+    "hint",
+    "placeholder",
+    "header",
+    "prefix",
+    "suffix",
+    "version",
+    "format",
+    "mode",
+    "class",
+    "kind",
+    "iz",
+    "stream",
+    "public",
+    "algorithm",
+];
+
+/// The longest name and the longest value that are looked at.
+const NAME_MAX: usize = 64;
+const VALUE_MAX: usize = 512;
+
+/// Finds assignments of secrets.
+pub(super) fn find(content: &[u8]) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    let Some(names) = NAMES.as_ref() else {
+        return hits;
+    };
+    let mut at = 0;
+    while let Some(found) = names.find_at(content, at) {
+        let rest = content.get(found.end()..).unwrap_or_default();
+        let tail = rest
+            .iter()
+            .take(NAME_MAX)
+            .take_while(|byte| is_name(**byte))
+            .count();
+        at = found.end() + tail;
+        if let Some(hit) = assigned(content, found.start(), at) {
+            at = hit.range.end;
+            hits.push(hit);
+        }
+    }
+    hits
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// The secret that is assigned to the name that ends here.
+fn assigned(content: &[u8], keyword: usize, end: usize) -> Option<Hit> {
+    let tail = content.get(keyword..end)?.to_ascii_lowercase();
+    let has = |word: &str| tail.windows(word.len()).any(|part| part == word.as_bytes());
+    if HARMLESS.into_iter().any(has) {
+        return None;
+    }
+    let mut at = end;
+    if matches!(content.get(at), Some(b'"' | b'\'' | b']')) {
+        at += 1;
+    }
+    at = blanks(content, at);
+    at += match (content.get(at), content.get(at + 1)) {
+        (Some(b'='), Some(b'=' | b'~')) => return None,
+        (Some(b'='), Some(b'>')) | (Some(b':'), Some(b'=')) => 2,
+        (Some(b':'), Some(b':')) => return None,
+        (Some(b'=' | b':'), _) => 1,
+        _ => return None,
+    };
+    at = blanks(content, at);
+    let (start, value) = value(content, at)?;
+    let is_password = tail.starts_with(b"pass") || tail.starts_with(b"pwd");
+    if !plausible::is_secret_value(value, is_password) {
+        return None;
+    }
+    let kind = match tail.as_slice() {
+        t if t.starts_with(b"pass") || t.starts_with(b"pwd") => "a password",
+        t if t.starts_with(b"token") => "a token",
+        t if t.starts_with(b"private") => "a private key",
+        t if t.starts_with(b"api") || t.starts_with(b"access") || t.starts_with(b"auth") => {
+            "a key of a service"
+        }
+        _ => "a secret",
+    };
+    Some(Hit {
+        range: start..start + value.len(),
+        kind: kind.into(),
+    })
+}
+
+fn blanks(content: &[u8], at: usize) -> usize {
+    let rest = content.get(at..).unwrap_or_default();
+    at + rest
+        .iter()
+        .take(16)
+        .take_while(|byte| matches!(byte, b' ' | b'\t'))
+        .count()
+}
+
+/// The value that begins here, without its quotes. What is computed or looked up is none.
+fn value(content: &[u8], at: usize) -> Option<(usize, &[u8])> {
+    let quote = content
+        .get(at)
+        .copied()
+        .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let start = at + usize::from(quote.is_some());
+    let rest = content.get(start..)?;
+    let is_part = |byte: &u8| match quote {
+        Some(quote) => *byte != quote && *byte > b' ' && *byte < 0x7f,
+        None => *byte > b' ' && *byte < 0x7f && !matches!(byte, b'"' | b'\'' | b'`' | b',' | b';'),
+    };
+    let length = rest
+        .iter()
+        .take(VALUE_MAX + 1)
+        .take_while(|byte| is_part(byte))
+        .count();
+    let value = rest.get(..length)?;
+    let is_closed = match quote {
+        Some(quote) => rest.get(length) == Some(&quote),
+        None => true,
+    };
+    let is_code = |byte: &u8| match quote {
+        Some(_) => matches!(byte, b'{' | b'}' | b'<' | b'>' | b'(' | b'\\'),
+        None => matches!(
+            byte,
+            b'{' | b'}' | b'<' | b'>' | b'(' | b')' | b'[' | b']' | b'&' | b'|' | b'\\' | b'*'
+        ),
+    };
+    // Without quotes a dotted or slashed name is code or a path.
+    let is_reference = value
+        .windows(2)
+        .any(|pair| pair == b"::" || pair == b"->" || pair == b"//")
+        || value.starts_with(b"/")
+        || value.starts_with(b"./")
+        || value.starts_with(b"arn:")
+        || (quote.is_none()
+            && value.iter().filter(|byte| **byte == b'.').count() > 0
+            && value.iter().all(|byte| is_name(*byte)));
+    (is_closed && length <= VALUE_MAX && !value.iter().any(is_code) && !is_reference)
+        .then_some((start, value))
+}
