@@ -143,6 +143,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         | Subcommand::Status(_)
         | Subcommand::Pending(_)
         | Subcommand::Classify(_)
+        | Subcommand::Config(_)
         | Subcommand::Verify(_)
         | Subcommand::Completions(_) => None,
         Subcommand::Run(args) => args.not_from_inside(),

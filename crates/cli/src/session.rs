@@ -9,7 +9,7 @@ use backout_engine::{
     Call, Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
     UndoReport, WriteRequest,
 };
-use backout_gates::Paths;
+use backout_gates::{Content, Paths, Watches};
 use backout_model::ports::Clock as _;
 use backout_model::{AgentId, Digest, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
@@ -126,7 +126,12 @@ impl Session {
 
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::new(state_dir(self.global.state_dir.as_deref())?);
-        settings.gates = vec![Arc::new(Paths::new(own_rules(), home()))];
+        let paths = Arc::new(Paths::new(own_rules(), home()));
+        settings.gates = vec![
+            Arc::clone(&paths) as _,
+            Arc::new(Content::new(Arc::clone(&paths), &settings.state_dir)),
+            Arc::new(Watches::new(paths)),
+        ];
         settings.retention = self.retention.clone();
         settings.progress = Some(Arc::clone(&self.bar) as Arc<dyn Progress>);
         Ok(settings)

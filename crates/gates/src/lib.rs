@@ -1,9 +1,12 @@
 //! Gates: what lets a staged change pass, or not.
 //!
-//! - [`Paths`] has the rules of `backout.toml`: which paths nobody writes, and which ones somebody must approve.
+//! - [`Paths`] reads every `backout.toml` and has its rules about paths: which nobody writes, and which somebody must approve.
+//! - [`Content`] looks at what would be written: syntax, secrets, checks of the user's own, the size and the risk of a change.
+//! - [`Watches`] looks at the world after a write, and has services reload.
 //! - A gate looks and changes nothing. A rule that cannot be read refuses: it must not mean that there is none.
 //!
-//! Not here: what a gate is (`model::ports::Gate`), what becomes of a proposal (`engine`). Design: `docs/design/gates.md`.
+//! Not here: what a gate is (`model::ports::Gate`), what becomes of a proposal (`engine`). Design: `docs/design/gates.md`,
+//! `docs/design/checks.md`.
 
 mod content;
 mod http;
@@ -12,10 +15,12 @@ mod paths;
 mod patterns;
 mod program;
 mod rules;
+mod told;
 mod watch;
 
 pub use content::Content;
 pub use paths::Paths;
 pub use rules::Mistake;
 pub use rules::schema::schema;
+pub use told::{CheckedFile, Holds, STARTER};
 pub use watch::Watches;

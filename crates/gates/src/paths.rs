@@ -16,10 +16,10 @@ use backout_model::{AgentId, Proposal, Reach, Target, TargetPath};
 
 use crate::notify;
 use crate::patterns::Roots;
-use crate::rules::Rules;
+use crate::rules::{Mistake, Rules};
 
 /// The name of a file of rules.
-const FILE: &str = "backout.toml";
+pub(crate) const FILE: &str = "backout.toml";
 
 /// More entries of one tree are not looked through; then somebody has to decide.
 const ENTRIES_MAX: usize = 100_000;
@@ -111,20 +111,30 @@ impl Paths {
     }
 
     fn load(&self, file: &Path) -> Found {
+        let rules = self.read_anew(file)?;
+        Some(rules.map(Arc::new).map_err(|mistakes| {
+            let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            told.join("; ")
+        }))
+    }
+
+    /// Reads a file of rules, whatever was read of it before; none if there is none.
+    pub(crate) fn read_anew(&self, file: &Path) -> Option<Result<Rules, Vec<Mistake>>> {
         let text = match text_of(file).transpose()? {
             Ok(text) => text,
-            Err(error) => return Some(Err(error)),
+            Err(what) => return Some(Err(vec![Mistake { what, at: None }])),
         };
         let roots = Roots {
             base: file.parent().unwrap_or(Path::new("/")),
             home: self.home.as_deref(),
             is_own: self.own.as_deref() == Some(file),
         };
-        let rules = Rules::read(file, &text, &roots);
-        Some(rules.map(Arc::new).map_err(|mistakes| {
-            let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-            told.join("; ")
-        }))
+        Some(Rules::read(file, &text, &roots))
+    }
+
+    /// Gives the user's own file of rules.
+    pub(crate) fn own_file(&self) -> Option<PathBuf> {
+        self.own.clone()
     }
 
     /// Looks at all that lies in a tree which is written as one, as if it were at `place`.

@@ -8,6 +8,7 @@ mod chown;
 mod classify;
 mod commit;
 mod completions;
+mod config;
 mod cp;
 pub(crate) mod diff;
 mod doctor;
@@ -73,6 +74,7 @@ pub(crate) enum Subcommand {
     Approve(approve::ApproveArgs),
     Reject(reject::RejectArgs),
     Classify(classify::ClassifyArgs),
+    Config(config::ConfigArgs),
     Undo(undo::UndoArgs),
     Redo(redo::RedoArgs),
     Restore(restore::RestoreArgs),
@@ -179,6 +181,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Approve(args) => approve::cmd_approve(session, args),
         Subcommand::Reject(args) => reject::cmd_reject(session, args),
         Subcommand::Classify(args) => classify::cmd_classify(session, &args),
+        Subcommand::Config(args) => config::cmd_config(session, args),
         Subcommand::Undo(args) => undo::cmd_undo(session, &args),
         Subcommand::Redo(args) => redo::cmd_redo(session, &args),
         Subcommand::Restore(args) => restore::cmd_restore(session, &args),

@@ -5,6 +5,7 @@
 
 mod checks;
 pub(crate) mod classify;
+pub(crate) mod config;
 pub(crate) mod diff;
 mod gc;
 mod half_way;

@@ -7,7 +7,7 @@ use backout_checks::Finding;
 use backout_model::ports::{Reason, Ruling, StagedChange};
 
 use super::file::Looked;
-use super::{Content, builtin, reason_of, ruled};
+use super::{Content, builtin, reason_of, ruled, texts};
 use crate::program::{End, Shell, filled, run, run_in_layers};
 use crate::rules::Rules;
 use crate::rules::kinds::{Check, Program};
@@ -34,7 +34,7 @@ impl Content {
             let meant: Vec<&Looked<'_>> = files.iter().filter(fits).collect();
             let mut reasons: Vec<Reason> = Vec::new();
             for file in &meant {
-                let found = self.texts(rules, check, file);
+                let found = texts::look(rules, check, file);
                 let name = format!("check `{}`", check.name);
                 reasons.extend(
                     found
@@ -48,11 +48,6 @@ impl Content {
             ruling = ruling.and(ruled(rules, check.on_failure, reasons));
         }
         ruling
-    }
-
-    /// What schema, values and structure find in one file.
-    fn texts(&self, _rules: &Rules, _check: &Check, _file: &Looked<'_>) -> Vec<Finding> {
-        Vec::new()
     }
 
     /// Runs a program for each file that is meant.

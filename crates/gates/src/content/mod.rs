@@ -7,6 +7,7 @@
 mod builtin;
 mod check;
 mod file;
+mod texts;
 mod whole;
 
 use std::collections::BTreeMap;

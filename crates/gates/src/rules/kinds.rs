@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use backout_checks::values::ValueRule;
 use backout_model::Verb;
 
 use crate::http::Url;
@@ -89,8 +90,7 @@ pub(crate) struct Check {
     pub(crate) scope: Scope,
     /// A file with a JSON Schema.
     pub(crate) schema: Option<PathBuf>,
-    /// Rules about values, each as it is written.
-    pub(crate) values: Vec<serde_json::Value>,
+    pub(crate) values: Vec<ValueRule>,
     pub(crate) structure: bool,
     pub(crate) command: Option<Program>,
     pub(crate) on_failure: Outcome,

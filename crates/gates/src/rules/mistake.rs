@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use toml_edit::{Item, TableLike, Value};
 
 use super::spec::{FILE, Key, Kind, SEVERITIES, VALUE, VERSION};
@@ -11,11 +12,12 @@ use super::units;
 const DISTANCE_MAX: usize = 3;
 
 /// Something that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mistake {
     /// What.
     pub what: String,
     /// Line and column, from 1, if it is at one place.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<(usize, usize)>,
 }
 

@@ -143,12 +143,18 @@ impl Reader<'_, '_, '_> {
             self.mistakes.note(span, what.to_owned());
         }
         let values = table.get("values").and_then(Item::as_array);
-        let values = values.into_iter().flatten();
+        let mut about_values = Vec::new();
+        for value in values.into_iter().flatten() {
+            match serde_json::from_value(json_of(value)) {
+                Ok(rule) => about_values.push(rule),
+                Err(error) => self.mistakes.note(value.span(), error.to_string()),
+            }
+        }
         Check {
             name,
             scope: self.scope(table),
             schema: text(table, "schema").map(|name| self.roots.base.join(name)),
-            values: values.map(json_of).collect(),
+            values: about_values,
             structure: is(table, "structure").unwrap_or(false),
             command: self.program(table, "command"),
             on_failure: outcome(table, "on-failure").unwrap_or(Outcome::Deny),

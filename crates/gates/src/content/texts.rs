@@ -1,0 +1,94 @@
+//! What schema, value rules and structure find in a config text.
+
+use std::fs;
+use std::path::Path;
+
+use backout_checks::Finding;
+use backout_checks::schema::Schema;
+use backout_checks::syntax::Format;
+use backout_checks::value::{Format as Config, Tree};
+use backout_checks::values;
+
+use super::builtin;
+use super::file::Looked;
+use crate::rules::Rules;
+use crate::rules::kinds::Check;
+
+/// Looks at one file as a check wants it.
+pub(super) fn look(rules: &Rules, check: &Check, file: &Looked<'_>) -> Vec<Finding> {
+    if check.schema.is_none() && check.values.is_empty() && !check.structure {
+        return Vec::new();
+    }
+    let bytes = match file.new_bytes() {
+        None => return Vec::new(),
+        Some(Ok(bytes)) => bytes,
+        Some(Err(why)) => return vec![Finding::new(format!("it cannot be checked: {why}"))],
+    };
+    let Some(format) = builtin::format_of(rules, file).and_then(config_format) else {
+        let found = "its name does not tell a format with keys, so nothing in it can be checked";
+        let remedy = "name its format in `syntax.formats`, or narrow the `paths` of the check";
+        return vec![Finding::new(found).mended_by(remedy)];
+    };
+    let tree = match Tree::read(format, bytes) {
+        Ok(tree) => tree,
+        Err(finding) => return vec![finding],
+    };
+    let mut found = Vec::new();
+    if let Some(path) = &check.schema {
+        found.extend(by_schema(path, &tree));
+    }
+    found.extend(by_values(rules, check, file, &tree));
+    found
+}
+
+fn by_schema(path: &Path, tree: &Tree<'_>) -> Vec<Finding> {
+    let of_schema = |what: String| {
+        vec![Finding::new(format!(
+            "its schema `{}` cannot be used: {what}",
+            path.display()
+        ))]
+    };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => return of_schema(error.to_string()),
+    };
+    match Schema::compile(&text) {
+        Ok(schema) => schema.check(tree),
+        Err(Finding { found, place, .. }) => {
+            let place = place.map(|place| format!("{place}: "));
+            of_schema(format!("{}{found}", place.unwrap_or_default()))
+        }
+    }
+}
+
+fn by_values(rules: &Rules, check: &Check, file: &Looked<'_>, tree: &Tree<'_>) -> Vec<Finding> {
+    // A path in a config is meant from where the config is, or from the project.
+    let near = file.path.as_path().parent().unwrap_or(Path::new("/"));
+    let project = rules.file.parent().unwrap_or(Path::new("/"));
+    let exists = |name: &str| near.join(name).exists() || project.join(name).exists();
+    values::check(tree, &check.values, &exists)
+}
+
+/// Gives the format as the reader of keys knows it.
+const fn config_format(format: Format) -> Option<Config> {
+    match format {
+        Format::Json => Some(Config::Json),
+        Format::JsonWithComments => Some(Config::Jsonc),
+        Format::Yaml => Some(Config::Yaml),
+        Format::Toml => Some(Config::Toml),
+        Format::Ini => Some(Config::Ini),
+        Format::Env => Some(Config::Env),
+        Format::Xml
+        | Format::Shell
+        | Format::Sql
+        | Format::Hcl
+        | Format::Dockerfile
+        | Format::Python
+        | Format::JavaScript
+        | Format::TypeScript
+        | Format::Tsx
+        | Format::Rust
+        | Format::Go
+        | Format::C => None,
+    }
+}

@@ -1,0 +1,162 @@
+//! What a `backout.toml` says, for people: whether it can be read, and what holds for a path.
+
+use std::path::{Path, PathBuf};
+
+use backout_checks::syntax::Format;
+use serde::Serialize;
+
+use crate::paths::{FILE, Paths};
+use crate::rules::kinds::{Outcome, Probe};
+use crate::rules::{Mistake, Rules};
+
+/// A first file, to begin with.
+pub const STARTER: &str = include_str!("starter.toml");
+
+/// A file of rules, looked through.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckedFile {
+    /// The file.
+    pub file: PathBuf,
+    /// Whether it is there.
+    pub is_there: bool,
+    /// What is wrong with it.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// Something that holds for a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Holds {
+    /// The file of rules that says so.
+    pub file: PathBuf,
+    /// The rule, by its name there.
+    pub rule: String,
+    /// What it says.
+    pub says: String,
+}
+
+impl Paths {
+    /// Lists the files of rules that count in a directory and are there, the user's own first.
+    pub fn files_for(&self, directory: &Path) -> Vec<PathBuf> {
+        let above = directory.ancestors().map(|at| at.join(FILE));
+        let mut files: Vec<PathBuf> = above.chain(self.own_file()).collect();
+        files.retain(|file| file.symlink_metadata().is_ok());
+        files.reverse();
+        files
+    }
+
+    /// Looks a file of rules through.
+    pub fn checked(&self, file: &Path) -> CheckedFile {
+        let read = self.read_anew(file);
+        let is_there = read.is_some();
+        let mistakes = read.and_then(Result::err).unwrap_or_default();
+        CheckedFile {
+            file: file.to_owned(),
+            is_there,
+            mistakes,
+        }
+    }
+
+    /// Lists all that holds for a write of a path.
+    pub fn holds(&self, path: &Path) -> Vec<Holds> {
+        let all = self.rules_for(path).into_iter();
+        all.flat_map(|rules| holding(&rules, path)).collect()
+    }
+}
+
+fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
+    let mut all = Vec::new();
+    let mut hold = |rule: String, says: String| {
+        let file = rules.file.clone();
+        all.push(Holds { file, rule, says });
+    };
+    if let Some(pattern) = rules.denies(path) {
+        hold(
+            format!("protect.deny `{pattern}`"),
+            "nobody writes it".to_owned(),
+        );
+    }
+    if let Some(pattern) = rules.asks(path) {
+        hold(
+            format!("protect.ask `{pattern}`"),
+            "somebody has to approve it".to_owned(),
+        );
+    }
+    if let Some(syntax) = &rules.syntax
+        && syntax.skip.matched(path).is_none()
+    {
+        let mut by_rule = syntax.formats.iter();
+        let by_rule = by_rule.find(|(patterns, _)| patterns.matched(path).is_some());
+        let by_name = Format::of(path, &[]).map(Format::name);
+        if let Some(name) = by_rule.map(|(_, name)| name.as_str()).or(by_name) {
+            let says = format!("it is parsed as {name}{}", said(syntax.on_failure));
+            hold("syntax".to_owned(), says);
+        }
+    }
+    let policy = &rules.policy;
+    for (name, outcome, what) in [
+        ("secrets", policy.secrets, "it is searched for secrets"),
+        ("permissions", policy.permissions, "its mode is looked at"),
+        (
+            "wildcard-iam",
+            policy.wildcard_iam,
+            "what it allows is looked at",
+        ),
+    ] {
+        if let Some(outcome) = outcome.filter(|outcome| *outcome != Outcome::Off) {
+            hold(format!("policy.{name}"), format!("{what}{}", said(outcome)));
+        }
+    }
+    for (name, max, what) in [
+        ("files-max", policy.files_max, "files"),
+        ("bytes-max", policy.bytes_max, "bytes"),
+        (
+            "removed-percent-max",
+            policy.removed_percent_max,
+            "percent of the files removed",
+        ),
+    ] {
+        if let Some(max) = max {
+            let says = format!("more than {max} {what} at once have to be approved");
+            hold(format!("policy.{name}"), says);
+        }
+    }
+    for check in rules.checks.iter().filter(|it| it.scope.fits_path(path)) {
+        let says = format!("it is checked{}", said(check.on_failure));
+        hold(format!("check `{}`", check.name), says);
+    }
+    for rule in &rules.rules {
+        let says = format!("if {}{}", rule.when, said(rule.then));
+        hold(format!("rule `{}`", rule.name), says);
+    }
+    for watch in rules.watches.iter().filter(|it| it.scope.fits_path(path)) {
+        let how = match &watch.probe {
+            Probe::Reload => "its reload has to work".to_owned(),
+            Probe::Command(program) => format!("`{}` has to pass", program.words.join(" ")),
+            Probe::Http { url, .. } => {
+                format!("http://{}{} has to answer", url.authority, url.path)
+            }
+        };
+        let says = format!("after a write {how}, or it is taken back");
+        hold(format!("watch `{}`", watch.name), says);
+    }
+    if let Some(risk) = &rules.risk {
+        let is_high = risk.high_paths.matched(path).is_some();
+        let is_medium = risk.medium_paths.matched(path).is_some();
+        let level = match (is_high, is_medium) {
+            (true, _) => "high risk",
+            (false, true) => "medium risk",
+            (false, false) => "low risk if it is small and alone",
+        };
+        hold("risk".to_owned(), format!("a write of it is of {level}"));
+    }
+    all
+}
+
+const fn said(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Off => "",
+        Outcome::Warn => "; what is found is told",
+        Outcome::Ask => "; if something is found, somebody has to approve it",
+        Outcome::Deny => "; if something is found, it is refused",
+    }
+}
