@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use backout_model::ports::{AppliedChange, Gate, Reason, Ruling, StagedChange};
 use backout_model::{Target, Verb};
@@ -95,19 +96,25 @@ fn watched(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
     {
         return Some(format!("it did not reload: {said}"));
     }
-    let mut last = None;
-    for number in 0..watch.tries {
-        if number > 0 {
-            thread::sleep(watch.pause);
+    // It has to be well when the window ends, and may stumble on the way as often as it may be tried.
+    let end = Instant::now() + watch.window;
+    let mut failures = 0;
+    loop {
+        match looked(watch, variables) {
+            None if Instant::now() >= end => return None,
+            None => failures = 0,
+            Some(found) => {
+                failures += 1;
+                if failures >= watch.tries {
+                    return Some(match failures {
+                        1 => found,
+                        tries => format!("{found} in {tries} tries"),
+                    });
+                }
+            }
         }
-        last = looked(watch, variables);
-        last.as_ref()?;
+        thread::sleep(watch.pause);
     }
-    let tries = match watch.tries {
-        1 => String::new(),
-        tries => format!(" in {tries} tries"),
-    };
-    last.map(|found| format!("{found}{tries}"))
 }
 
 /// Looks once. Gives what is wrong.

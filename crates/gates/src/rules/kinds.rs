@@ -130,6 +130,8 @@ pub(crate) struct Watch {
     pub(crate) probe: Probe,
     pub(crate) tries: u32,
     pub(crate) pause: Duration,
+    /// How long it is looked at after it was well once.
+    pub(crate) window: Duration,
     pub(crate) time_max: Duration,
 }
 

@@ -212,6 +212,7 @@ impl Reader<'_, '_, '_> {
             probe,
             tries: count(table, "tries").unwrap_or(3),
             pause: time(table, "pause").unwrap_or(Duration::from_secs(1)),
+            window: time(table, "window").unwrap_or_default(),
             time_max: time(table, "timeout").unwrap_or(TIME),
         }
     }

@@ -279,14 +279,19 @@ const WATCH: &[Key] = &[
     ),
     key("contains", Kind::Text, "A text that is in the answer."),
     key(
+        "window",
+        Kind::Time { never: false },
+        "How long it has to stay well; one look is enough unless you say otherwise.",
+    ),
+    key(
         "tries",
         Kind::Count { min: 1, max: 1000 },
-        "How often it is tried; 3 unless you say otherwise.",
+        "How often it may fail in a row; 3 unless you say otherwise.",
     ),
     key(
         "pause",
         Kind::Time { never: false },
-        "How long to wait before each further try; 1s unless you say otherwise.",
+        "How long to wait between two looks; 1s unless you say otherwise.",
     ),
     key(
         "timeout",
