@@ -11,6 +11,7 @@ mod finding;
 mod nearest;
 pub mod schema;
 pub mod secrets;
+pub mod structure;
 pub mod value;
 pub mod values;
 

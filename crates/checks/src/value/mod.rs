@@ -36,6 +36,8 @@ pub struct Node {
     pub(crate) name_at: u32,
     /// Where it begins, in bytes.
     pub(crate) at: u32,
+    /// Whether it comes through an alias or a merge key of YAML: what is below it stands elsewhere.
+    pub(crate) copied: bool,
     /// What it is.
     pub kind: Kind,
 }
@@ -135,6 +137,7 @@ impl Node {
         Self {
             name_at: small(name_at),
             at: small(at),
+            copied: false,
             kind,
         }
     }
