@@ -8,6 +8,7 @@
 //! Not here: which check is for which file, and what follows from a finding (`gates`). Design: `docs/design/checks.md`.
 
 mod finding;
+pub mod iam;
 mod nearest;
 pub mod schema;
 pub mod secrets;
