@@ -7,6 +7,7 @@
 //!
 //! Not here: which check is for which file, and what follows from a finding (`gates`). Design: `docs/design/checks.md`.
 
+pub mod condition;
 mod finding;
 pub mod iam;
 mod nearest;

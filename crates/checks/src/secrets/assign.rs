@@ -91,11 +91,6 @@ fn is_name(byte: u8) -> bool {
 
 /// The secret that is assigned to the name that ends here.
 fn assigned(content: &[u8], keyword: usize, end: usize) -> Option<Hit> {
-    let tail = content.get(keyword..end)?.to_ascii_lowercase();
-    let has = |word: &str| tail.windows(word.len()).any(|part| part == word.as_bytes());
-    if HARMLESS.into_iter().any(has) {
-        return None;
-    }
     let mut at = end;
     if matches!(content.get(at), Some(b'"' | b'\'' | b']')) {
         at += 1;
@@ -109,6 +104,11 @@ fn assigned(content: &[u8], keyword: usize, end: usize) -> Option<Hit> {
         _ => return None,
     };
     at = blanks(content, at);
+    let tail = content.get(keyword..end)?.to_ascii_lowercase();
+    let has = |word: &str| tail.windows(word.len()).any(|part| part == word.as_bytes());
+    if HARMLESS.into_iter().any(has) {
+        return None;
+    }
     let (start, value) = value(content, at)?;
     let is_password = tail.starts_with(b"pass") || tail.starts_with(b"pwd");
     if !plausible::is_secret_value(value, is_password) {
