@@ -1,6 +1,6 @@
 //! Rights without a limit: policies of AWS, roles of Kubernetes, bindings of Google Cloud, role definitions of Azure.
 //!
-//! They are found wherever they stand in a tree: as a document of its own, in CloudFormation, in Terraform's JSON, in a list of Kubernetes objects, or as
+//! They are found wherever they stand in a tree: as a document of its own, in a template of AWS, in Terraform's JSON, in a list of Kubernetes objects, or as
 //! JSON in a text. What counts:
 //!
 //! - AWS: `Allow` with the action `*` or `service:*` on the resource `*`; `Allow` with `NotAction`; the principal `*` without a condition. A policy that
@@ -148,7 +148,7 @@ fn texts(node: &Node) -> Vec<&str> {
 }
 
 /// The first text of a value that passes a test.
-fn any<'n>(node: &'n Node, test: impl Fn(&str) -> bool) -> Option<&'n str> {
+fn any(node: &Node, test: impl Fn(&str) -> bool) -> Option<&str> {
     texts(node).into_iter().find(|text| test(text))
 }
 

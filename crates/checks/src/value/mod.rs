@@ -62,9 +62,8 @@ pub enum Kind {
 impl<'t> Tree<'t> {
     /// Reads the bytes of a file. What cannot be read is the finding.
     pub fn read(format: Format, bytes: &'t [u8]) -> Result<Self, Finding> {
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(_) => return Err(refusal(&not_utf8(format, bytes))),
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return Err(refusal(&not_utf8(format, bytes)));
         };
         let documents = match format {
             Format::Yaml => yaml::read(text)?,
