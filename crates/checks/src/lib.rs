@@ -7,11 +7,14 @@
 //!
 //! Not here: which check is for which file, and what follows from a finding (`gates`). Design: `docs/design/checks.md`.
 
+pub mod condition;
 mod finding;
+pub mod iam;
 mod nearest;
 pub mod schema;
 pub mod secrets;
 pub mod syntax;
+pub mod structure;
 pub mod value;
 pub mod values;
 

@@ -32,12 +32,12 @@ fn distance(a: &str, b: &str) -> Option<usize> {
         let mut row = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
             let exchanged = last.get(j)? + usize::from(x != y);
-            let mut least = exchanged.min(last.get(j + 1)? + 1).min(row.last()? + 1);
+            let mut cheapest = exchanged.min(last.get(j + 1)? + 1).min(row.last()? + 1);
             let is_swap = i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x);
             if is_swap {
-                least = least.min(before.get(j - 1)? + 1);
+                cheapest = cheapest.min(before.get(j - 1)? + 1);
             }
-            row.push(least);
+            row.push(cheapest);
         }
         before = std::mem::replace(&mut last, row);
     }

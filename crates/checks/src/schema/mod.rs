@@ -2,10 +2,11 @@
 //!
 //! - Nothing is fetched. A `$ref` that leads out of the schema is a finding when the schema is compiled.
 //! - Patterns run in linear time: those that need backtracking (lookaround, back references) are refused.
-//! - A check ends within [`WORK_MAX`]. A schema can ask for more work than there is time (`allOf` of itself, twice, at every level): then the work is
-//!   given up, and that is a finding. The thread that does the work goes on until it is done, and nobody waits for it.
+//! - A check ends. A schema can ask for work without end (`allOf` of itself, twice, at every level): the work is counted, and what is over [`STEPS_MAX`] is given up,
+//!   which is a finding. Should the validator hang all the same, nobody waits for it longer than [`WORK_MAX`].
 //! - The findings of a schema name the key, its place, and for a slip the nearest right name.
 
+mod budget;
 mod told;
 
 use std::sync::Arc;
@@ -19,6 +20,10 @@ use crate::finding::Finding;
 use crate::value::{FINDINGS_MAX, Format, Node, Tree, key_of};
 use crate::values::KeyPattern;
 
+/// The most work of a check: how often a schema is asked about a value.
+pub const STEPS_MAX: u64 = 20_000_000;
+/// The same for telling all mistakes, which takes memory too. When that is over, the first is told.
+const TELLING_STEPS_MAX: u64 = 2_000_000;
 /// How long compiling and checking may take, each.
 pub const WORK_MAX: Duration = Duration::from_secs(10);
 /// The largest schema, in bytes.
@@ -29,6 +34,8 @@ const PATTERN_SIZE_MAX: usize = 1 << 20;
 const ALL_TOLD_MAX: usize = 200_000;
 /// The stack that schemas are walked on: each level of a text may pass many levels of a schema.
 const STACK_SIZE: usize = 64 << 20;
+
+const SIMPLER: &str = "make the schema simpler: it may refer to itself several times at each level";
 
 /// A schema that was compiled.
 #[derive(Debug, Clone)]
@@ -50,12 +57,14 @@ impl Schema {
             ..finding
         })?;
         let json = Arc::new(tree.to_json());
-        let schema = Arc::clone(&json);
+        let mut schema = json.as_ref().clone();
+        budget::counted(&mut schema);
         let built = worked("the schema could not be compiled", move || {
             jsonschema::options()
                 .offline()
                 .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE_MAX))
                 .should_validate_formats(true)
+                .with_keyword(budget::KEYWORD, |_, _, _| Ok(Box::new(budget::Count)))
                 .build(&schema)
                 .map_err(|error| Mistake::of(&error, &serde_json::Value::Null))
         })?;
@@ -82,27 +91,15 @@ impl Schema {
         let instance = root.to_json();
         let (validator, json) = (Arc::clone(&self.validator), Arc::clone(&self.json));
         let many = is_larger(root, &mut ALL_TOLD_MAX.clone());
-        let mistakes = worked(
-            "the text could not be checked against the schema",
-            move || {
-                if validator.is_valid(&instance) {
-                    return Vec::new();
-                }
-                if many {
-                    return validator
-                        .validate(&instance)
-                        .err()
-                        .iter()
-                        .map(|error| Mistake::of(error, &json))
-                        .collect();
-                }
-                validator
-                    .iter_errors(&instance)
-                    .take(FINDINGS_MAX)
-                    .map(|error| Mistake::of(&error, &json))
-                    .collect()
-            },
-        );
+        let work = move || mistakes(&validator, &json, &instance, many);
+        let mistakes = match worked("the text could not be checked against the schema", work) {
+            Ok(Some(mistakes)) => Ok(mistakes),
+            Ok(None) => Err(Finding::new(format!(
+                "the text could not be checked against the schema in {STEPS_MAX} steps"
+            ))
+            .mended_by(SIMPLER)),
+            Err(finding) => Err(finding),
+        };
         match mistakes {
             Ok(mistakes) => mistakes
                 .into_iter()
@@ -111,6 +108,35 @@ impl Schema {
             Err(finding) => vec![finding],
         }
     }
+}
+
+/// What a schema does not like; nothing if that takes too long to find out.
+fn mistakes(
+    validator: &Validator,
+    schema: &serde_json::Value,
+    instance: &serde_json::Value,
+    many: bool,
+) -> Option<Vec<Mistake>> {
+    if budget::within(STEPS_MAX, || validator.is_valid(instance))? {
+        return Some(Vec::new());
+    }
+    let all = || {
+        let errors = validator.iter_errors(instance).take(FINDINGS_MAX);
+        errors.map(|error| Mistake::of(&error, schema)).collect()
+    };
+    let told = if many {
+        None
+    } else {
+        budget::within(TELLING_STEPS_MAX, all)
+    };
+    let first = || {
+        let error = validator.validate(instance).err();
+        error
+            .iter()
+            .map(|error| Mistake::of(error, schema))
+            .collect()
+    };
+    told.or_else(|| budget::within(STEPS_MAX, first))
 }
 
 /// Whether there are more values than the budget.
@@ -248,7 +274,7 @@ fn worked<T: Send + 'static>(
             "{what} within {} seconds",
             WORK_MAX.as_secs()
         ))
-        .mended_by("make the schema simpler: it may refer to itself several times at each level")),
+        .mended_by(SIMPLER)),
         Err(mpsc::RecvTimeoutError::Disconnected) => {
             Err(Finding::new(format!("{what}: the validator broke down")))
         }

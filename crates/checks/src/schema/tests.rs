@@ -226,14 +226,25 @@ fn a_pattern_that_would_backtrack_ends() {
 
 #[test]
 fn a_schema_that_asks_for_too_much_is_given_up() {
-    let schema = r##"{"properties": {"n": {"allOf": [{"$ref": "#"}, {"$ref": "#/$defs/a"}]}}, "$defs": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}, "type": "object"}"##;
-    let schema = Schema::compile(schema).unwrap();
     let deep = format!("{}1{}", "{\"n\": ".repeat(100), "}".repeat(100));
-    let findings = schema.check(&Tree::read(Format::Json, deep.as_bytes()).unwrap());
+    let tree = Tree::read(Format::Json, deep.as_bytes()).unwrap();
+    // One that is wrong at the bottom, below two ways at each level.
+    let bottom = r##"{"properties": {"n": {"allOf": [{"$ref": "#"}, {"$ref": "#/$defs/a"}]}}, "$defs": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}, "type": "object"}"##;
+    let findings = Schema::compile(bottom).unwrap().check(&tree);
+    assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(
-        !findings.is_empty() && findings.len() <= FINDINGS_MAX,
+        findings[0]
+            .found
+            .starts_with("it is a number, and has to be")
+            || findings[0].found
+                == "the text could not be checked against the schema in 20000000 steps",
         "{findings:?}"
     );
+    // One that is wrong soon, but in more places than there is memory.
+    let wrong = r##"{"required": ["x"], "properties": {"n": {"allOf": [{"$ref": "#"}, {"$ref": "#/$defs/a"}]}}, "$defs": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}"##;
+    let findings = Schema::compile(wrong).unwrap().check(&tree);
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].found, "the key `x` is missing");
 }
 
 #[test]

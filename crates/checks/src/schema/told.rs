@@ -27,111 +27,27 @@ pub(super) enum Told {
 impl Told {
     pub(super) fn of(error: &ValidationError<'_>, schema: &serde_json::Value) -> Self {
         use ValidationErrorKind as Kind;
-        let other = |found: String, remedy: &str| Self::Other(found, remedy.to_owned());
         match error.kind() {
             Kind::Required { property } => Self::Required(plain(property)),
             Kind::AdditionalProperties { unexpected }
-            | Kind::UnevaluatedProperties { unexpected } => Self::Unexpected(
-                unexpected.clone(),
-                known_names(error.schema_path().as_str(), schema),
-            ),
+            | Kind::UnevaluatedProperties { unexpected } => {
+                let known = known_names(error.schema_path().as_str(), schema);
+                Self::Unexpected(unexpected.clone(), known)
+            }
             Kind::Enum { options } => Self::Enum(options.as_array().cloned().unwrap_or_default()),
             Kind::Constant { expected_value } => Self::Enum(vec![expected_value.as_ref().clone()]),
             Kind::Type { kind } => Self::Type(types(kind)),
-            Kind::Minimum { limit } => {
-                other(format!("is less than {limit}"), "choose a larger number")
-            }
-            Kind::Maximum { limit } => {
-                other(format!("is more than {limit}"), "choose a smaller number")
-            }
-            Kind::ExclusiveMinimum { limit } => other(
-                format!("is not more than {limit}"),
-                "choose a larger number",
-            ),
-            Kind::ExclusiveMaximum { limit } => other(
-                format!("is not less than {limit}"),
-                "choose a smaller number",
-            ),
-            Kind::MultipleOf { multiple_of } => other(
-                format!("is no multiple of {multiple_of}"),
-                "choose a multiple",
-            ),
-            Kind::MinLength { limit } => {
-                other(format!("is shorter than {limit}"), "write a longer text")
-            }
-            Kind::MaxLength { limit } => {
-                other(format!("is longer than {limit}"), "write a shorter text")
-            }
-            Kind::MinItems { limit } => other(format!("has fewer than {limit} items"), "add items"),
-            Kind::MaxItems { limit } => {
-                other(format!("has more than {limit} items"), "remove items")
-            }
-            Kind::AdditionalItems { limit } => {
-                other(format!("has more than {limit} items"), "remove items")
-            }
-            Kind::MinProperties { limit } => {
-                other(format!("has fewer than {limit} keys"), "add keys")
-            }
-            Kind::MaxProperties { limit } => {
-                other(format!("has more than {limit} keys"), "remove keys")
-            }
-            Kind::UniqueItems => other(
-                "has items that are the same".into(),
-                "remove what is there twice",
-            ),
-            Kind::Contains => other(
-                "has too few or too many items of the kind that the schema counts".into(),
-                "see `contains` in the schema",
-            ),
-            Kind::Pattern { pattern } => other(
-                format!("does not match `{}`", short(pattern)),
-                "write a text that matches",
-            ),
-            Kind::Format { format } => other(
-                format!("is not of the format `{}`", short(format)),
-                "write it in that format",
-            ),
-            Kind::FalseSchema => other("must not be there".into(), "take it out"),
-            Kind::Not { .. } => other(
-                "is what the schema rules out".into(),
-                "see `not` in the schema",
-            ),
-            Kind::AnyOf { .. } => other(
-                "fits none of the ways that the schema allows".into(),
-                "see `anyOf` in the schema",
-            ),
-            Kind::OneOfNotValid { .. } => other(
-                "fits none of the ways that the schema allows".into(),
-                "see `oneOf` in the schema",
-            ),
-            Kind::OneOfMultipleValid { .. } => other(
-                "fits several ways of which the schema allows one".into(),
-                "see `oneOf` in the schema",
-            ),
-            Kind::PropertyNames { error } => other(
-                format!(
-                    "has a name that the schema does not allow: {}",
-                    short(&error.to_string())
-                ),
-                "rename it",
-            ),
-            Kind::UnevaluatedItems { unexpected } => other(
-                format!(
-                    "has {} items that the schema does not allow",
-                    unexpected.len()
-                ),
-                "remove them",
-            ),
             Kind::Referencing(error) => Self::Reference(error.to_string()),
-            Kind::ContentEncoding { .. }
-            | Kind::ContentMediaType { .. }
-            | Kind::FromUtf8 { .. }
-            | Kind::BacktrackLimitExceeded { .. }
-            | Kind::RegexEngineFailure { .. }
-            | Kind::Custom { .. } => other(
-                format!("does not fit: {}", short(&error.to_string())),
-                "see the schema",
-            ),
+            kind => {
+                let told = limit(kind).or_else(|| form(kind));
+                let (found, remedy) = told.unwrap_or_else(|| {
+                    (
+                        format!("does not fit: {}", short(&error.to_string())),
+                        "see the schema",
+                    )
+                });
+                Self::Other(found, remedy.to_owned())
+            }
         }
     }
 
@@ -208,6 +124,85 @@ impl Told {
             Self::Other(_, remedy) => remedy.clone(),
         }
     }
+}
+
+/// Numbers and sizes that are out of bounds.
+fn limit(kind: &ValidationErrorKind) -> Option<(String, &'static str)> {
+    use ValidationErrorKind as Kind;
+    Some(match kind {
+        Kind::Minimum { limit } => (format!("is less than {limit}"), "choose a larger number"),
+        Kind::Maximum { limit } => (format!("is more than {limit}"), "choose a smaller number"),
+        Kind::ExclusiveMinimum { limit } => (
+            format!("is not more than {limit}"),
+            "choose a larger number",
+        ),
+        Kind::ExclusiveMaximum { limit } => (
+            format!("is not less than {limit}"),
+            "choose a smaller number",
+        ),
+        Kind::MultipleOf { multiple_of } => (
+            format!("is no multiple of {multiple_of}"),
+            "choose a multiple",
+        ),
+        Kind::MinLength { limit } => (format!("is shorter than {limit}"), "write a longer text"),
+        Kind::MaxLength { limit } => (format!("is longer than {limit}"), "write a shorter text"),
+        Kind::MinItems { limit } => (format!("has fewer than {limit} items"), "add items"),
+        Kind::MaxItems { limit } => (format!("has more than {limit} items"), "remove items"),
+        Kind::AdditionalItems { limit } => (format!("has more than {limit} items"), "remove items"),
+        Kind::MinProperties { limit } => (format!("has fewer than {limit} keys"), "add keys"),
+        Kind::MaxProperties { limit } => (format!("has more than {limit} keys"), "remove keys"),
+        _ => return None,
+    })
+}
+
+/// Values that are of the wrong form.
+fn form(kind: &ValidationErrorKind) -> Option<(String, &'static str)> {
+    use ValidationErrorKind as Kind;
+    let none = "fits none of the ways that the schema allows";
+    Some(match kind {
+        Kind::UniqueItems => (
+            "has items that are the same".into(),
+            "remove what is there twice",
+        ),
+        Kind::Contains => (
+            "has too few or too many items of the kind that the schema counts".into(),
+            "see `contains` in the schema",
+        ),
+        Kind::Pattern { pattern } => (
+            format!("does not match `{}`", short(pattern)),
+            "write a text that matches",
+        ),
+        Kind::Format { format } => (
+            format!("is not of the format `{}`", short(format)),
+            "write it in that format",
+        ),
+        Kind::FalseSchema => ("must not be there".into(), "take it out"),
+        Kind::Not { .. } => (
+            "is what the schema rules out".into(),
+            "see `not` in the schema",
+        ),
+        Kind::AnyOf { .. } => (none.into(), "see `anyOf` in the schema"),
+        Kind::OneOfNotValid { .. } => (none.into(), "see `oneOf` in the schema"),
+        Kind::OneOfMultipleValid { .. } => (
+            "fits several ways of which the schema allows one".into(),
+            "see `oneOf` in the schema",
+        ),
+        Kind::PropertyNames { error } => (
+            format!(
+                "has a name that the schema does not allow: {}",
+                short(&error.to_string())
+            ),
+            "rename it",
+        ),
+        Kind::UnevaluatedItems { unexpected } => (
+            format!(
+                "has {} items that the schema does not allow",
+                unexpected.len()
+            ),
+            "remove them",
+        ),
+        _ => return None,
+    })
 }
 
 /// The names that stand under `properties` beside the keyword that a path of the schema leads to.

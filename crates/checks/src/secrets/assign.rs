@@ -91,24 +91,23 @@ fn is_name(byte: u8) -> bool {
 
 /// The secret that is assigned to the name that ends here.
 fn assigned(content: &[u8], keyword: usize, end: usize) -> Option<Hit> {
-    let tail = content.get(keyword..end)?.to_ascii_lowercase();
-    let has = |word: &str| tail.windows(word.len()).any(|part| part == word.as_bytes());
-    if HARMLESS.into_iter().any(has) {
-        return None;
-    }
     let mut at = end;
     if matches!(content.get(at), Some(b'"' | b'\'' | b']')) {
         at += 1;
     }
     at = blanks(content, at);
     at += match (content.get(at), content.get(at + 1)) {
-        (Some(b'='), Some(b'=' | b'~')) => return None,
+        (Some(b'='), Some(b'=' | b'~')) | (Some(b':'), Some(b':')) => return None,
         (Some(b'='), Some(b'>')) | (Some(b':'), Some(b'=')) => 2,
-        (Some(b':'), Some(b':')) => return None,
         (Some(b'=' | b':'), _) => 1,
         _ => return None,
     };
     at = blanks(content, at);
+    let tail = content.get(keyword..end)?.to_ascii_lowercase();
+    let has = |word: &str| tail.windows(word.len()).any(|part| part == word.as_bytes());
+    if HARMLESS.into_iter().any(has) {
+        return None;
+    }
     let (start, value) = value(content, at)?;
     let is_password = tail.starts_with(b"pass") || tail.starts_with(b"pwd");
     if !plausible::is_secret_value(value, is_password) {
@@ -146,15 +145,15 @@ fn value(content: &[u8], at: usize) -> Option<(usize, &[u8])> {
         .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let start = at + usize::from(quote.is_some());
     let rest = content.get(start..)?;
-    let is_part = |byte: &u8| match quote {
-        Some(quote) => *byte != quote && *byte > b' ' && *byte < 0x7f,
-        None => *byte > b' ' && *byte < 0x7f && !matches!(byte, b'"' | b'\'' | b'`' | b',' | b';'),
+    let is_print = |byte: &u8| *byte > b' ' && *byte < 0x7f;
+    let is_part = |(at, byte): &(usize, &u8)| match (quote, byte) {
+        (Some(quote), byte) => **byte != quote && is_print(byte),
+        // `a=b=c` goes on to the next assignment; the end of base64 does not.
+        (None, b'=') => !rest.get(at + 1).is_some_and(u8::is_ascii_alphanumeric),
+        (None, byte) => is_print(byte) && !matches!(byte, b'"' | b'\'' | b'`' | b',' | b';'),
     };
-    let length = rest
-        .iter()
-        .take(VALUE_MAX + 1)
-        .take_while(|byte| is_part(byte))
-        .count();
+    let bytes = rest.iter().enumerate().take(VALUE_MAX + 1);
+    let length = bytes.take_while(is_part).count();
     let value = rest.get(..length)?;
     let is_closed = match quote {
         Some(quote) => rest.get(length) == Some(&quote),
@@ -174,9 +173,7 @@ fn value(content: &[u8], at: usize) -> Option<(usize, &[u8])> {
         || value.starts_with(b"/")
         || value.starts_with(b"./")
         || value.starts_with(b"arn:")
-        || (quote.is_none()
-            && value.iter().filter(|byte| **byte == b'.').count() > 0
-            && value.iter().all(|byte| is_name(*byte)));
+        || (quote.is_none() && value.contains(&b'.') && value.iter().all(|byte| is_name(*byte)));
     (is_closed && length <= VALUE_MAX && !value.iter().any(is_code) && !is_reference)
         .then_some((start, value))
 }

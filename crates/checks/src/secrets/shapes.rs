@@ -11,11 +11,14 @@ use super::tokens::is_word;
 /// Says whether the format is here.
 pub(super) type Shape = fn(&[u8], usize) -> Option<Hit>;
 
-fn hit(range: Range<usize>, kind: &'static str) -> Option<Hit> {
-    Some(Hit {
+/// How many characters a part has at least and at most, and which.
+type Part = (usize, usize, fn(u8) -> bool);
+
+fn hit(range: Range<usize>, kind: &'static str) -> Hit {
+    Hit {
         range,
         kind: kind.into(),
-    })
+    }
 }
 
 /// The bytes at a place that a test holds for, at most `max` and one more.
@@ -61,12 +64,7 @@ fn is_free(content: &[u8], start: usize) -> bool {
 }
 
 /// Runs of characters, parted by a byte: lengths of each, and the test that all pass. Gives the end.
-fn parts(
-    content: &[u8],
-    start: usize,
-    separator: u8,
-    wanted: &[(usize, usize, fn(u8) -> bool)],
-) -> Option<usize> {
+fn parts(content: &[u8], start: usize, separator: u8, wanted: &[Part]) -> Option<usize> {
     let mut at = start;
     for (index, (min, max, test)) in wanted.iter().enumerate() {
         if index > 0 {
@@ -110,7 +108,7 @@ pub(super) fn private_key(content: &[u8], start: usize) -> Option<Hit> {
         b"PGP PRIVATE KEY BLOCK" => "a PGP private key",
         _ => "a private key",
     };
-    hit(start..at + body.length, kind)
+    Some(hit(start..at + body.length, kind))
 }
 
 struct PemBody {
@@ -155,13 +153,13 @@ fn pem_body(rest: &[u8]) -> PemBody {
     body
 }
 
-/// A key of PuTTY with its private half.
+/// A key of `PuTTY` with its private half.
 pub(super) fn putty_key(content: &[u8], start: usize) -> Option<Hit> {
     let rest = content.get(start..)?;
     let rest = rest.get(..rest.len().min(8192))?;
     let mark = b"Private-Lines:";
     let at = rest.windows(mark.len()).position(|part| part == mark)?;
-    hit(start..start + at + mark.len(), "a PuTTY private key")
+    Some(hit(start..start + at + mark.len(), "a PuTTY private key"))
 }
 
 /// `header.payload.signature`, whose header is JSON that names an algorithm.
@@ -169,7 +167,7 @@ pub(super) fn json_web_token(content: &[u8], start: usize) -> Option<Hit> {
     if !is_free(content, start) {
         return None;
     }
-    let wanted: [(usize, usize, fn(u8) -> bool); 3] = [
+    let wanted: [Part; 3] = [
         (17, 2048, is_word),
         (10, 8192, is_word),
         (20, 1024, is_word),
@@ -183,7 +181,7 @@ pub(super) fn json_web_token(content: &[u8], start: usize) -> Option<Hit> {
     // The token that every page about tokens shows.
     let is_example = payload.windows(12).any(|part| part == br#""1234567890""#);
     (!is_example).then_some(())?;
-    hit(start..end, "a JSON web token")
+    Some(hit(start..end, "a JSON web token"))
 }
 
 /// Decodes base64 for URLs, without padding.
@@ -251,7 +249,7 @@ pub(super) fn url_password(content: &[u8], start: usize) -> Option<Hit> {
     {
         return None;
     }
-    hit(at + colon + 1..at + sign, "a password in a URL")
+    Some(hit(at + colon + 1..at + sign, "a password in a URL"))
 }
 
 /// Hosts that are set aside for documentation.
@@ -287,7 +285,7 @@ pub(super) fn telegram(content: &[u8], start: usize) -> Option<Hit> {
         return None;
     }
     let end = parts(content, start + 1, b':', &[(35, 35, is_word)])?;
-    hit(first..end, "a Telegram bot token")
+    Some(hit(first..end, "a Telegram bot token"))
 }
 
 /// Fourteen characters, `.atlasv1.`, and more.
@@ -300,7 +298,7 @@ pub(super) fn terraform(content: &[u8], start: usize) -> Option<Hit> {
         b'.',
         &[(60, 80, is_word)],
     )?;
-    hit(start - 14..end, "a Terraform Cloud token")
+    Some(hit(start - 14..end, "a Terraform Cloud token"))
 }
 
 fn split(
@@ -308,7 +306,7 @@ fn split(
     start: usize,
     prefix: &str,
     separator: u8,
-    wanted: &[(usize, usize, fn(u8) -> bool)],
+    wanted: &[Part],
 ) -> Option<Range<usize>> {
     is_free(content, start).then_some(())?;
     let end = parts(content, start + prefix.len(), separator, wanted)?;
@@ -323,7 +321,7 @@ pub(super) fn sendgrid(content: &[u8], start: usize) -> Option<Hit> {
         b'.',
         &[(20, 24, is_word), (39, 50, is_word)],
     )?;
-    hit(range, "a SendGrid key")
+    Some(hit(range, "a SendGrid key"))
 }
 
 pub(super) fn grafana(content: &[u8], start: usize) -> Option<Hit> {
@@ -334,7 +332,7 @@ pub(super) fn grafana(content: &[u8], start: usize) -> Option<Hit> {
         b'_',
         &[(32, 32, is_alnum), (8, 8, is_hex)],
     )?;
-    hit(range, "a Grafana service account token")
+    Some(hit(range, "a Grafana service account token"))
 }
 
 pub(super) fn postman(content: &[u8], start: usize) -> Option<Hit> {
@@ -345,7 +343,7 @@ pub(super) fn postman(content: &[u8], start: usize) -> Option<Hit> {
         b'-',
         &[(24, 24, is_hex), (34, 34, is_hex)],
     )?;
-    hit(range, "a Postman key")
+    Some(hit(range, "a Postman key"))
 }
 
 pub(super) fn paypal(content: &[u8], start: usize) -> Option<Hit> {
@@ -356,7 +354,7 @@ pub(super) fn paypal(content: &[u8], start: usize) -> Option<Hit> {
         b'$',
         &[(16, 16, is_alnum), (32, 32, is_hex)],
     )?;
-    hit(range, "a PayPal access token")
+    Some(hit(range, "a PayPal access token"))
 }
 
 pub(super) fn airtable(content: &[u8], start: usize) -> Option<Hit> {
@@ -367,7 +365,7 @@ pub(super) fn airtable(content: &[u8], start: usize) -> Option<Hit> {
         b'.',
         &[(14, 14, is_alnum), (64, 64, is_hex)],
     )?;
-    hit(range, "an Airtable token")
+    Some(hit(range, "an Airtable token"))
 }
 
 pub(super) fn dynatrace(content: &[u8], start: usize) -> Option<Hit> {
@@ -378,7 +376,7 @@ pub(super) fn dynatrace(content: &[u8], start: usize) -> Option<Hit> {
         b'.',
         &[(24, 24, is_alnum), (64, 64, is_alnum)],
     )?;
-    hit(range, "a Dynatrace token")
+    Some(hit(range, "a Dynatrace token"))
 }
 
 pub(super) fn slack_hook(content: &[u8], start: usize) -> Option<Hit> {
@@ -389,7 +387,7 @@ pub(super) fn slack_hook(content: &[u8], start: usize) -> Option<Hit> {
         b'/',
         &[(8, 12, is_alnum), (8, 12, is_alnum), (20, 30, is_alnum)],
     )?;
-    hit(start..end, "a Slack webhook")
+    Some(hit(start..end, "a Slack webhook"))
 }
 
 pub(super) fn discord_hook(content: &[u8], start: usize) -> Option<Hit> {
@@ -401,7 +399,7 @@ pub(super) fn discord_hook(content: &[u8], start: usize) -> Option<Hit> {
     let digit: fn(u8) -> bool = |byte| byte.is_ascii_digit();
     let at = start + "/api/webhooks/".len();
     let end = parts(content, at, b'/', &[(17, 20, digit), (60, 80, is_word)])?;
-    hit(start - host.len()..end, "a Discord webhook")
+    Some(hit(start - host.len()..end, "a Discord webhook"))
 }
 
 /// Tokens of Discord's bots begin with nothing that is theirs alone. Their two dots are what to look for.
@@ -433,7 +431,7 @@ fn discord_bot(content: &[u8], dot: usize) -> Option<Hit> {
         b'.',
         &[(6, 6, is_word), (27, 38, is_word)],
     )?;
-    hit(start..end, "a Discord bot token")
+    Some(hit(start..end, "a Discord bot token"))
 }
 
 /// The secret that stands near an access key id of AWS: forty characters of base64, with all kinds of them.
@@ -450,7 +448,7 @@ pub(super) fn aws_secret(content: &[u8], id: &Range<usize>) -> Option<Hit> {
             has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit);
         if part.len() == 40 && is_mixed && super::plausible::entropy(part) > 4.0 && is_random(part)
         {
-            return hit(from + at..from + at + 40, "an AWS secret access key");
+            return Some(hit(from + at..from + at + 40, "an AWS secret access key"));
         }
         at += part.len().max(1);
     }

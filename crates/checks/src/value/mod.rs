@@ -36,6 +36,8 @@ pub struct Node {
     pub(crate) name_at: u32,
     /// Where it begins, in bytes.
     pub(crate) at: u32,
+    /// Whether it comes through an alias or a merge key of YAML: what is below it stands elsewhere.
+    pub(crate) copied: bool,
     /// What it is.
     pub kind: Kind,
 }
@@ -60,9 +62,8 @@ pub enum Kind {
 impl<'t> Tree<'t> {
     /// Reads the bytes of a file. What cannot be read is the finding.
     pub fn read(format: Format, bytes: &'t [u8]) -> Result<Self, Finding> {
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(_) => return Err(refusal(&not_utf8(format, bytes))),
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return Err(refusal(&not_utf8(format, bytes)));
         };
         let documents = match format {
             Format::Yaml => yaml::read(text)?,
@@ -135,6 +136,7 @@ impl Node {
         Self {
             name_at: small(name_at),
             at: small(at),
+            copied: false,
             kind,
         }
     }

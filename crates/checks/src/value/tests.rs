@@ -1,5 +1,7 @@
 //! Reading: values, places, refusals.
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -137,10 +139,12 @@ fn bombs_and_towers_are_refused() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let below = format!("*a{}, ", level - 1).repeat(10);
-        bomb.push_str(&format!(
-            "a{level}: &a{level} [{}]\n",
+        writeln!(
+            bomb,
+            "a{level}: &a{level} [{}]",
             below.trim_end_matches(", ")
-        ));
+        )
+        .unwrap();
     }
     assert!(
         finding(Format::Yaml, &bomb)

@@ -120,7 +120,10 @@ impl<'t> Build<'t> {
             return Err(self.wrong(at, "this alias stands inside of what it refers to"));
         };
         self.spend(&target, at)?;
-        Ok(Node::new(at, at, target.kind))
+        Ok(Node {
+            copied: true,
+            ..Node::new(at, at, target.kind)
+        })
     }
 
     fn list(&mut self) -> Result<Kind, Finding> {
@@ -218,6 +221,7 @@ fn merge(members: &mut Vec<(Box<str>, Node)>, index: &mut HashMap<Box<str>, usiz
                         Node {
                             name_at,
                             at,
+                            copied: true,
                             ..node
                         },
                     ));
