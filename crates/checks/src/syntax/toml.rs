@@ -19,7 +19,9 @@ pub(super) fn check(text: &str) -> Vec<Finding> {
                     .of_key(part),
             ];
         }
-        message if message.contains("recursion limit") => Fault::too_deep(span.start),
+        message if message.contains("recurs") => {
+            Fault::new(span.start, "is nested deeper than 80").mended_by("nest less")
+        }
         message if part.trim().is_empty() => Fault::new(span.start, message),
         message => Fault::new(span.start, format!("{message}: {}", quote(part))),
     };

@@ -17,9 +17,10 @@ use crate::Finding;
 /// The most errors that are told of one text: what follows the first few is often their echo.
 const ERRORS_MAX: usize = 3;
 
-/// How often the parser may report progress before it is stopped: for each text, and for each of its bytes.
-const WORK_MAX: usize = 20_000;
-const WORK_PER_BYTE_MAX: usize = 2;
+/// How often the parser may report progress before it is stopped. Code that people write needs a tenth of it.
+const WORK_MIN: usize = 2_000;
+const WORK_MAX: usize = 100_000;
+const BYTES_PER_WORK: usize = 16;
 
 pub(super) fn check(format: Format, text: &str) -> Vec<Finding> {
     let Some(tree) = parse(format, text) else {
@@ -67,7 +68,7 @@ fn language(format: Format) -> Option<Language> {
 fn parse(format: Format, text: &str) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&language(format)?).ok()?;
-    let mut left = WORK_MAX.saturating_add(text.len().saturating_mul(WORK_PER_BYTE_MAX));
+    let mut left = (WORK_MIN + text.len() / BYTES_PER_WORK).min(WORK_MAX);
     let mut progress = |_: &tree_sitter::ParseState| {
         left = left.saturating_sub(1);
         if left == 0 {
