@@ -183,6 +183,15 @@ fn of_error(text: &str, error: &ScanError) -> Fault {
         ErrorKind::UnclosedQuotedScalar => {
             fault("a quote is not closed").mended_by("close it, or put the text in other quotes")
         }
+        ErrorKind::InvalidQuotedScalarIndent => {
+            fault("a quote is not closed, or its lines are not indented")
+                .mended_by("close it, or indent the lines of its text")
+        }
+        ErrorKind::UnexpectedCharacter { character } => fault(&format!(
+            "{} cannot begin a text",
+            quote(&character.to_string())
+        ))
+        .mended_by("put the text in quotes"),
         ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => {
             fault("a colon stands where no key can begin")
                 .mended_by("put a text that holds `: ` in quotes, or check the indentation")

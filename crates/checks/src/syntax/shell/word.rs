@@ -150,11 +150,16 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `(…)` around commands.
+    /// Reads `(…)` around commands, of which `$()` may have none.
     pub(super) fn in_parentheses(&mut self) -> Result<(), Fault> {
         let at = self.cursor.at();
         self.cursor.bump();
         self.list()?;
+        self.closes(at)
+    }
+
+    /// Takes the parenthesis that closes another.
+    pub(super) fn closes(&mut self, at: usize) -> Result<(), Fault> {
         self.skip_lines();
         if self.cursor.eat(")") {
             return Ok(());
@@ -352,6 +357,9 @@ impl Reader<'_> {
 
 /// A quote that is never closed is told where it begins: what follows is one long text.
 fn open_quote(at: usize, mark: &str) -> Fault {
+    if mark == "`" {
+        return Fault::new(at, "a backtick is not closed").mended_by("close it, or write `$(…)`");
+    }
     Fault::new(at, format!("the quote `{mark}` is not closed"))
         .mended_by(format!("close it with `{mark}`"))
 }
