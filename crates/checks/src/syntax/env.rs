@@ -92,11 +92,8 @@ fn value(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
             None => {
                 // What stands behind belongs to other lines: go on with the next one.
                 cursor.go(start);
-                let mark = char::from(mark);
-                return Err(
-                    Fault::new(start, format!("the quote `{mark}` is not closed"))
-                        .mended_by(format!("close it with `{mark}`")),
-                );
+                return Err(Fault::new(start, "a quote is not closed")
+                    .mended_by("close it, or write the value without quotes"));
             }
         }
     }

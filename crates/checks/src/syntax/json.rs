@@ -4,11 +4,10 @@
 //! differ in which of the two they take.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use super::cursor::Cursor;
 use super::fault::{Fault, quote, standing_at};
-use super::keys::{Step, shown};
+use super::keys::{Names, Step, shown};
 use super::{DEPTH_MAX, FINDINGS_MAX};
 use crate::{Finding, Place};
 
@@ -36,7 +35,7 @@ pub(super) fn check(text: &str, comments: Comments) -> Vec<Finding> {
 struct Open<'t> {
     at: usize,
     /// The names of an object with their places. None of a list.
-    names: Option<HashMap<Cow<'t, str>, usize>>,
+    names: Option<Names<'t>>,
     /// The member that is being read.
     step: Step<'t>,
 }
@@ -120,7 +119,7 @@ impl<'t> Reader<'t> {
         self.cursor.bump();
         self.open.push(Open {
             at,
-            names: is_object.then(HashMap::new),
+            names: is_object.then(Names::default),
             step: Step::Index(0),
         });
         self.skip()?;
@@ -172,7 +171,7 @@ impl<'t> Reader<'t> {
             return Ok(());
         };
         open.step = Step::Name(name.clone());
-        let first = open.names.as_mut().and_then(|names| names.insert(name, at));
+        let first = open.names.as_mut().and_then(|names| names.add(name, at));
         if let Some(first) = first
             && self.twice.len() < FINDINGS_MAX
         {

@@ -1,6 +1,7 @@
 //! The way to a key, written as `backout set` would name it.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// One step on the way to a key.
@@ -41,5 +42,33 @@ fn name_shown(name: &str) -> Cow<'_, str> {
         Cow::Borrowed(name)
     } else {
         Cow::Owned(serde_json::Value::from(name).to_string())
+    }
+}
+
+/// Up to this many names are looked through one by one, which is faster than a map of them.
+const FEW: usize = 16;
+
+/// The names of one table, with their places.
+#[derive(Debug, Default)]
+pub(super) struct Names<'t> {
+    few: Vec<(Cow<'t, str>, usize)>,
+    many: HashMap<Cow<'t, str>, usize>,
+}
+
+impl<'t> Names<'t> {
+    /// Adds a name. Gives its place if it is there already.
+    pub(super) fn add(&mut self, name: Cow<'t, str>, at: usize) -> Option<usize> {
+        if !self.many.is_empty() {
+            return self.many.insert(name, at);
+        }
+        let known = self.few.iter().find(|(known, _)| *known == name);
+        if let Some((_, first)) = known {
+            return Some(*first);
+        }
+        self.few.push((name, at));
+        if self.few.len() > FEW {
+            self.many.extend(self.few.drain(..));
+        }
+        None
     }
 }

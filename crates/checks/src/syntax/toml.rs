@@ -9,6 +9,7 @@ pub(super) fn check(text: &str) -> Vec<Finding> {
     };
     let span = error.span().unwrap_or_default();
     let message = error.message().lines().next().unwrap_or_default();
+    let message = message.trim_end_matches(", expected nothing");
     let part = text.get(span.clone()).unwrap_or_default();
     let fault = match message {
         "duplicate key" => {
@@ -19,7 +20,12 @@ pub(super) fn check(text: &str) -> Vec<Finding> {
                     .of_key(part),
             ];
         }
-        message if message.contains("recursion limit") => Fault::too_deep(span.start),
+        message if message.contains("recurs") => {
+            Fault::new(span.start, "is nested deeper than 80").mended_by("nest less")
+        }
+        message if message.contains("must be quoted") && part.trim().is_empty() => {
+            Fault::new(span.start, "a value is missing").mended_by("write `key = value`")
+        }
         message if part.trim().is_empty() => Fault::new(span.start, message),
         message => Fault::new(span.start, format!("{message}: {}", quote(part))),
     };

@@ -10,7 +10,7 @@ use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError};
 
 use super::fault::{Fault, quote};
 use super::json::twice;
-use super::keys::{Step, shown};
+use super::keys::{Names, Step, shown};
 use super::{DEPTH_MAX, FINDINGS_MAX};
 use crate::Finding;
 
@@ -48,7 +48,7 @@ pub(super) fn check(text: &str) -> Vec<Finding> {
 /// A collection that is not closed yet.
 struct Open<'t> {
     /// The names of a mapping with their places. None of a list.
-    names: Option<HashMap<String, usize>>,
+    names: Option<Names<'t>>,
     /// Whether a mapping waits for a key.
     is_at_key: bool,
     step: Step<'t>,
@@ -96,7 +96,7 @@ impl<'t> Reader<'t> {
 
     fn enter(&mut self, is_mapping: bool, anchor: usize) {
         self.open.push(Open {
-            names: is_mapping.then(HashMap::new),
+            names: is_mapping.then(Names::default),
             is_at_key: is_mapping,
             step: Step::Index(0),
             anchor,
@@ -112,13 +112,13 @@ impl<'t> Reader<'t> {
         let is_plain = style == ScalarStyle::Plain;
         let name = if is_plain && is_other_than_text(&value) {
             // `1` and `"1"` are two keys. No text holds a zero byte.
-            format!("\0{value}")
+            Cow::Owned(format!("\0{value}"))
         } else {
-            value.to_string()
+            value.clone()
         };
         let is_merge = is_plain && value == "<<";
         open.step = Step::Name(value);
-        let first = open.names.as_mut().and_then(|names| names.insert(name, at));
+        let first = open.names.as_mut().and_then(|names| names.add(name, at));
         if let Some(first) = first.filter(|_| !is_merge) {
             let key = shown(self.open.iter().map(|open| &open.step));
             self.findings.push(twice(self.text, first, at, &key));
@@ -183,6 +183,15 @@ fn of_error(text: &str, error: &ScanError) -> Fault {
         ErrorKind::UnclosedQuotedScalar => {
             fault("a quote is not closed").mended_by("close it, or put the text in other quotes")
         }
+        ErrorKind::InvalidQuotedScalarIndent => {
+            fault("a quote is not closed, or its lines are not indented")
+                .mended_by("close it, or indent the lines of its text")
+        }
+        ErrorKind::UnexpectedCharacter { character } => fault(&format!(
+            "{} cannot begin a text",
+            quote(&character.to_string())
+        ))
+        .mended_by("put the text in quotes"),
         ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => {
             fault("a colon stands where no key can begin")
                 .mended_by("put a text that holds `: ` in quotes, or check the indentation")

@@ -6,16 +6,11 @@ use crate::Place;
 use crate::syntax::fault::Fault;
 
 /// Finds the first bracket that has no partner.
-///
-/// Branches of `#if` may each open the same bracket, so of such a text nothing is said.
 pub(super) fn mismatch(text: &str, tree: &Tree) -> Option<Fault> {
     let mut open: Vec<(char, usize)> = Vec::new();
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
-        if node.kind().starts_with("preproc_") && node.kind() != "preproc_include" {
-            return None;
-        }
         if node.child_count() == 0 && node.is_missing() {
             // A bracket that the grammar invented is not in the text.
         } else if node.child_count() == 0 {
@@ -24,17 +19,10 @@ pub(super) fn mismatch(text: &str, tree: &Tree) -> Option<Fault> {
                 "(" => open.push((')', at)),
                 "[" => open.push((']', at)),
                 "{" | "${" => open.push(('}', at)),
-                closer @ (")" | "]" | "}") => {
-                    let is_right = open
-                        .pop()
-                        .is_some_and(|(wanted, _)| closer.starts_with(wanted));
-                    if !is_right {
-                        return Some(
-                            Fault::new(at, format!("`{closer}` closes nothing that is open here"))
-                                .mended_by("remove it, or open its bracket before"),
-                        );
-                    }
-                }
+                closer @ (")" | "]" | "}") => match open.pop() {
+                    Some((wanted, _)) if closer.starts_with(wanted) => {}
+                    opener => return Some(misplaced(text, closer, at, opener.map(|(_, at)| at))),
+                },
                 _ => {}
             }
         }
@@ -54,4 +42,16 @@ fn unclosed(text: &str, at: usize, closer: char) -> Fault {
     let line = Place::of(text, at).line;
     Fault::new(at, format!("the `{opener}` of line {line} is not closed"))
         .mended_by(format!("close it with `{closer}`"))
+}
+
+/// A closing bracket that is not the one which is needed.
+pub(super) fn misplaced(text: &str, closer: &str, at: usize, opener: Option<usize>) -> Fault {
+    let Some(opener) = opener else {
+        return Fault::new(at, format!("`{closer}` closes nothing that is open here"))
+            .mended_by("remove it, or open its bracket before");
+    };
+    let line = Place::of(text, opener).line;
+    let opener = text.get(opener..=opener).unwrap_or_default();
+    let found = format!("`{closer}` stands here, but the `{opener}` of line {line} is not closed");
+    Fault::new(at, found)
 }

@@ -1,10 +1,10 @@
 //! Source code, read by the grammar of its language.
 //!
 //! A grammar recovers from an error and goes on, so it tells several. Where brackets do not match, that is what is
-//! told: a grammar often notices it far away. C is read without its preprocessor, so a macro may look like an error:
-//! there only brackets, quotes and comments count.
+//! told: a grammar often notices it far away. C has rules of its own (`c`).
 
 mod brackets;
+mod c;
 
 use std::ops::ControlFlow;
 
@@ -17,9 +17,10 @@ use crate::Finding;
 /// The most errors that are told of one text: what follows the first few is often their echo.
 const ERRORS_MAX: usize = 3;
 
-/// How often the parser may report progress before it is stopped: for each text, and for each of its bytes.
-const WORK_MAX: usize = 20_000;
-const WORK_PER_BYTE_MAX: usize = 2;
+/// How often the parser may report progress before it is stopped. Code that people write needs a tenth of it.
+const WORK_MIN: usize = 2_000;
+const WORK_MAX: usize = 100_000;
+const BYTES_PER_WORK: usize = 16;
 
 pub(super) fn check(format: Format, text: &str) -> Vec<Finding> {
     let Some(tree) = parse(format, text) else {
@@ -29,10 +30,11 @@ pub(super) fn check(format: Format, text: &str) -> Vec<Finding> {
     if !tree.root_node().has_error() {
         return Vec::new();
     }
-    let faults = match brackets::mismatch(text, &tree) {
-        Some(fault) => vec![fault],
-        None if format == Format::C => Vec::new(),
-        None => errors(format, text, &tree),
+    let faults = if format == Format::C {
+        c::faults(text, &tree)
+    } else {
+        brackets::mismatch(text, &tree)
+            .map_or_else(|| errors(format, text, &tree), |fault| vec![fault])
     };
     faults
         .into_iter()
@@ -67,7 +69,7 @@ fn language(format: Format) -> Option<Language> {
 fn parse(format: Format, text: &str) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&language(format)?).ok()?;
-    let mut left = WORK_MAX.saturating_add(text.len().saturating_mul(WORK_PER_BYTE_MAX));
+    let mut left = (WORK_MIN + text.len() / BYTES_PER_WORK).min(WORK_MAX);
     let mut progress = |_: &tree_sitter::ParseState| {
         left = left.saturating_sub(1);
         if left == 0 {
@@ -123,18 +125,23 @@ fn of_node(text: &str, node: Node<'_>) -> Fault {
     let part = text.get(start..node.end_byte()).unwrap_or_default();
     let line = part.trim_start().lines().next().unwrap_or_default();
     let skipped = part.len() - part.trim_start().len();
-    Fault::new(
-        start + skipped,
-        format!("{} cannot be read here", quote(line.trim_end())),
-    )
+    let found = format!("{} cannot be read here", quote(line.trim_end()));
+    let fault = Fault::new(start + skipped, found);
+    match line.chars().next() {
+        Some('"' | '\'' | '`') => fault.mended_by("is the quote closed?"),
+        Some('/') if line.starts_with("/*") => fault.mended_by("close the comment with `*/`"),
+        _ => fault,
+    }
 }
 
 /// Whether a part that the grammar does not know may be right all the same.
 fn may_be_right(format: Format, text: &str, node: Node<'_>) -> bool {
     match format {
-        // What stands in a macro has the macro's own grammar; a macro may have the name of a type, as in `str![]`.
+        // What stands in a macro has the macro's own grammar; a macro may have the name of a type, as in `str![]`; blocks
+        // of `extern` may hold types.
         Format::Rust => {
-            if text.get(node.byte_range()) == Some("!") {
+            let part = text.get(node.byte_range()).unwrap_or_default();
+            if part == "!" || part.starts_with("pub type ") {
                 return true;
             }
             let mut above = node.parent();

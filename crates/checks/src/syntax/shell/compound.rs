@@ -11,7 +11,9 @@ impl Reader<'_> {
         let at = self.cursor.at();
         if self.cursor.peek() == Some(b'(') {
             if !(self.cursor.sees("((") && self.arithmetic()) {
-                self.in_parentheses()?;
+                self.cursor.bump();
+                self.body(at, "(")?;
+                self.closes(at)?;
             }
             return Ok(true);
         }
@@ -57,6 +59,20 @@ impl Reader<'_> {
             return Ok(());
         }
         self.skip_lines();
+        if self.cursor.is_done() {
+            let closer = match of {
+                "(" => ")",
+                "{" => "}",
+                "if" => "fi",
+                _ => "done",
+            };
+            return Err(Fault::unclosed(
+                self.cursor.text(),
+                at,
+                &format!("the `{of}`"),
+                closer,
+            ));
+        }
         let place = Place::of(self.cursor.text(), at);
         let found = standing_at(self.cursor.text(), self.cursor.at());
         Err(self

@@ -150,11 +150,16 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `(…)` around commands.
+    /// Reads `(…)` around commands, of which `$()` may have none.
     pub(super) fn in_parentheses(&mut self) -> Result<(), Fault> {
         let at = self.cursor.at();
         self.cursor.bump();
         self.list()?;
+        self.closes(at)
+    }
+
+    /// Takes the parenthesis that closes another.
+    pub(super) fn closes(&mut self, at: usize) -> Result<(), Fault> {
         self.skip_lines();
         if self.cursor.eat(")") {
             return Ok(());
@@ -199,13 +204,35 @@ impl Reader<'_> {
                     self.cursor.bump();
                     true
                 }
-                Some(_) => self.part().is_ok(),
+                Some(_) => self.skip_flat(),
                 None => false,
             };
             if !is_read {
                 self.cursor = start;
                 return false;
             }
+        }
+    }
+
+    /// Takes a character, or a quote without a look into it: what is tried must cost little. Tells whether it was closed.
+    fn skip_flat(&mut self) -> bool {
+        match self.cursor.bump() {
+            Some('\\') => self.cursor.bump().is_some(),
+            Some('\'') => self.cursor.skip_behind("'").is_some(),
+            Some(mark @ ('"' | '`')) => loop {
+                self.cursor
+                    .take_while(|byte| !matches!(byte, b'"' | b'`' | b'\\'));
+                match self.cursor.bump() {
+                    Some('\\') => {
+                        self.cursor.bump();
+                    }
+                    Some(found) if found == mark => return true,
+                    Some(_) => {}
+                    None => return false,
+                }
+            },
+            Some(_) => true,
+            None => false,
         }
     }
 
@@ -267,6 +294,7 @@ impl Reader<'_> {
 
     /// Reads the list of an array.
     fn array(&mut self) -> Result<(), Fault> {
+        self.enter()?;
         let at = self.cursor.at();
         self.cursor.bump();
         loop {
@@ -274,6 +302,7 @@ impl Reader<'_> {
             match self.cursor.peek() {
                 Some(b')') => {
                     self.cursor.bump();
+                    self.depth -= 1;
                     return Ok(());
                 }
                 None => return Err(Fault::unclosed(self.cursor.text(), at, "`(`", ")")),
@@ -313,7 +342,7 @@ impl Reader<'_> {
                 }
                 None | Some(b'\n') => break,
                 Some(_) => {
-                    if self.part().is_err() {
+                    if !self.skip_flat() {
                         break;
                     }
                 }
@@ -328,6 +357,9 @@ impl Reader<'_> {
 
 /// A quote that is never closed is told where it begins: what follows is one long text.
 fn open_quote(at: usize, mark: &str) -> Fault {
+    if mark == "`" {
+        return Fault::new(at, "a backtick is not closed").mended_by("close it, or write `$(…)`");
+    }
     Fault::new(at, format!("the quote `{mark}` is not closed"))
         .mended_by(format!("close it with `{mark}`"))
 }

@@ -14,15 +14,17 @@ pub(super) enum Token<'t> {
     Mark(u8),
 }
 
-/// Whether a backslash protects a quote: in MySQL it does, in the others it does not.
+/// What the databases do not agree in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Backslash {
-    Escapes,
-    IsPlain,
+pub(super) struct Manner {
+    /// A backslash protects a quote: in MySQL it does.
+    pub(super) backslash_escapes: bool,
+    /// Comments nest: in PostgreSQL they do.
+    pub(super) comments_nest: bool,
 }
 
 /// Skips space and comments.
-pub(super) fn skip(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+pub(super) fn skip(cursor: &mut Cursor<'_>, manner: Manner) -> Result<(), Fault> {
     loop {
         cursor.skip_space();
         let at = cursor.at();
@@ -30,19 +32,18 @@ pub(super) fn skip(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
         if cursor.sees("--") || (cursor.sees("#") && is_line_start) {
             cursor.skip_line();
         } else if cursor.sees("/*") {
-            comment(cursor, at)?;
+            comment(cursor, at, manner)?;
         } else {
             return Ok(());
         }
     }
 }
 
-/// Comments nest in PostgreSQL. If that leaves one open, they do not.
-fn comment(cursor: &mut Cursor<'_>, at: usize) -> Result<(), Fault> {
+fn comment(cursor: &mut Cursor<'_>, at: usize, manner: Manner) -> Result<(), Fault> {
     let mut depth = 0_usize;
-    let flat = cursor.clone();
     loop {
-        if cursor.eat("/*") {
+        if cursor.sees("/*") && (depth == 0 || manner.comments_nest) {
+            cursor.eat("/*");
             depth += 1;
         } else if cursor.eat("*/") {
             depth -= 1;
@@ -50,21 +51,17 @@ fn comment(cursor: &mut Cursor<'_>, at: usize) -> Result<(), Fault> {
                 return Ok(());
             }
         } else if cursor.bump().is_none() {
-            *cursor = flat;
-            return match cursor.skip_behind("*/") {
-                Some(_) => Ok(()),
-                None => Err(Fault::unclosed(cursor.text(), at, "the comment", "*/")),
-            };
+            return Err(Fault::unclosed(cursor.text(), at, "the comment", "*/"));
         }
     }
 }
 
 /// Reads one token. The cursor stands at its first character.
-pub(super) fn token<'t>(cursor: &mut Cursor<'t>, backslash: Backslash) -> Result<Token<'t>, Fault> {
+pub(super) fn token<'t>(cursor: &mut Cursor<'t>, manner: Manner) -> Result<Token<'t>, Fault> {
     let at = cursor.at();
     match cursor.peek() {
         Some(mark @ (b'\'' | b'"' | b'`')) => {
-            let escapes = backslash == Backslash::Escapes && mark != b'`'
+            let escapes = manner.backslash_escapes && mark != b'`'
                 || mark == b'\'' && matches!(cursor.before(), Some(b'e' | b'E'));
             quoted(cursor, at, mark, escapes)?;
             Ok(Token::Value)
@@ -88,7 +85,7 @@ pub(super) fn token<'t>(cursor: &mut Cursor<'t>, backslash: Backslash) -> Result
             let word = cursor.take_while(is_word_part);
             let is_prefix = word.len() == 1 && cursor.peek() == Some(b'\'');
             if is_prefix {
-                return token(cursor, backslash);
+                return token(cursor, manner);
             }
             Ok(Token::Word(word))
         }

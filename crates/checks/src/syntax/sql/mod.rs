@@ -15,7 +15,10 @@ use crate::Finding;
 use split::Statement;
 
 /// Longer statements are not parsed: they hold data.
-const PARSED_BYTES_MAX: usize = 256 << 10;
+const PARSED_BYTES_MAX: usize = 64 << 10;
+
+/// The stack of the thread that parses: a long sum becomes a deep tree.
+const STACK_BYTES: usize = 64 << 20;
 
 /// Statements whose brackets nest deeper are not parsed: the work could double with each.
 const PARSED_DEPTH_MAX: usize = 16;
@@ -34,17 +37,37 @@ const SPECIAL: &str = "COMPRESSION ENGINE EXCLUDE INHERITS OF PARTITION PARTITIO
     SERVER STORAGE STORED SYSTEM TABLESPACE VIRTUAL";
 
 pub(super) fn check(text: &str) -> Vec<Finding> {
-    let mut findings = Vec::new();
     let (statements, fault) = split::statements(text);
-    for statement in &statements {
+    let mut findings = with_room(|| of_statements(text, &statements)).unwrap_or_else(|| {
+        vec![Finding::new("cannot be checked: its parser failed").mended_by("check it by hand")]
+    });
+    findings.extend(fault.map(|fault| fault.finding(text)));
+    findings
+}
+
+/// Runs the parser where it has room. Gives nothing if it failed.
+fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .name("sql".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, work)
+            .ok()?
+            .join()
+            .ok()
+    })
+}
+
+fn of_statements(text: &str, statements: &[Statement<'_>]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for statement in statements {
         if let Err(fault) = check_statement(text, statement) {
             findings.push(fault.finding(text));
         }
         if findings.len() >= super::FINDINGS_MAX {
-            return findings;
+            break;
         }
     }
-    findings.extend(fault.map(|fault| fault.finding(text)));
     findings
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Lines for a client (`\connect`, `.mode`, `DELIMITER`) and the data behind `COPY … FROM stdin` are no statements.
 
-use super::lexer::{Backslash, Token, skip, token};
+use super::lexer::{Manner, Token, skip, token};
 use crate::Place;
 use crate::syntax::cursor::Cursor;
 use crate::syntax::fault::Fault;
@@ -62,24 +62,28 @@ impl Statement<'_> {
     }
 }
 
-/// Gives the statements, and what could not be cut. Both ways to read a backslash are tried.
+/// Gives the statements, and what could not be cut. What the databases do not agree in is tried both ways.
 pub(super) fn statements(text: &str) -> (Vec<Statement<'_>>, Option<Fault>) {
-    let (statements, fault) = cut(text, Backslash::IsPlain);
-    if fault.is_none() || !text.contains('\\') {
-        return (statements, fault);
+    let manners = [(false, true), (false, false), (true, true), (true, false)];
+    let mut manners = manners
+        .into_iter()
+        .map(|(backslash_escapes, comments_nest)| Manner {
+            backslash_escapes,
+            comments_nest,
+        });
+    let first = manners.next().map(|manner| cut(text, manner));
+    let first = first.unwrap_or_default();
+    if first.1.is_none() {
+        return first;
     }
-    let (other, other_fault) = cut(text, Backslash::Escapes);
-    if other_fault.is_none() {
-        (other, None)
-    } else {
-        (statements, fault)
-    }
+    let mut others = manners.map(|manner| cut(text, manner));
+    others.find(|(_, fault)| fault.is_none()).unwrap_or(first)
 }
 
-fn cut(text: &str, backslash: Backslash) -> (Vec<Statement<'_>>, Option<Fault>) {
+fn cut(text: &str, manner: Manner) -> (Vec<Statement<'_>>, Option<Fault>) {
     let mut splitter = Splitter {
         cursor: Cursor::new(text),
-        backslash,
+        manner,
         delimiter: None,
         statements: Vec::new(),
     };
@@ -89,7 +93,7 @@ fn cut(text: &str, backslash: Backslash) -> (Vec<Statement<'_>>, Option<Fault>) 
 
 struct Splitter<'t> {
     cursor: Cursor<'t>,
-    backslash: Backslash,
+    manner: Manner,
     /// What ends a statement instead of `;`.
     delimiter: Option<&'t str>,
     statements: Vec<Statement<'t>>,
@@ -98,7 +102,7 @@ struct Splitter<'t> {
 impl Splitter<'_> {
     fn all(&mut self) -> Result<(), Fault> {
         loop {
-            skip(&mut self.cursor)?;
+            skip(&mut self.cursor, self.manner)?;
             if self.cursor.is_done() {
                 return Ok(());
             }
@@ -134,7 +138,7 @@ impl Splitter<'_> {
         let mut blocks = 0_usize;
         let mut before = String::new();
         loop {
-            skip(&mut self.cursor)?;
+            skip(&mut self.cursor, self.manner)?;
             let here = self.cursor.at();
             let ends = match self.delimiter {
                 Some(mark) => self.cursor.eat(mark),
@@ -144,7 +148,7 @@ impl Splitter<'_> {
                 statement.text = self.cursor.text().get(at..here).unwrap_or_default();
                 break;
             }
-            match token(&mut self.cursor, self.backslash)? {
+            match token(&mut self.cursor, self.manner)? {
                 Token::Word(word) => {
                     let word = word.to_ascii_uppercase();
                     if is_routine(&statement.words) {
