@@ -13,8 +13,8 @@ pub mod iam;
 mod nearest;
 pub mod schema;
 pub mod secrets;
-pub mod syntax;
 pub mod structure;
+pub mod syntax;
 pub mod value;
 pub mod values;
 

@@ -3,12 +3,13 @@
 use std::sync::LazyLock;
 
 use backout_checks::syntax::{self, Format};
-use backout_checks::{Finding, secrets};
+use backout_checks::value::Tree;
+use backout_checks::{Finding, iam, secrets};
 use backout_model::Verb;
 use backout_model::ports::Ruling;
 
 use super::file::Looked;
-use super::{reason_of, ruled};
+use super::{reason_of, ruled, texts};
 use crate::rules::Rules;
 use crate::rules::kinds::Outcome;
 
@@ -96,9 +97,17 @@ fn leaked(file: &Looked<'_>) -> Vec<Finding> {
 
 /// Access policies that allow everything.
 fn too_wide(rules: &Rules, file: &Looked<'_>) -> Vec<Finding> {
-    let is_data = |format: &Format| matches!(format, Format::Json | Format::Yaml);
-    match (format_of(rules, file).filter(is_data), file.new_bytes()) {
-        (Some(_), Some(Ok(_))) => Vec::new(),
+    let format = match format_of(rules, file) {
+        Some(format @ (Format::Json | Format::JsonWithComments | Format::Yaml)) => {
+            texts::config_format(format)
+        }
+        _ => None,
+    };
+    match (format, file.new_bytes()) {
+        // What cannot be read is a matter of its syntax.
+        (Some(format), Some(Ok(bytes))) => {
+            Tree::read(format, bytes).map_or_else(|_| Vec::new(), |tree| iam::check(&tree))
+        }
         _ => Vec::new(),
     }
 }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use backout_checks::Finding;
 use backout_checks::schema::Schema;
 use backout_checks::syntax::Format;
 use backout_checks::value::{Format as Config, Tree};
 use backout_checks::values;
+use backout_checks::{Finding, structure};
 
 use super::builtin;
 use super::file::Looked;
@@ -38,6 +38,12 @@ pub(super) fn look(rules: &Rules, check: &Check, file: &Looked<'_>) -> Vec<Findi
         found.extend(by_schema(path, &tree));
     }
     found.extend(by_values(rules, check, file, &tree));
+    if check.structure
+        && let Some(old) = file.old_bytes()
+        && let Ok(before) = Tree::read(format, old)
+    {
+        found.extend(structure::check(&before, &tree));
+    }
     found
 }
 
@@ -70,7 +76,7 @@ fn by_values(rules: &Rules, check: &Check, file: &Looked<'_>, tree: &Tree<'_>) -
 }
 
 /// Gives the format as the reader of keys knows it.
-const fn config_format(format: Format) -> Option<Config> {
+pub(super) const fn config_format(format: Format) -> Option<Config> {
     match format {
         Format::Json => Some(Config::Json),
         Format::JsonWithComments => Some(Config::Jsonc),

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use backout_checks::condition::OperationFacts;
 use backout_model::ports::{Reason, Ruling, StagedChange};
 use backout_model::{Strategy, Verb};
 
@@ -29,7 +30,7 @@ struct Extent {
 /// Asks everything that is about a whole change.
 pub(super) fn look(rules: &Rules, change: &StagedChange<'_>, files: &[Looked<'_>]) -> Ruling {
     let extent = extent(change, files);
-    let ruling = too_much(rules, change, extent);
+    let ruling = too_much(rules, change, extent).and(by_conditions(rules, change, files, extent));
     match &rules.risk {
         // What a command did is there already: nothing of it can wait.
         Some(risk) if change.verb != Verb::Run => {
@@ -141,6 +142,63 @@ fn too_much(rules: &Rules, change: &StagedChange<'_>, extent: Extent) -> Ruling 
         }
     }
     ruled(rules, Outcome::Ask, reasons)
+}
+
+/// What the conditions of the user's own say.
+fn by_conditions(
+    rules: &Rules,
+    change: &StagedChange<'_>,
+    files: &[Looked<'_>],
+    extent: Extent,
+) -> Ruling {
+    if rules.rules.is_empty() {
+        return Ruling::Allow;
+    }
+    let facts = facts(change, files, extent).to_json();
+    rules.rules.iter().fold(Ruling::Allow, |ruling, rule| {
+        let name = rule_in(rules, &format!("rule `{}`", rule.name));
+        let (outcome, found) = match rule.when.holds(&facts) {
+            Ok(false) => return ruling,
+            Ok(true) => {
+                let usual = || format!("its condition holds: {}", rule.when.text());
+                (rule.then, rule.because.clone().unwrap_or_else(usual))
+            }
+            // What nobody can tell is no pass.
+            Err(finding) => (
+                rule.then.max(Outcome::Ask),
+                format!("its condition cannot be told: {}", finding.found),
+            ),
+        };
+        let mut reason = Reason::new(name, found);
+        reason.remedy.clone_from(&rule.remedy);
+        ruling.and(ruled(rules, outcome, vec![reason]))
+    })
+}
+
+/// What conditions can ask about.
+fn facts(change: &StagedChange<'_>, files: &[Looked<'_>], extent: Extent) -> OperationFacts {
+    let all = |is: fn(&Looked<'_>) -> bool| !files.is_empty() && files.iter().all(is);
+    let kind = match change.verb {
+        Verb::Run => "run",
+        Verb::Move => "move",
+        Verb::Chmod | Verb::Chown => "attributes",
+        _ if all(|file| file.after.is_none()) => "remove",
+        _ if all(|file| file.before.is_none()) => "create",
+        _ => "write",
+    };
+    let text = |name: Option<String>| name.unwrap_or_default();
+    OperationFacts {
+        kind: kind.to_owned(),
+        verb: change.verb.to_string(),
+        summary: change.summary.to_owned(),
+        agent: text(change.agent.map(ToString::to_string)),
+        task: text(change.task.map(ToString::to_string)),
+        files: extent.files,
+        bytes: extent.bytes,
+        removed: extent.removed,
+        paths: files.iter().map(|file| file.path.to_string()).collect(),
+        targets: change.targets.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// How risky a change is.

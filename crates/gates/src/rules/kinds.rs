@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use backout_checks::condition::Condition;
 use backout_checks::values::ValueRule;
 use backout_model::Verb;
 
@@ -100,7 +101,7 @@ pub(crate) struct Check {
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: String,
-    pub(crate) when: String,
+    pub(crate) when: Condition,
     pub(crate) then: Outcome,
     pub(crate) because: Option<String>,
     pub(crate) remedy: Option<String>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use backout_checks::condition::Condition;
 use toml_edit::{Item, TableLike, Value};
 
 use super::kinds::{
@@ -43,7 +44,11 @@ pub(super) fn rules(
         syntax: under("syntax").map(|table| reader.syntax(table)),
         policy: under("policy").map(policy).unwrap_or_default(),
         checks: reader.each(table, "check", Reader::check),
-        rules: reader.each(table, "rule", Reader::rule),
+        rules: reader
+            .each(table, "rule", Reader::rule)
+            .into_iter()
+            .flatten()
+            .collect(),
         watches: reader.each(table, "watch", Reader::watch),
         risk: under("risk").map(|table| reader.risk(table)),
         notify: under("notify")
@@ -161,20 +166,37 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    fn rule(&mut self, table: &dyn TableLike, span: Option<std::ops::Range<usize>>) -> Rule {
+    /// None if it cannot be read; that is noted.
+    fn rule(
+        &mut self,
+        table: &dyn TableLike,
+        span: Option<std::ops::Range<usize>>,
+    ) -> Option<Rule> {
         let name = self.named(table, "rule", span.clone());
-        let when = text(table, "when").unwrap_or_else(|| {
+        let Some(written) = text(table, "when") else {
             let what = "a [[rule]] needs a condition in `when`".to_owned();
             self.mistakes.note(span, what);
-            String::new()
-        });
-        Rule {
+            return None;
+        };
+        let when = match Condition::compile(&written) {
+            Ok(when) => when,
+            Err(finding) => {
+                let span = table.get("when").and_then(Item::span);
+                let remedy = finding.remedy.map(|remedy| format!("; {remedy}"));
+                let place = finding.place.map(|place| format!(" at {place} of it"));
+                let (place, remedy) = (place.unwrap_or_default(), remedy.unwrap_or_default());
+                let what = format!("the condition is wrong{place}: {}{remedy}", finding.found);
+                self.mistakes.note(span, what);
+                return None;
+            }
+        };
+        Some(Rule {
             name,
             when,
             then: outcome(table, "then").unwrap_or(Outcome::Deny),
             because: text(table, "because"),
             remedy: text(table, "remedy"),
-        }
+        })
     }
 
     fn watch(&mut self, table: &dyn TableLike, span: Option<std::ops::Range<usize>>) -> Watch {
