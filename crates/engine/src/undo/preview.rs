@@ -129,7 +129,7 @@ impl Engine {
             };
             let work = self.work(operation, step)?;
             let subject = self.subject_of(operation)?;
-            let mut targets = self.planned_targets(&work, &works, options)?;
+            let mut targets = self.planned_targets(&work, (&works, &steps), options)?;
             if way_of(operation) == TakeBack::Redo {
                 let comes = |id: OperationId| steps.iter().any(|it: &PlannedStep| it.id == id);
                 self.name_undone_base(&subject, &comes, &mut targets)?;
@@ -202,7 +202,7 @@ impl Engine {
     fn planned_targets(
         &self,
         work: &Work<'_>,
-        newer: &[Work<'_>],
+        (newer, steps): (&[Work<'_>], &[PlannedStep]),
         options: &UndoOptions,
     ) -> Result<Vec<PlannedTarget>, EngineError> {
         let driver = self.driver_of(&work.effect)?;
@@ -232,8 +232,10 @@ impl Engine {
         };
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
-            let state = match found {
-                Some(found) if later.contains(&found.change) => {
+            let lost = found.and_then(|found| lost_with(steps, &target, found));
+            let state = match (found, lost) {
+                (_, Some(why)) => TargetState::CannotComeBack { why },
+                (Some(found), None) if later.contains(&found.change) => {
                     let why = between.remove(target.key()).or_else(|| filled(found));
                     match (why, options.on_conflict) {
                         (Some(why), OnConflict::Refuse) => TargetState::Conflict { why },
@@ -242,12 +244,12 @@ impl Engine {
                         (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
                     }
                 }
-                Some(found) => match (&tried, is_barred(found)) {
+                (Some(found), None) => match (&tried, is_barred(found)) {
                     (_, Some(why)) => TargetState::Conflict { why },
                     (Some(tried), None) => found_out(tried, &target, found),
                     (None, None) => as_part(work, &target, found, foreseen(found)),
                 },
-                None => TargetState::AlreadyBefore,
+                (None, None) => TargetState::AlreadyBefore,
             };
             PlannedTarget {
                 goes: state.is_work() && found.is_some_and(|found| found.goes),
@@ -356,6 +358,16 @@ fn foreseen(found: &Examined) -> TargetState {
         (None, State::Before) => TargetState::AlreadyBefore,
         (None, State::Other { why }) => TargetState::Conflict { why: why.clone() },
     }
+}
+
+/// Says why a target cannot come back although newer steps come first: what it would be made from does not come back with them.
+fn lost_with(newer: &[PlannedStep], target: &Target, found: &Examined) -> Option<String> {
+    let is_lost = |it: &PlannedTarget| {
+        matches!(it.state, TargetState::CannotComeBack { .. })
+            && it.target.overlap(target).is_some()
+    };
+    let mut planned = newer.iter().flat_map(|step| &step.targets);
+    found.lost.clone().filter(|_| planned.any(is_lost))
 }
 
 /// Says of what only comes with its tree that it does, where something stands in the way of that.
