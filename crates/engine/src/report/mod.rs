@@ -294,6 +294,9 @@ impl Report {
                 elsewhere,
                 at_work,
             } => plan::nothing_below(&below, elsewhere.as_ref(), at_work),
+            EngineError::NewestExpired { id, summary, older } => {
+                plan::newest_expired(id, &summary, &older)
+            }
             EngineError::NothingOnPath {
                 path,
                 leads_to: Some(to),

@@ -152,6 +152,26 @@ pub(super) fn nothing_below(
     }
 }
 
+/// Says that what was done last cannot be undone, and what is the newest that can. Nothing else is taken in its place: who says
+/// "undo" means the last that he did.
+pub(super) fn newest_expired(
+    id: OperationId,
+    summary: &str,
+    (older, older_summary): &(OperationId, String),
+) -> Report {
+    let (short, older_short) = (id.short(), older.short());
+    Report::refused(format!(
+        "the newest operation {short} can no longer be undone"
+    ))
+    .because(format!(
+        "the images of {short} are no longer kept: {summary}"
+    ))
+    .because(format!(
+        "the newest that can be undone is {older_short}: {older_summary}"
+    ))
+    .next_call("undo that one with {}", [Call::undo(&[*older])])
+}
+
 /// Says that a link was not written, but what it leads to.
 pub(super) fn nothing_on_link(
     path: &TargetPath,

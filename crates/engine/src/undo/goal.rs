@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use backout_model::ports::{How, OnConflict};
 use backout_model::{
     DependencyReason, Goal, History, Key, Lsn, Operation, OperationId, OutcomeKind, Permission,
-    PlanError, Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb, plan_undo,
+    PlanError, Standing, Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb,
+    plan_undo,
 };
 use backout_storage::{Filter, OperationRef};
 
@@ -208,7 +209,7 @@ impl Engine {
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
                 for id in self.resolved(references)? {
-                    ids.extend(self.whole_act(id)?);
+                    ids.extend(self.chosen(self.whole_act(id)?, options)?);
                 }
                 self.aim_at(ids, dependencies)
             }
@@ -326,16 +327,24 @@ impl Engine {
             at: below.cloned().map(Key::from),
             ..Filter::default()
         };
-        let found = self.newest(&filter, |operation| {
-            Ok(match operation.verb {
-                Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
-                Verb::Undo | Verb::Recover => false,
-                _ => operation.status != Status::Armed,
-            })
-        })?;
-        let Some(newest) = found else {
+        let is_act = |operation: &Operation| match operation.verb {
+            Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
+            Verb::Undo | Verb::Recover => false,
+            _ => operation.status != Status::Armed,
+        };
+        let Some(newest) = self.newest(&filter, |operation| Ok(is_act(operation)))? else {
             return self.nothing_below(below, &filter);
         };
+        if !newest.retained {
+            let is_kept = |operation: &Operation| Ok(is_act(operation) && operation.retained);
+            if let Some(older) = self.newest(&filter, is_kept)? {
+                return Err(EngineError::NewestExpired {
+                    id: newest.id,
+                    summary: newest.summary,
+                    older: (older.id, older.summary),
+                });
+            }
+        }
         if newest.verb != Verb::Redo {
             return Ok(vec![newest.id]);
         }
@@ -459,6 +468,27 @@ impl Engine {
             }
         }
         Ok(None)
+    }
+
+    /// Leaves those out of several operations that one name stands for, of which nothing is chosen. If that is all of them, the
+    /// plan says so.
+    pub(super) fn chosen(
+        &self,
+        ids: Vec<OperationId>,
+        options: &UndoOptions,
+    ) -> Result<Vec<OperationId>, EngineError> {
+        if ids.len() < 2 || options.selection.is_everything() {
+            return Ok(ids);
+        }
+        let mut chosen = Vec::with_capacity(ids.len());
+        for id in &ids {
+            let operation = self.store.operation(*id)?;
+            let is_chosen = |it: &Standing| options.selection.has_target(&it.target);
+            if operation.is_some_and(|it| it.in_effect().any(is_chosen)) {
+                chosen.push(*id);
+            }
+        }
+        Ok(if chosen.is_empty() { ids } else { chosen })
     }
 
     /// An undo or a redo that was the first of several stands for all of them.
