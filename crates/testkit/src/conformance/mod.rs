@@ -286,6 +286,7 @@ macro_rules! store_conformance {
                 a_partial_undo_leaves_the_rest_in_effect,
                 a_redo_holds_what_it_brought_back,
                 a_redo_ends_with_what_it_brought_back,
+                a_redo_of_a_key_does_not_hold_by_another_with_a_slash,
                 a_task_that_is_brought_back_is_what_it_was,
                 later_work_is_found_at_a_key_and_above_it;
             leases: a_lease_keeps_others_off_overlapping_targets_only,
