@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use backout_engine::{
-    Call, Command, Engine, EngineError, Glob, OperationRef, Report, Selection, UndoOptions,
+    Call, Command, Engine, EngineError, Glob, OperationRef, Report, Selection, Typed, UndoOptions,
     UndoWhat, literal,
 };
 use backout_model::TargetPath;
@@ -77,23 +77,27 @@ impl PartArgs {
     }
 
     /// Says it as it was typed.
-    pub(crate) fn typed(&self) -> String {
-        each_typed("--only", &self.only) + &each_typed("--exclude", &self.exclude)
+    pub(crate) fn typed(&self) -> Result<Typed, Report> {
+        let typed = each_typed(Typed::default(), "--only", &self.only)?;
+        each_typed(typed, "--exclude", &self.exclude)
     }
 }
 
-fn each_typed(flag: &str, words: &[OsString]) -> String {
-    let mut typed = String::new();
-    for word in words {
+fn each_typed(typed: Typed, flag: &str, patterns: &[OsString]) -> Result<Typed, Report> {
+    let here = absolute(Path::new("."))?;
+    let each = patterns.iter().fold(typed, |typed, pattern| {
         // A word that begins with a dash would be taken for a flag.
-        let between = if word.as_bytes().starts_with(b"-") {
+        let between = if pattern.as_bytes().starts_with(b"-") {
             "="
         } else {
             " "
         };
-        typed.extend([" ", flag, between, &literal(word)]);
-    }
-    typed
+        let line = [flag, between, &literal(pattern)].concat();
+        let mut word = OsString::from(format!("{flag}="));
+        word.push(Glob::new(pattern, &here).from_root());
+        typed.and_so(&line, vec![word])
+    });
+    Ok(each)
 }
 
 /// How to take things back.
@@ -164,19 +168,16 @@ impl HowArgs {
     }
 
     /// Says it as it was typed, without the dry run.
-    pub(crate) fn typed(&self) -> String {
+    pub(crate) fn typed(&self) -> Vec<&'static str> {
         let flags = [
-            (self.merge, " --merge"),
-            (self.force, " --force"),
-            (self.partial, " --partial"),
-            (self.committed, " --committed"),
-            (self.others, " --others"),
+            (self.merge, "--merge"),
+            (self.force, "--force"),
+            (self.partial, "--partial"),
+            (self.committed, "--committed"),
+            (self.others, "--others"),
         ];
-        flags
-            .into_iter()
-            .filter(|(is_given, _)| *is_given)
-            .map(|(_, flag)| flag)
-            .collect()
+        let given = flags.into_iter().filter(|(is_given, _)| *is_given);
+        given.map(|(_, flag)| flag).collect()
     }
 }
 
@@ -184,20 +185,21 @@ impl HowArgs {
 pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Failure> {
     let engine = session.engine()?;
     let what = what(&engine, args)?;
-    let (name, mut flags) = match &what {
+    let (name, mut part) = match &what {
         UndoWhat::Paths { paths, .. } => of_paths(args, paths)?,
         UndoWhat::Newest { .. }
         | UndoWhat::Operations(_)
         | UndoWhat::Task(_)
-        | UndoWhat::ToCheckpoint(_) => (None, args.part.typed()),
+        | UndoWhat::ToCheckpoint(_) => (None, args.part.typed()?),
     };
     if args.with_dependencies {
-        flags.push_str(" --with-dependencies");
+        part = part.and(&["--with-dependencies"]);
     }
     let asked = Asked {
         words: Words::Undo,
         chosen: chosen(session, &what),
-        flags: flags + &args.how.typed(),
+        part,
+        flags: args.how.typed(),
         name,
     };
     let command = Command::Undo {
@@ -213,15 +215,17 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
 
 /// Says an undo of paths as one of operations, each restricted to those paths. A part of a part is only said by the
 /// paths themselves.
-fn of_paths(args: &UndoArgs, paths: &[TargetPath]) -> Result<(Option<String>, String), Failure> {
+fn of_paths(args: &UndoArgs, paths: &[TargetPath]) -> Result<(Option<Typed>, Typed), Failure> {
     if !args.part.only.is_empty() {
-        let mut names: Vec<String> = args.names.iter().map(|name| literal(name)).collect();
-        names.extend(
-            args.at
-                .iter()
-                .map(|at| format!("--at {}", literal(at.as_ref()))),
-        );
-        return Ok((Some(names.join(" ")), args.part.typed()));
+        let both = std::iter::zip(&args.names, paths);
+        let names = both.fold(Typed::default(), |typed, (name, path)| {
+            typed.and_so(&literal(name), vec![path.as_path().into()])
+        });
+        let names = args.at.iter().fold(names, |typed, at| {
+            let line = format!("--at {}", literal(at.as_ref()));
+            typed.and_so(&line, vec![format!("--at={at}").into()])
+        });
+        return Ok((Some(names), args.part.typed()?));
     }
     let here = absolute(Path::new("."))?;
     let exactly = |path: &TargetPath| match path.as_path().strip_prefix(&here) {
@@ -233,7 +237,7 @@ fn of_paths(args: &UndoArgs, paths: &[TargetPath]) -> Result<(Option<String>, St
         only: paths.iter().map(exactly).collect(),
         exclude: args.part.exclude.clone(),
     };
-    Ok((None, part.typed()))
+    Ok((None, part.typed()?))
 }
 
 /// Says how the operation was chosen, where nobody named it.

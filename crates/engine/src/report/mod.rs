@@ -27,7 +27,7 @@ use serde::Serialize;
 use crate::{EngineError, GateError};
 pub use advice::{advice, force_options, word_options};
 pub use code::ErrorCode;
-pub use next::{Call, Next};
+pub use next::{Call, Next, Typed};
 pub use plan::redo_undone;
 pub use quote::{literal, quoted};
 
