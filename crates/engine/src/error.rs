@@ -170,8 +170,8 @@ pub enum EngineError {
     /// Nothing that is in effect was done to a path.
     #[error("there is nothing to undo at `{path}`")]
     NothingOnPath {
-        /// The path.
-        path: TargetPath,
+        /// The path, or the key of a config file.
+        path: Key,
         /// Since when.
         since: Option<Timestamp>,
         /// An operation that wrote a tree as one in which the path lies.

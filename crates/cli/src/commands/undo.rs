@@ -8,13 +8,14 @@ use backout_engine::{
     Call, Command, Engine, EngineError, Glob, OperationRef, Report, Selection, Typed, UndoOptions,
     UndoWhat, literal,
 };
-use backout_model::TargetPath;
 use backout_model::ports::OnConflict;
+use backout_model::{Key, TargetPath};
 use backout_storage::RefError;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::paths::{absolute, real};
+use crate::paths::absolute;
+use crate::place::place;
 use crate::session::Session;
 use crate::show::undo::{Asked, Words};
 use crate::when::moment;
@@ -27,7 +28,7 @@ use crate::when::moment;
 /// unless `--merge`, `--force` or `--partial` says what to do about it. You can take an undo back with `backout redo`.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// Operations, or paths.
+    /// Operations, or paths. A key of a config file is written as it is printed, like `app.toml:server.port`.
     #[arg(value_name = "REF|PATH")]
     names: Vec<OsString>,
 
@@ -215,11 +216,11 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
 
 /// Says an undo of paths as one of operations, each restricted to those paths. A part of a part is only said by the
 /// paths themselves.
-fn of_paths(args: &UndoArgs, paths: &[TargetPath]) -> Result<(Option<Typed>, Typed), Failure> {
+fn of_paths(args: &UndoArgs, paths: &[Key]) -> Result<(Option<Typed>, Typed), Failure> {
     if !args.part.only.is_empty() {
         let both = std::iter::zip(&args.names, paths);
         let names = both.fold(Typed::default(), |typed, (name, path)| {
-            typed.and_so(&literal(name), vec![path.as_path().into()])
+            typed.and_so(&literal(name), vec![written(path)])
         });
         let names = args.at.iter().fold(names, |typed, at| {
             let line = format!("--at {}", literal(at.as_ref()));
@@ -228,16 +229,27 @@ fn of_paths(args: &UndoArgs, paths: &[TargetPath]) -> Result<(Option<Typed>, Typ
         return Ok((Some(names), args.part.typed()?));
     }
     let here = absolute(Path::new("."))?;
-    let exactly = |path: &TargetPath| match path.as_path().strip_prefix(&here) {
-        Ok(below) if below.as_os_str().is_empty() => OsString::from("."),
-        Ok(below) => Glob::exactly(below),
-        Err(_) => Glob::exactly(path.as_path()),
+    let exactly = |key: &Key| {
+        let path = PathBuf::from(written(key));
+        match path.strip_prefix(&here) {
+            Ok(below) if below.as_os_str().is_empty() => OsString::from("."),
+            Ok(below) => Glob::exactly(below),
+            Err(_) => Glob::exactly(&path),
+        }
     };
     let part = PartArgs {
         only: paths.iter().map(exactly).collect(),
         exclude: args.part.exclude.clone(),
     };
     Ok((None, part.typed()?))
+}
+
+/// Writes a path, or a key of a file, as it is typed.
+fn written(key: &Key) -> OsString {
+    match (key.file(), key.parts()) {
+        (Some(path), []) => path.as_path().into(),
+        _ => key.to_string().into(),
+    }
 }
 
 /// Says how the operation was chosen, where nobody named it.
@@ -316,14 +328,14 @@ fn what(engine: &Engine, args: &UndoArgs) -> Result<UndoWhat, Failure> {
 /// What a name on the command line stands for.
 enum Meant {
     Operation(OperationRef),
-    Path(TargetPath),
+    Path(Key),
 }
 
 fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
     let path = PathBuf::from(name);
     // What is no text is no operation.
     let Some(name) = name.to_str() else {
-        return Ok(Meant::Path(real(&path)?));
+        return Ok(Meant::Path(place(engine, &path)?));
     };
     let is_there = path.symlink_metadata().is_ok();
     let reference = match name.parse::<OperationRef>() {
@@ -332,7 +344,7 @@ fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
             let text = name.to_owned();
             return Err(EngineError::Ref(RefError::Malformed { text }).into());
         }
-        Err(_) => return Ok(Meant::Path(real(&path)?)),
+        Err(_) => return Ok(Meant::Path(place(engine, &path)?)),
     };
     match engine.store().resolve(&reference) {
         Ok(_) if is_there => Err(Report::usage(format!(
@@ -341,7 +353,7 @@ fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
         .next(format!("write `./{name}` for the file"))
         .next("or give more digits of the operation")
         .into()),
-        Err(RefError::Unknown { .. }) if is_there => Ok(Meant::Path(real(&path)?)),
+        Err(RefError::Unknown { .. }) if is_there => Ok(Meant::Path(place(engine, &path)?)),
         Ok(_) | Err(_) => Ok(Meant::Operation(reference)),
     }
 }

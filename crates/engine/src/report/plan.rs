@@ -173,11 +173,7 @@ pub(super) fn newest_expired(
 }
 
 /// Says that a link was not written, but what it leads to.
-pub(super) fn nothing_on_link(
-    path: &TargetPath,
-    to: &TargetPath,
-    at_work: Option<OperationId>,
-) -> Report {
+pub(super) fn nothing_on_link(path: &Key, to: &TargetPath, at_work: Option<OperationId>) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{path}`"));
     still_at_work(report, at_work)
         .because(format!(
@@ -188,13 +184,16 @@ pub(super) fn nothing_on_link(
 
 /// Says that there is nothing at a path.
 pub(super) fn nothing_on_path(
-    path: &TargetPath,
+    key: &Key,
     inside: Option<OperationId>,
     other: Option<&(OperationId, TargetPath)>,
     at_work: Option<OperationId>,
 ) -> Report {
-    let report = Report::refused(format!("there is nothing to undo at `{path}`"));
+    let report = Report::refused(format!("there is nothing to undo at `{key}`"));
     let report = still_at_work(report, at_work);
+    let Some(path) = key.file() else {
+        return report.next_call("see the operations with {}", [Call::of("log")]);
+    };
     if let Some((id, other)) = other {
         return report
             .because(format!(

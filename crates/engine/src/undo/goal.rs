@@ -216,7 +216,7 @@ impl Engine {
             UndoWhat::Paths { paths, since } => {
                 let (ids, paths) = self.on_paths(paths, *since)?;
                 Ok(Aim {
-                    keys: paths.into_iter().map(Key::from).collect(),
+                    keys: paths,
                     ..self.aim_at(ids, false)?
                 })
             }
@@ -393,9 +393,9 @@ impl Engine {
     /// under which that was done.
     fn on_paths(
         &self,
-        paths: &[TargetPath],
+        paths: &[Key],
         since: Option<Timestamp>,
-    ) -> Result<(Vec<OperationId>, Vec<TargetPath>), EngineError> {
+    ) -> Result<(Vec<OperationId>, Vec<Key>), EngineError> {
         let mut ids = BTreeSet::new();
         let mut names = Vec::with_capacity(paths.len());
         for path in paths {
@@ -420,11 +420,11 @@ impl Engine {
 
     fn on_path(
         &self,
-        path: &TargetPath,
+        key: &Key,
         since: Option<Timestamp>,
     ) -> Result<Vec<OperationId>, EngineError> {
         let filter = Filter {
-            at: Some(path.clone().into()),
+            at: Some(key.clone()),
             ..Filter::default()
         };
         let is_act = |operation: &Operation| {
@@ -438,10 +438,9 @@ impl Engine {
         let stood = self.stood_when(since)?;
         for operation in self.store.operations(&filter)? {
             let stands = operation.status.is_in_effect() && is_act(&operation);
-            let key = Key::from(path.clone());
             let there = operation.in_effect();
             let mut new = there.filter(|it| !stood.has(operation.id, it));
-            let touches = new.any(|it| it.target.key().is_at_or_below(&key));
+            let touches = new.any(|it| it.target.key().is_at_or_below(key));
             if stands && touches && self.store.moment_of(operation.place)? > since {
                 here.push(operation.id);
             }
@@ -450,7 +449,10 @@ impl Engine {
     }
 
     /// Gives the name that a path had before a directory above it got the name that it has; none if none did.
-    fn name_before(&self, path: &TargetPath) -> Result<Option<TargetPath>, EngineError> {
+    fn name_before(&self, key: &Key) -> Result<Option<Key>, EngineError> {
+        let Some(path) = key.file() else {
+            return Ok(None);
+        };
         for edge in self.store.dependencies(&[Target::node(path.clone())])? {
             if edge.reason != DependencyReason::InsideDirectory {
                 continue;
@@ -462,8 +464,11 @@ impl Engine {
                 let older = change
                     .from
                     .and_then(|from| path.rebase(&change.path, &from));
-                if older.is_some() {
-                    return Ok(older);
+                if let Some(older) = older {
+                    let mut parts = key.parts().iter();
+                    return Ok(parts
+                        .try_fold(Key::from(older), |key, part| key.part(part))
+                        .ok());
                 }
             }
         }
