@@ -5,8 +5,10 @@
 //!
 //! Not here: what a gate is (`model::ports::Gate`), what becomes of a proposal (`engine`). Design: `docs/design/gates.md`.
 
+mod braces;
 mod paths;
 mod patterns;
 mod rules;
+mod ways;
 
 pub use paths::Paths;

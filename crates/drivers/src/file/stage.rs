@@ -339,6 +339,21 @@ impl ports::Staged for Staged {
         });
         moved.collect()
     }
+
+    fn linked(&self) -> Vec<(TargetPath, TargetPath)> {
+        let linked = self.steps.iter().filter_map(|step| match &step.change {
+            Change::Set {
+                path,
+                after: Image::Linked { to, .. },
+                ..
+            } => Some((to.clone(), path.clone())),
+            Change::Set { .. }
+            | Change::Move { .. }
+            | Change::Retouch { .. }
+            | Change::Rewrite { .. } => None,
+        });
+        linked.collect()
+    }
 }
 
 /// Reads a shared open file from its start, wherever others are reading.
