@@ -207,7 +207,7 @@ impl Engine {
     ) -> Result<Vec<PlannedTarget>, EngineError> {
         let driver = self.driver_of(&work.effect)?;
         let examined = driver.examine(&work.effect, false)?;
-        let tried = self.tried(work, &examined, options.on_conflict)?;
+        let tried = self.tried(work, &examined, options)?;
         // What a newer step changes first cannot be judged yet.
         let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
         let later = examined.iter().filter(|it| is_later(&it.target));
@@ -288,16 +288,25 @@ impl Engine {
         Ok(())
     }
 
-    /// Prepares a merge or a forced restore, where there is something to merge or to force, to see what would come of it. An
+    /// Prepares a merge, a forced restore or a part, where something stands in the way, to see what would come of it. An
     /// error is what the undo would meet.
     fn tried(
         &self,
         work: &Work<'_>,
         examined: &[Examined],
-        on_conflict: OnConflict,
+        options: &UndoOptions,
     ) -> Result<Option<Tried>, EngineError> {
         let is_other = |it: &Examined| matches!(it.state, State::Other { .. }) || it.lost.is_some();
-        if on_conflict == OnConflict::Refuse || !examined.iter().any(is_other) {
+        let on_conflict = options.on_conflict;
+        // Where only a part is done, what is to go may have to stay: what belongs in its place does not come.
+        let stuck = examined.iter().filter(|it| is_other(it));
+        let stuck: HashSet<usize> = stuck.map(|it| it.change).collect();
+        let is_stuck = |it: &&Examined| stuck.contains(&it.change);
+        let (held, free): (Vec<_>, Vec<_>) = examined.iter().partition(is_stuck);
+        let held: HashSet<_> = held.iter().map(|it| it.target.key()).collect();
+        let is_part = options.partial && free.iter().any(|it| held.contains(it.target.key()));
+        let is_tried = on_conflict != OnConflict::Refuse || is_part;
+        if !is_tried || !examined.iter().any(is_other) {
             return Ok(None);
         }
         let how = work.how(on_conflict, true);
