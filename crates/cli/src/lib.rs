@@ -17,6 +17,7 @@ mod graph;
 mod input;
 mod inside;
 mod paths;
+mod place;
 mod session;
 mod show;
 mod state_dir;

@@ -7,7 +7,7 @@ use backout_drivers::config::ConfigRequest;
 use backout_drivers::file::{FileError, FileRequest, Progress};
 use backout_engine::{
     Call, Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
-    UndoReport, WriteRequest,
+    Typed, UndoReport, WriteRequest,
 };
 use backout_gates::{Content, Paths, Watches};
 use backout_model::ports::Clock as _;
@@ -339,7 +339,7 @@ impl Session {
                 if code == 0 {
                     report = report.next_call(
                         "if this was to change something, it was done: see it with {}",
-                        [Call::of("log").typed("-n 1")],
+                        [Call::of("log").typed(Typed::default().and(&["-n", "1"]))],
                     );
                 }
                 self.report(&report).max(code)

@@ -65,6 +65,8 @@ mod messages_no_depot;
 mod messages_recover;
 #[path = "suite/messages_refused.rs"]
 mod messages_refused;
+#[path = "suite/messages_rest.rs"]
+mod messages_rest;
 #[path = "suite/messages_run.rs"]
 mod messages_run;
 #[path = "suite/messages_standing.rs"]

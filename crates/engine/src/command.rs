@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use backout_model::ports::OnConflict;
 use backout_model::{
-    AgentId, CallKey, CheckpointName, Digest, Lsn, OperationId, Strategy, TargetPath, TaskId,
+    AgentId, CallKey, CheckpointName, Digest, Key, Lsn, OperationId, Strategy, TargetPath, TaskId,
     Timestamp, any_path,
 };
 use backout_storage::{Filter, OperationRef};
@@ -150,10 +150,10 @@ pub enum UndoWhat {
     },
     /// These operations.
     Operations(Vec<OperationRef>),
-    /// What was last done to these paths and all below, and to nothing else.
+    /// What was last done to these paths, or keys of config files, and all below, and to nothing else.
     Paths {
         /// The paths.
-        paths: Vec<TargetPath>,
+        paths: Vec<Key>,
         /// Everything that was done to them since this moment; none means only the last of it.
         since: Option<Timestamp>,
     },

@@ -157,11 +157,21 @@ pub enum EngineError {
         /// A command that is still at work, and may have changed something there.
         at_work: Option<OperationId>,
     },
+    /// What was done last cannot be undone any more, but something older can.
+    #[error("the newest operation {id} can no longer be undone", id = id.short())]
+    NewestExpired {
+        /// The operation.
+        id: OperationId,
+        /// Its line for people.
+        summary: String,
+        /// The newest that can be undone, and its line for people.
+        older: (OperationId, String),
+    },
     /// Nothing that is in effect was done to a path.
     #[error("there is nothing to undo at `{path}`")]
     NothingOnPath {
-        /// The path.
-        path: TargetPath,
+        /// The path, or the key of a config file.
+        path: Key,
         /// Since when.
         since: Option<Timestamp>,
         /// An operation that wrote a tree as one in which the path lies.

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use backout_drivers::file::Was;
 use backout_model::ports::State;
-use backout_model::{Chosen, Operation, Standing, TaskStatus, UndoStep};
+use backout_model::{
+    Chosen, Effect, Operation, OperationId, Standing, Target, TaskStatus, UndoStep,
+};
 use backout_storage::{Filter, OperationRef};
 
 use crate::{Engine, EngineError, PlannedTarget, Shown, StatusReport, TargetState};
@@ -58,7 +61,12 @@ impl Engine {
             };
             let work = self.work(operation, &step)?;
             let driver = self.driver_of(&work.effect)?;
-            let examined = driver.examine(&work.effect, false)?;
+            let mut examined = driver.examine(&work.effect, false)?;
+            for it in examined.iter_mut().filter(|it| it.lost.is_some()) {
+                if self.comes_later(holder, &work.effect, &it.target)? {
+                    it.lost = None;
+                }
+            }
             let planned = work.examined(&examined).into_iter();
             all.extend(planned.map(|(target, found)| PlannedTarget {
                 goes: false,
@@ -76,6 +84,26 @@ impl Engine {
         }
         all.sort_by(|one, other| one.target.cmp(&other.target));
         Ok(all)
+    }
+
+    /// Tells whether what an effect replaced can be made again from what later operations keep.
+    fn comes_later(
+        &self,
+        holder: OperationId,
+        effect: &Effect,
+        target: &Target,
+    ) -> Result<bool, EngineError> {
+        let path = target.file().filter(|_| target.key().parts().is_empty());
+        let (Some(path), Some(operation)) = (path, self.store.operation(holder)?) else {
+            return Ok(false);
+        };
+        let mut sides = self.sides_of(effect)?.into_iter();
+        let side = sides.find(|side| side.path == *path);
+        let Some(before) = side.and_then(|side| side.before).filter(Was::is_file) else {
+            return Ok(false);
+        };
+        let bases = self.files.bases(&before)?;
+        Ok(!bases.is_empty() && self.kept_later(&operation, path, &before)?.is_some())
     }
 
     pub(crate) fn status(&self) -> Result<StatusReport, EngineError> {

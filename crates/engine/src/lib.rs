@@ -54,8 +54,8 @@ pub use reply::{
     TaskLeft, UndoReport, UndoneStep,
 };
 pub use report::{
-    Call, ErrorCode, Next, Report, Severity, advice, force_options, literal, quoted, redo_undone,
-    word_options,
+    Call, ErrorCode, Next, Report, Severity, Typed, advice, force_options, literal, quoted,
+    redo_undone, word_options,
 };
 pub use run::{
     COPY_BYTES_MAX, Capture, RUN_VARIABLE, Ran, RunReport, RunRequest, STATE_VARIABLE, Watch,

@@ -90,7 +90,7 @@ impl Engine {
             is_dry_run,
             now: self.now(),
         };
-        let collected = self.store.gc(&request, &mut self.tell())?;
+        let mut collected = self.store.gc(&request, &mut self.tell())?;
         if is_dry_run {
             return Ok(GcOutcome {
                 collected,
@@ -107,6 +107,8 @@ impl Engine {
             None
         };
         let audit_file = self.store.cut_audit(&self.settings.retention)?;
+        // What was packed since is not held any more either.
+        collected.after = self.store.stored_bytes()?;
         Ok(GcOutcome {
             collected,
             compacted,

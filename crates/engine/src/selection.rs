@@ -29,9 +29,15 @@ impl Selection {
         if let (Some(path), []) = (target.file(), target.key().parts()) {
             return self.has(std::iter::once(path.as_path()));
         }
-        let whole = target.to_string();
+        // Who names a key means all that is in it.
+        let key = target.key();
+        let above = key.ancestors().into_iter();
+        let above = above.filter(|above| !above.parts().is_empty());
+        let keys: Vec<String> = above.map(|above| above.to_string()).collect();
+        let whole = key.to_string();
+        let keys = keys.iter().chain([&whole]).map(Path::new);
         let file = target.file().map(TargetPath::as_path);
-        self.has(file.into_iter().chain([Path::new(&whole)]))
+        self.has(file.into_iter().chain(keys))
     }
 
     /// Tells whether something is meant that goes by one of these paths.

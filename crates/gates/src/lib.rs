@@ -8,6 +8,7 @@
 //! Not here: what a gate is (`model::ports::Gate`), what becomes of a proposal (`engine`). Design: `docs/design/gates.md`,
 //! `docs/design/checks.md`.
 
+mod braces;
 mod content;
 mod http;
 mod notify;
@@ -17,6 +18,7 @@ mod program;
 mod rules;
 mod told;
 mod watch;
+mod ways;
 
 pub use content::Content;
 pub use paths::Paths;

@@ -1,9 +1,11 @@
 //! The gate for paths: rules of every `backout.toml` above a target, and of the user's own.
 //!
 //! - A tree that goes or moves as one is looked through: what lies in it is written too, and a `backout.toml` in it counts.
-//! - A `backout.toml` governs; an agent changes none without somebody's consent.
+//! - A `backout.toml` governs; an agent changes none without somebody's consent, nor what leads to it: the directories that it is in,
+//!   links on its way, and the file that it is a link to.
+//! - Who gives a protected file one more name could write it by that.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -17,6 +19,7 @@ use backout_model::{AgentId, Proposal, Reach, Target, TargetPath};
 use crate::notify;
 use crate::patterns::Roots;
 use crate::rules::{Mistake, Rules};
+use crate::ways::Way;
 
 /// The name of a file of rules.
 pub(crate) const FILE: &str = "backout.toml";
@@ -35,6 +38,8 @@ pub struct Paths {
     home: Option<PathBuf>,
     /// What was read, so that it is read once.
     read: Mutex<BTreeMap<PathBuf, Found>>,
+    /// The ways to files of rules.
+    ways: Mutex<BTreeMap<PathBuf, Arc<Way>>>,
     /// Which directories have no rules above them.
     free: Mutex<HashMap<PathBuf, bool>>,
 }
@@ -49,6 +54,7 @@ impl Paths {
             own,
             home,
             read: Mutex::default(),
+            ways: Mutex::default(),
             free: Mutex::default(),
         }
     }
@@ -127,7 +133,7 @@ impl Paths {
         let roots = Roots {
             base: file.parent().unwrap_or(Path::new("/")),
             home: self.home.as_deref(),
-            is_own: self.own.as_deref() == Some(file),
+            is_own: self.is_own(file),
         };
         Some(Rules::read(file, &text, &roots))
     }
@@ -137,8 +143,14 @@ impl Paths {
         self.own.clone()
     }
 
+    /// Tells whether a file is the user's own, by whichever name.
+    fn is_own(&self, file: &Path) -> bool {
+        let own = self.own.as_deref();
+        own.is_some_and(|own| own == file || self.way_to(own).end == file)
+    }
+
     /// Looks at all that lies in a tree which is written as one, as if it were at `place`.
-    fn rule_below(&self, top: &Path, place: &Path, target: &Target) -> Ruling {
+    fn rule_below(&self, top: &Path, place: &Path, target: &Target, is_agents: bool) -> Ruling {
         let mut ruling = Ruling::Allow;
         let mut waiting = vec![(top.to_path_buf(), place.to_path_buf())];
         let mut count = 0_usize;
@@ -147,6 +159,9 @@ impl Paths {
                 count += 1;
                 if count > ENTRIES_MAX {
                     return ruling.and(too_many(target));
+                }
+                if is_agents && entry.file_name() == FILE {
+                    ruling = ruling.and(governs(&place.join(FILE), target));
                 }
                 let place = place.join(entry.file_name());
                 ruling = ruling.and(self.rule_on(&place, target));
@@ -159,6 +174,69 @@ impl Paths {
             }
         }
         ruling
+    }
+
+    /// Finds the file of rules that an agent would change, or would take from where it counts, by writing a path.
+    fn governed_by(&self, path: &Path, reach: Reach) -> Option<PathBuf> {
+        if path.file_name().is_some_and(|name| name == FILE) {
+            return Some(path.to_owned());
+        }
+        let above = path.ancestors().skip(1).map(|above| above.join(FILE));
+        let mut files = above.chain(self.own.clone());
+        files.find(|file| self.leads_to(path, file, reach))
+    }
+
+    /// Tells whether a path leads to a file of rules: it is a link on its way, the file that it is a link to, or a directory above
+    /// that goes as one.
+    fn leads_to(&self, path: &Path, file: &Path, reach: Reach) -> bool {
+        if self.rules_in(file).is_none() {
+            return false;
+        }
+        let way = self.way_to(file);
+        let mut names = way.links.iter().chain([&way.end]);
+        names.any(|name| name == path || (reach == Reach::Tree && name.starts_with(path)))
+    }
+
+    fn way_to(&self, file: &Path) -> Arc<Way> {
+        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
+        let way = ways.entry(file.to_owned());
+        Arc::clone(way.or_insert_with(|| Arc::new(Way::of(file))))
+    }
+
+    /// The same for a call of a command, which moves `path` if there is a `to`. Rules that it makes count afterwards.
+    fn taken_by_a_call(&self, path: &Path, to: Option<&Path>) -> Option<PathBuf> {
+        let reach = match to {
+            Some(_) => Reach::Tree,
+            None => Reach::Node,
+        };
+        let mut names = [Some(path), to].into_iter().flatten();
+        let is_there = |file: &PathBuf| self.rules_in(file).is_some();
+        let found = names.find_map(|name| self.governed_by(name, reach).filter(is_there));
+        found.or_else(|| to.and_then(|_| self.rules_below(path)))
+    }
+
+    /// Finds a file of rules in a tree that is moved, as near to its top as there is one. More than some names are not looked at.
+    fn rules_below(&self, top: &Path) -> Option<PathBuf> {
+        let mut waiting = VecDeque::from([top.to_path_buf()]);
+        let mut left = ENTRIES_MAX;
+        while let Some(directory) = waiting.pop_front() {
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                left = left.checked_sub(1)?;
+                if entry.file_name() == FILE {
+                    return Some(entry.path());
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    waiting.push_back(entry.path());
+                }
+            }
+        }
+        None
+    }
+
+    /// Says what the rules say of giving a file one more name: what they say of the names that it has.
+    fn rule_on_more_names(&self, path: &Path, target: &Target) -> Ruling {
+        let ruling = self.rule_on(path, target);
+        ruling.and(self.rule_on_other_name(path, target))
     }
 
     /// Says what the rules say of another name of the same file, for what changes the file itself and not its name.
@@ -215,6 +293,7 @@ fn text_of(file: &Path) -> Result<Option<String>, String> {
 impl Gate for Paths {
     fn look(&self, change: &StagedChange<'_>) -> Ruling {
         let mut ruling = Ruling::Allow;
+        let is_agents = change.agent.is_some();
         for target in change.targets {
             let Some(path) = target.file() else {
                 continue;
@@ -222,40 +301,52 @@ impl Gate for Paths {
             let path = path.as_path();
             ruling = ruling.and(self.rule_on(path, target));
             if target.reach() == Reach::Tree {
-                ruling = ruling.and(self.rule_below(path, path, target));
+                ruling = ruling.and(self.rule_below(path, path, target, is_agents));
             }
             if change.verb.may_retouch() {
                 ruling = ruling.and(self.rule_on_other_name(path, target));
             }
-            if change.agent.is_some() && path.file_name().is_some_and(|name| name == FILE) {
-                ruling = ruling.and(governs(target));
+            if is_agents && let Some(file) = self.governed_by(path, target.reach()) {
+                ruling = ruling.and(governs(&file, target));
             }
+        }
+        for (file, name) in change.staged.linked() {
+            let more = self.rule_on_more_names(file.as_path(), &Target::node(name));
+            ruling = ruling.and(more);
         }
         // What lies in a tree that moves comes to lie at the new place.
         for (from, to) in change.staged.moved() {
             let target = Target::tree(to.clone());
-            let below = self.rule_below(from.as_path(), to.as_path(), &target);
+            let below = self.rule_below(from.as_path(), to.as_path(), &target, is_agents);
             ruling = ruling.and(below);
+            for name in [&from, &to].into_iter().filter(|_| is_agents) {
+                if let Some(file) = self.governed_by(name.as_path(), Reach::Tree) {
+                    ruling = ruling.and(governs(&file, &target));
+                }
+            }
         }
         ruling
     }
 
     fn forbids(&self, agent: Option<&AgentId>, path: &Path, to: Option<&Path>) -> Option<Reason> {
-        if self.is_free(path) && to.is_none_or(|to| self.is_free(to)) {
+        let is_agents = agent.is_some();
+        let governed = if is_agents {
+            self.taken_by_a_call(path, to)
+        } else {
+            None
+        };
+        if governed.is_none() && self.is_free(path) && to.is_none_or(|to| self.is_free(to)) {
             return None;
         }
         let target = Target::node(TargetPath::new(path).ok()?);
         let mut ruling = self.rule_on(path, &target);
-        let is_rules = |path: &Path| {
-            path.file_name().is_some_and(|name| name == FILE) && self.rules_in(path).is_some()
-        };
-        if agent.is_some() && (is_rules(path) || to.is_some_and(is_rules)) {
-            ruling = ruling.and(governs(&target));
+        if let Some(file) = governed {
+            ruling = ruling.and(governs(&file, &target));
         }
         if let Some(to) = to {
             ruling = ruling.and(self.rule_on(to, &target));
             for place in [path, to] {
-                ruling = ruling.and(self.rule_below(path, place, &target));
+                ruling = ruling.and(self.rule_below(path, place, &target, false));
             }
         }
         match ruling {
@@ -307,8 +398,16 @@ fn ask(rule: &str, target: &Target, found: String) -> Ruling {
     }
 }
 
-fn governs(target: &Target) -> Ruling {
-    let found = format!("`{target}` says what may be written, and an agent wants to change it");
+fn governs(file: &Path, target: &Target) -> Ruling {
+    let file = file.display();
+    let found = if target
+        .file()
+        .is_some_and(|path| path.as_path().ends_with(FILE))
+    {
+        format!("`{target}` says what may be written, and an agent wants to change it")
+    } else {
+        format!("`{file}` says what may be written, and an agent wants to change what leads to it")
+    };
     ask("rules are changed by people", target, found)
 }
 

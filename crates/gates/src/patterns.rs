@@ -1,12 +1,24 @@
 //! Patterns of paths: as people write them, and as they are matched.
 //!
-//! - `./x`, `x/`, `x//y` and `x/../y` mean what they mean to a shell.
-//! - What leads to a pattern's first sign is meant literally. If a link lies on that way, what it leads to is meant as well.
+//! - `./x`, `x/`, `x//y`, `x/../y` and `{x,y}` mean what they mean to a shell.
+//! - What leads to a pattern's first sign is meant literally. If links lie on that way, they are protected, and what they lead to is
+//!   meant as well, also if it is not there yet.
+//! - A link whose name a sign matches is followed, too, as far as names are matched one by one: not behind a `**`.
 //! - A pattern that can match nothing is refused: who wrote it believes that something is protected.
 
-use std::path::{Component, Path, PathBuf};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use backout_model::Glob;
+
+use crate::braces::written_out;
+use crate::ways::Way;
+
+/// How many names are looked at to find links that signs match.
+const NAMES_MAX: usize = 10_000;
+
+/// What means something in a pattern that is written out.
+const SIGNS: [char; 5] = ['*', '?', '[', ']', '\\'];
 
 /// What patterns start at.
 #[derive(Debug)]
@@ -28,10 +40,14 @@ pub(crate) struct Patterns {
     named: Vec<PathBuf>,
 }
 
-/// A pattern that starts at the root: what is literal, and the rest.
+/// A pattern that starts at the root.
 struct Anchored {
+    /// What is literal.
     literal: PathBuf,
+    /// The names from the first sign on.
     rest: Vec<String>,
+    /// Links that were left by a `..`.
+    links: Vec<PathBuf>,
 }
 
 impl Patterns {
@@ -39,29 +55,54 @@ impl Patterns {
     pub(crate) fn new(written: &[String], roots: &Roots<'_>) -> Result<Self, String> {
         let mut patterns = Self::default();
         for pattern in written {
-            let Anchored { literal, rest } = Anchored::of(pattern, roots)?;
-            let real = followed(&literal);
-            let mut starts = vec![literal];
-            starts.extend((starts.first() != Some(&real)).then_some(real));
-            let counts =
-                |start: &PathBuf| start.starts_with(roots.base) || roots.base.starts_with(start);
-            if !roots.is_own && !starts.iter().any(counts) {
+            if pattern.is_empty() {
+                return Err("a pattern must not be empty".to_owned());
+            }
+            let mut counts = roots.is_own;
+            let choices = written_out(pattern)?.into_iter();
+            for choice in choices.filter(|choice| !choice.is_empty()) {
+                counts |= patterns.add(&choice, pattern, roots)?;
+            }
+            if !counts {
                 return Err(format!(
                     "`{pattern}` can match nothing: this file counts for what is in `{}`",
                     roots.base.display()
                 ));
             }
-            for start in starts {
-                let mut whole = PathBuf::from(Glob::exactly(&start));
-                whole.extend(&rest);
-                let glob = Glob::read(whole, Path::new("/")).map_err(|error| error.to_string())?;
-                patterns.globs.push((glob, pattern.clone()));
-                if rest.is_empty() {
-                    patterns.named.push(start);
-                }
-            }
         }
         Ok(patterns)
+    }
+
+    /// Adds one of the patterns that `pattern` stands for. Tells whether it can match something that the file counts for.
+    fn add(&mut self, choice: &str, pattern: &str, roots: &Roots<'_>) -> Result<bool, String> {
+        let Anchored {
+            literal,
+            rest,
+            links,
+        } = Anchored::of(choice, roots)?;
+        let way = Way::of(&literal);
+        let is_first = way.end == literal;
+        let mut starts = vec![(literal, rest.clone())];
+        let mut links = [links, way.links].concat();
+        if !is_first {
+            starts.push((way.end.clone(), rest.clone()));
+        }
+        let mut left = NAMES_MAX;
+        let ends = linked(&way.end, &rest, &mut links, &mut left);
+        starts.extend(ends);
+        let counts = |start: &Path| start.starts_with(roots.base) || roots.base.starts_with(start);
+        let does_count = starts.iter().any(|(start, _)| counts(start));
+        let links = links.into_iter().map(|link| (link, Vec::new()));
+        for (start, rest) in starts.into_iter().chain(links) {
+            let mut whole = PathBuf::from(Glob::exactly(&start));
+            whole.extend(&rest);
+            let glob = Glob::read(whole, Path::new("/")).map_err(|error| error.to_string())?;
+            self.globs.push((glob, pattern.to_owned()));
+            if rest.is_empty() {
+                self.named.push(start);
+            }
+        }
+        Ok(does_count)
     }
 
     /// Gives the pattern that a path matches, as it is written.
@@ -79,9 +120,6 @@ impl Patterns {
 
 impl Anchored {
     fn of(pattern: &str, roots: &Roots<'_>) -> Result<Self, String> {
-        if pattern.is_empty() {
-            return Err("a pattern must not be empty".to_owned());
-        }
         let (mut literal, rest) = if let Some(rest) = pattern.strip_prefix("~/") {
             let home = roots.home.ok_or("`~` is not known here")?;
             (home.to_owned(), rest)
@@ -90,47 +128,68 @@ impl Anchored {
         } else {
             (roots.base.to_owned(), pattern)
         };
-        let mut signs: Vec<String> = Vec::new();
-        // Inside of braces a slash is not the end of a name.
-        let mut is_in_braces = false;
+        let (mut signs, mut links) = (Vec::new(), Vec::new());
         for name in rest.split('/') {
             match name {
-                "" | "." if !is_in_braces => {}
+                "" | "." => {}
                 ".." if !signs.is_empty() => {
                     return Err(format!("`..` cannot follow a sign in `{pattern}`"));
                 }
-                ".." => drop(literal.pop()),
-                _ if signs.is_empty() && !name.contains(['*', '?', '[', ']', '{', '}', '\\']) => {
-                    literal.push(name);
+                // Behind a link it leads to where that leads.
+                ".." => {
+                    let way = Way::of(&literal);
+                    links.extend(way.links);
+                    literal = way.end;
+                    literal.pop();
                 }
-                _ => {
-                    is_in_braces |= name.contains('{');
-                    signs.push(name.to_owned());
-                }
+                _ if signs.is_empty() && !name.contains(SIGNS) => literal.push(name),
+                _ => signs.push(name.to_owned()),
             }
         }
         Ok(Self {
             literal,
             rest: signs,
+            links,
         })
     }
 }
 
-/// Gives a path with all links on its way followed; what is not there is taken as it is written.
-fn followed(path: &Path) -> PathBuf {
-    let mut missing = Vec::new();
-    for above in path.ancestors() {
-        if let Ok(real) = above.canonicalize() {
-            return missing
-                .into_iter()
-                .rev()
-                .fold(real, |path, name| path.join(name));
+/// Finds the links in a directory that the next name of a pattern matches, and what they lead to, with the rest of the pattern.
+fn linked(
+    directory: &Path,
+    rest: &[String],
+    links: &mut Vec<PathBuf>,
+    left: &mut usize,
+) -> Vec<(PathBuf, Vec<String>)> {
+    let Some((first, rest)) = rest.split_first() else {
+        return Vec::new();
+    };
+    if first == "**" {
+        return Vec::new();
+    }
+    let Ok(glob) = Glob::read(first, directory) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if *left == 0 {
+            break;
         }
-        if let Some(Component::Normal(name)) = above.components().next_back() {
-            missing.push(name);
+        *left -= 1;
+        let (path, kind) = (entry.path(), entry.file_type());
+        if !glob.matches(&path) {
+            continue;
+        }
+        if kind.as_ref().is_ok_and(fs::FileType::is_symlink) {
+            let way = Way::of(&path);
+            links.extend(way.links);
+            found.extend(linked(&way.end, rest, links, left));
+            found.push((way.end, rest.to_vec()));
+        } else if kind.is_ok_and(|kind| kind.is_dir()) {
+            found.extend(linked(&path, rest, links, left));
         }
     }
-    path.to_owned()
+    found
 }
 
 #[cfg(test)]
@@ -225,6 +284,39 @@ mod tests {
         }
         let rules = read(&base, &["secrets/sub/*.pem"], false).unwrap();
         assert!(rules.matched(&base.join("shared/sub/a.pem")).is_some());
+        assert!(rules.matched(&base.join("secrets")).is_some());
         assert_eq!(rules.matched(&base.join("shared/a.pem")), None);
+    }
+
+    #[test]
+    fn every_link_of_a_chain_is_protected_and_so_is_what_is_not_there_yet() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().canonicalize().unwrap();
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(to, base.join(name)).unwrap();
+        };
+        std::fs::create_dir_all(base.join("shared/sub")).unwrap();
+        link("middle", "secrets");
+        link("shared", "middle");
+        link("nowhere", "dangling");
+        link("shared/sub", "behind");
+        for (pattern, paths) in [
+            ("secrets", vec!["secrets", "middle", "shared", "shared/k"]),
+            ("secrets/k", vec!["secrets", "middle", "shared/k"]),
+            ("dangling", vec!["dangling", "nowhere", "nowhere/k"]),
+            ("behind/../k", vec!["behind", "shared/k"]),
+            ("s*s", vec!["secrets", "middle", "shared/k"]),
+            ("s*s/k", vec!["middle", "shared/k"]),
+            ("{./secrets,x}", vec!["secrets", "middle", "shared/k", "x"]),
+            ("sec{rets,}", vec!["secrets", "sec", "shared/k"]),
+            ("{behind/..,x}/k", vec!["shared/k", "x/k"]),
+        ] {
+            let rules = read(&base, &[pattern], false).unwrap();
+            for path in paths {
+                let matched = rules.matched(&base.join(path));
+                assert_eq!(matched, Some(pattern), "{pattern} {path}");
+            }
+            assert_eq!(rules.matched(&base.join("other")), None, "{pattern}");
+        }
     }
 }

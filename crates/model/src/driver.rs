@@ -63,6 +63,11 @@ pub trait Staged: Any + fmt::Debug + Send {
     fn moved(&self) -> Vec<(TargetPath, TargetPath)> {
         Vec::new()
     }
+
+    /// Lists what will get one more name: a name that it has, and the new one.
+    fn linked(&self) -> Vec<(TargetPath, TargetPath)> {
+        Vec::new()
+    }
 }
 
 impl dyn Staged {

@@ -108,6 +108,18 @@ impl Glob {
         OsString::from_vec(escaped)
     }
 
+    /// Gives the pattern as it is written from the root.
+    pub fn from_root(&self) -> OsString {
+        let mut pattern = PathBuf::new();
+        if self.set.is_none() || !self.open.is_empty() {
+            pattern.push(Self::exactly(&self.base));
+        }
+        if !self.open.is_empty() {
+            pattern.push(&self.open);
+        }
+        pattern.into_os_string()
+    }
+
     /// Tells whether it matches a path or a directory above it.
     pub fn matches(&self, path: &Path) -> bool {
         match (path.strip_prefix(&self.base), &self.set) {
@@ -119,12 +131,7 @@ impl Glob {
 
 impl Serialize for Glob {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut pattern = PathBuf::new();
-        if self.set.is_none() || !self.open.is_empty() {
-            pattern.push(Self::exactly(&self.base));
-            pattern.push(&self.open);
-        }
-        any_path::serialize(&pattern, serializer)
+        any_path::serialize(Path::new(&self.from_root()), serializer)
     }
 }
 

@@ -56,7 +56,7 @@ pub use proposal::{Asked, Decided, KeptRequest, Proposal};
 pub use recipe::{Completion, DriverName, Effect, Flaw, Recipe, Slot};
 pub use record::{ActPlan, Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};
 pub use repair::{Assumed, Gap, GapLink, Repair};
-pub use retention::{Candidate, ExpiryReason, Retention, select_expired};
+pub use retention::{Candidate, ExpiryReason, KEY_MS_MIN, Retention, select_expired};
 pub use status::{Status, StatusError};
 pub use strategy::{
     Cost, Decision, NotPrepared, OperationKind, RIDING_BYTES_MAX, Strategy, Traits, choose,

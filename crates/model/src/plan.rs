@@ -434,7 +434,9 @@ impl<'h> Closure<'h> {
         // What was brought back after them lies above those that were once built on it.
         let since = apart.or_else(|| self.brought_back(base));
         let is_above = |dependent: &Operation| since.is_none_or(|since| dependent.place >= since);
-        let all = all.filter(|(dependent, reason)| !reason.is_of_targets() || is_above(dependent));
+        // A redo that was named brought nothing of what had stayed without it, whatever that was built on.
+        let counts = |reason: DependencyReason| apart.is_none() && !reason.is_of_targets();
+        let all = all.filter(|(dependent, reason)| counts(*reason) || is_above(dependent));
         // Where everything goes, the edge is proof enough. Where a part goes, only that part's dependents do.
         if self.scope.is_none() && !base.is_partly_undone() {
             return all.collect();

@@ -3,7 +3,8 @@
 //! 1. Images of uncommitted operations: for ever. They are not even candidates.
 //! 2. Images of committed operations: at least `committed_ms_min` (a guarantee), then until `committed_ms_max`
 //!    while the store is under its cap and the file has no more than `versions_per_file_max` newer ones.
-//! 3. Audit records: `audit_ms` past the images, then exported and cut off.
+//! 3. Audit records: `audit_ms` past the images, then exported and cut off. Those of a call with a key stay at least
+//!    `KEY_MS_MIN`: whoever makes the call again must get the first answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,9 @@ use crate::{Key, OperationId, Timestamp};
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 const DAY_MS: i64 = 24 * HOUR_MS;
+
+/// A call with a key is known again at least this long, whatever `audit_ms` says.
+pub const KEY_MS_MIN: i64 = 7 * DAY_MS;
 
 /// The numbers of the three tiers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,11 +9,13 @@ use backout_model::ports::{
     Append, ContentsError, Depots, Durability, Entry, NewContent, Prepared, ReadContents,
     StorageError, WriteContents,
 };
-use backout_model::reversal::{Form, Made, Pieces, follow};
+use backout_model::reversal::{Form, Made, Pieces};
 use backout_model::{
     Armed, Decision, Digest, Event, Intent, Lsn, OperationId, Owner, Recipe, Strategy, TargetPath,
     Verb,
 };
+
+use crate::made;
 
 /// Contents in memory.
 #[derive(Debug, Default)]
@@ -82,12 +84,7 @@ impl MemoryContents {
             Some((base, pieces)) => Ok(Form::Over(*base, pieces.clone())),
             None => Ok(Form::Absent),
         };
-        follow(digest, outside, form)
-            .flatten()
-            .map_err(|error| ContentsError::Damaged {
-                digest: *digest,
-                detail: error.to_string(),
-            })
+        made::made::<String>(digest, outside, form)
     }
 }
 
@@ -97,14 +94,7 @@ impl ReadContents for MemoryContents {
         match self.made(&digest, None)? {
             Made::Whole | Made::Missing => {}
             Made::Of { pieces, base, .. } => {
-                let (newer, mut older) = (self.read(&base)?, Vec::new());
-                let read = pieces
-                    .reader(newer.as_slice(), digest)
-                    .read_to_end(&mut older);
-                return read.map(|_| older).map_err(|error| ContentsError::Damaged {
-                    digest,
-                    detail: error.to_string(),
-                });
+                return made::older(&digest, pieces, &self.read(&base)?);
             }
             Made::Outside(any) => {
                 let base = any.last().copied().unwrap_or(digest);
@@ -116,11 +106,7 @@ impl ReadContents for MemoryContents {
     }
 
     fn outside(&self, digest: &Digest) -> Result<Vec<Digest>, ContentsError> {
-        match self.made(digest, None)? {
-            Made::Outside(any) => Ok(std::iter::once(*digest).chain(any).collect()),
-            Made::Missing => Err(ContentsError::Missing { digest: *digest }),
-            Made::Whole | Made::Of { .. } => Ok(Vec::new()),
-        }
+        made::outside(digest, self.made(digest, None)?)
     }
 
     fn open_over(
@@ -129,14 +115,7 @@ impl ReadContents for MemoryContents {
         base: &Digest,
         from: Box<dyn Read + Send>,
     ) -> Result<Box<dyn Read + Send>, ContentsError> {
-        match self.made(digest, Some(base))? {
-            Made::Of {
-                pieces,
-                is_outside: true,
-                ..
-            } => Ok(Box::new(pieces.reader(from, *digest))),
-            Made::Whole | Made::Of { .. } | Made::Outside(_) | Made::Missing => self.open(digest),
-        }
+        made::open_over(self, digest, self.made(digest, Some(base))?, from)
     }
 
     fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ContentsError> {

@@ -7,6 +7,7 @@ pub mod conformance;
 pub mod driver;
 pub mod fakes;
 mod faulty;
+mod made;
 pub mod memory;
 pub mod world;
 

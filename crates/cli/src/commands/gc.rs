@@ -39,7 +39,7 @@ pub(crate) struct GcArgs {
     #[arg(long, value_name = "N")]
     versions: Option<usize>,
 
-    /// Keep records in the journal this long after their images.
+    /// Keep records in the journal this long after their images. Those of a call with a key (`--once`) stay a week.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     audit: Option<i64>,
 }

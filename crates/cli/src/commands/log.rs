@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 
 use crate::failure::Failure;
 use crate::paths::real;
+use crate::place::place;
 use crate::session::{Session, now};
 use crate::show;
 
@@ -20,7 +21,7 @@ const LIMIT: usize = 25;
 /// down to what it was built on. `--agent` and `--task`, typed here, list only their operations.
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// Only what wrote this path or something below it.
+    /// Only what wrote this path or something below it; or this key of a config file, like `app.toml:server.port`.
     #[arg(value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
 
@@ -35,8 +36,9 @@ pub(crate) struct LogArgs {
 
 /// Lists operations.
 pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failure> {
+    let engine = session.engine()?;
     let at = match &args.path {
-        Some(path) => Some(real(path)?.into()),
+        Some(path) => Some(place(&engine, path)?),
         None => None,
     };
     let filter = Filter {
@@ -46,7 +48,6 @@ pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failu
         limit: Some(args.limit).filter(|limit| *limit > 0 && !session.global.verbose),
         ..Filter::default()
     };
-    let engine = session.engine()?;
     let reply = session.execute(&engine, Command::Log(filter))?;
     match &reply {
         Reply::Log { operations } if !session.ui.is_json() => {

@@ -42,7 +42,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use backout_drivers::file::FileRequest;
-use backout_engine::{Call, Report, quoted};
+use backout_engine::{Call, Report, Typed, quoted};
 
 use crate::failure::Failure;
 use crate::paths::absolute;
@@ -226,7 +226,10 @@ fn destinations(
                 ))
                 .next_call(
                     "make it first with {}",
-                    [Call::of("mkdir").typed(&quoted(destination.as_os_str()))],
+                    [Call::of("mkdir").typed(
+                        Typed::default()
+                            .and_so(&quoted(destination.as_os_str()), vec![to.into_os_string()]),
+                    )],
                 ),
         );
     }

@@ -56,7 +56,8 @@ pub(crate) fn cmd_redo(session: &mut Session, args: &RedoArgs) -> Result<(), Fai
     let asked = Asked {
         words: Words::Redo,
         chosen,
-        flags: args.part.typed() + &args.how.typed(),
+        part: args.part.typed()?,
+        flags: args.how.typed(),
         name: None,
     };
     let command = Command::Redo {

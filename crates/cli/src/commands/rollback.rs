@@ -1,6 +1,6 @@
 //! `backout rollback`
 
-use backout_engine::{Call, Command, Report, UndoWhat};
+use backout_engine::{Call, Command, Report, Typed, UndoWhat};
 use backout_model::{CheckpointName, TaskId};
 use clap::Args;
 
@@ -53,14 +53,17 @@ pub(super) fn rollback(
     how: &HowArgs,
 ) -> Result<(), Failure> {
     let name = match &what {
-        UndoWhat::Task(task) => Some(task.to_string()),
-        UndoWhat::ToCheckpoint(checkpoint) => Some(format!("--to {checkpoint}")),
+        UndoWhat::Task(task) => Some(Typed::default().and(&[task.as_str()])),
+        UndoWhat::ToCheckpoint(checkpoint) => {
+            Some(Typed::default().and(&["--to", checkpoint.as_str()]))
+        }
         UndoWhat::Newest { .. } | UndoWhat::Operations(_) | UndoWhat::Paths { .. } => None,
     };
     let asked = Asked {
         words: Words::Rollback,
         chosen: None,
-        flags: part.typed() + &how.typed(),
+        part: part.typed()?,
+        flags: how.typed(),
         name,
     };
     let command = Command::Undo {

@@ -5,16 +5,17 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use backout_engine::{
-    Call, Command, Engine, EngineError, Glob, OperationRef, Report, Selection, UndoOptions,
+    Call, Command, Engine, EngineError, Glob, OperationRef, Report, Selection, Typed, UndoOptions,
     UndoWhat, literal,
 };
-use backout_model::TargetPath;
 use backout_model::ports::OnConflict;
+use backout_model::{Key, TargetPath};
 use backout_storage::RefError;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::paths::{absolute, real};
+use crate::paths::absolute;
+use crate::place::place;
 use crate::session::Session;
 use crate::show::undo::{Asked, Words};
 use crate::when::moment;
@@ -27,7 +28,7 @@ use crate::when::moment;
 /// unless `--merge`, `--force` or `--partial` says what to do about it. You can take an undo back with `backout redo`.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// Operations, or paths.
+    /// Operations, or paths. A key of a config file is written as it is printed, like `app.toml:server.port`.
     #[arg(value_name = "REF|PATH")]
     names: Vec<OsString>,
 
@@ -77,23 +78,27 @@ impl PartArgs {
     }
 
     /// Says it as it was typed.
-    pub(crate) fn typed(&self) -> String {
-        each_typed("--only", &self.only) + &each_typed("--exclude", &self.exclude)
+    pub(crate) fn typed(&self) -> Result<Typed, Report> {
+        let typed = each_typed(Typed::default(), "--only", &self.only)?;
+        each_typed(typed, "--exclude", &self.exclude)
     }
 }
 
-fn each_typed(flag: &str, words: &[OsString]) -> String {
-    let mut typed = String::new();
-    for word in words {
+fn each_typed(typed: Typed, flag: &str, patterns: &[OsString]) -> Result<Typed, Report> {
+    let here = absolute(Path::new("."))?;
+    let each = patterns.iter().fold(typed, |typed, pattern| {
         // A word that begins with a dash would be taken for a flag.
-        let between = if word.as_bytes().starts_with(b"-") {
+        let between = if pattern.as_bytes().starts_with(b"-") {
             "="
         } else {
             " "
         };
-        typed.extend([" ", flag, between, &literal(word)]);
-    }
-    typed
+        let line = [flag, between, &literal(pattern)].concat();
+        let mut word = OsString::from(format!("{flag}="));
+        word.push(Glob::new(pattern, &here).from_root());
+        typed.and_so(&line, vec![word])
+    });
+    Ok(each)
 }
 
 /// How to take things back.
@@ -164,19 +169,16 @@ impl HowArgs {
     }
 
     /// Says it as it was typed, without the dry run.
-    pub(crate) fn typed(&self) -> String {
+    pub(crate) fn typed(&self) -> Vec<&'static str> {
         let flags = [
-            (self.merge, " --merge"),
-            (self.force, " --force"),
-            (self.partial, " --partial"),
-            (self.committed, " --committed"),
-            (self.others, " --others"),
+            (self.merge, "--merge"),
+            (self.force, "--force"),
+            (self.partial, "--partial"),
+            (self.committed, "--committed"),
+            (self.others, "--others"),
         ];
-        flags
-            .into_iter()
-            .filter(|(is_given, _)| *is_given)
-            .map(|(_, flag)| flag)
-            .collect()
+        let given = flags.into_iter().filter(|(is_given, _)| *is_given);
+        given.map(|(_, flag)| flag).collect()
     }
 }
 
@@ -184,20 +186,21 @@ impl HowArgs {
 pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Failure> {
     let engine = session.engine()?;
     let what = what(&engine, args)?;
-    let (name, mut flags) = match &what {
+    let (name, mut part) = match &what {
         UndoWhat::Paths { paths, .. } => of_paths(args, paths)?,
         UndoWhat::Newest { .. }
         | UndoWhat::Operations(_)
         | UndoWhat::Task(_)
-        | UndoWhat::ToCheckpoint(_) => (None, args.part.typed()),
+        | UndoWhat::ToCheckpoint(_) => (None, args.part.typed()?),
     };
     if args.with_dependencies {
-        flags.push_str(" --with-dependencies");
+        part = part.and(&["--with-dependencies"]);
     }
     let asked = Asked {
         words: Words::Undo,
         chosen: chosen(session, &what),
-        flags: flags + &args.how.typed(),
+        part,
+        flags: args.how.typed(),
         name,
     };
     let command = Command::Undo {
@@ -213,27 +216,40 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
 
 /// Says an undo of paths as one of operations, each restricted to those paths. A part of a part is only said by the
 /// paths themselves.
-fn of_paths(args: &UndoArgs, paths: &[TargetPath]) -> Result<(Option<String>, String), Failure> {
+fn of_paths(args: &UndoArgs, paths: &[Key]) -> Result<(Option<Typed>, Typed), Failure> {
     if !args.part.only.is_empty() {
-        let mut names: Vec<String> = args.names.iter().map(|name| literal(name)).collect();
-        names.extend(
-            args.at
-                .iter()
-                .map(|at| format!("--at {}", literal(at.as_ref()))),
-        );
-        return Ok((Some(names.join(" ")), args.part.typed()));
+        let both = std::iter::zip(&args.names, paths);
+        let names = both.fold(Typed::default(), |typed, (name, path)| {
+            typed.and_so(&literal(name), vec![written(path)])
+        });
+        let names = args.at.iter().fold(names, |typed, at| {
+            let line = format!("--at {}", literal(at.as_ref()));
+            typed.and_so(&line, vec![format!("--at={at}").into()])
+        });
+        return Ok((Some(names), args.part.typed()?));
     }
     let here = absolute(Path::new("."))?;
-    let exactly = |path: &TargetPath| match path.as_path().strip_prefix(&here) {
-        Ok(below) if below.as_os_str().is_empty() => OsString::from("."),
-        Ok(below) => Glob::exactly(below),
-        Err(_) => Glob::exactly(path.as_path()),
+    let exactly = |key: &Key| {
+        let path = PathBuf::from(written(key));
+        match path.strip_prefix(&here) {
+            Ok(below) if below.as_os_str().is_empty() => OsString::from("."),
+            Ok(below) => Glob::exactly(below),
+            Err(_) => Glob::exactly(&path),
+        }
     };
     let part = PartArgs {
         only: paths.iter().map(exactly).collect(),
         exclude: args.part.exclude.clone(),
     };
-    Ok((None, part.typed()))
+    Ok((None, part.typed()?))
+}
+
+/// Writes a path, or a key of a file, as it is typed.
+fn written(key: &Key) -> OsString {
+    match (key.file(), key.parts()) {
+        (Some(path), []) => path.as_path().into(),
+        _ => key.to_string().into(),
+    }
 }
 
 /// Says how the operation was chosen, where nobody named it.
@@ -312,14 +328,14 @@ fn what(engine: &Engine, args: &UndoArgs) -> Result<UndoWhat, Failure> {
 /// What a name on the command line stands for.
 enum Meant {
     Operation(OperationRef),
-    Path(TargetPath),
+    Path(Key),
 }
 
 fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
     let path = PathBuf::from(name);
     // What is no text is no operation.
     let Some(name) = name.to_str() else {
-        return Ok(Meant::Path(real(&path)?));
+        return Ok(Meant::Path(place(engine, &path)?));
     };
     let is_there = path.symlink_metadata().is_ok();
     let reference = match name.parse::<OperationRef>() {
@@ -328,7 +344,7 @@ fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
             let text = name.to_owned();
             return Err(EngineError::Ref(RefError::Malformed { text }).into());
         }
-        Err(_) => return Ok(Meant::Path(real(&path)?)),
+        Err(_) => return Ok(Meant::Path(place(engine, &path)?)),
     };
     match engine.store().resolve(&reference) {
         Ok(_) if is_there => Err(Report::usage(format!(
@@ -337,7 +353,7 @@ fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
         .next(format!("write `./{name}` for the file"))
         .next("or give more digits of the operation")
         .into()),
-        Err(RefError::Unknown { .. }) if is_there => Ok(Meant::Path(real(&path)?)),
+        Err(RefError::Unknown { .. }) if is_there => Ok(Meant::Path(place(engine, &path)?)),
         Ok(_) | Err(_) => Ok(Meant::Operation(reference)),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
     let chosen = chosen.map(|chosen| paint(DIM, &format!("  ({chosen})")));
     let mut text = format!(
         "{} {number}{order}:{}\n",
-        asked.words.would(plan.is_executable),
+        asked.words.would(does_something(plan)),
         chosen.unwrap_or_default()
     );
     let first = steps.first().map(|step| step.way);
@@ -187,9 +187,16 @@ fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usiz
     table(rows.collect(), None) + &hidden_line("            ", hidden)
 }
 
+/// Tells whether a plan can be carried out, and not only as far as nothing of it.
+fn does_something(plan: &PlanView) -> bool {
+    let mut targets = plan.steps.iter().flat_map(|step| &step.targets).peekable();
+    let is_free = |target: &PlannedTarget| target.state.hindrance().is_none();
+    plan.is_executable && (targets.peek().is_none() || targets.any(is_free))
+}
+
 fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
     let command = |options: &[&'static str]| typed(&asked.call(&plan.named, options).line());
-    if plan.is_executable {
+    if does_something(plan) {
         return vec![format!("do it with {}", command(&[]))];
     }
     let mut hints = Vec::new();

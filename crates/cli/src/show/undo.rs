@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use backout_engine::{
-    Call, Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep, advice, redo_undone,
+    Call, Engine, EngineError, Report, TakeBack, Typed, UndoReport, UndoneStep, advice, redo_undone,
 };
 use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath};
 
@@ -35,19 +35,22 @@ pub(crate) struct Asked {
     pub(crate) words: Words,
     /// How the operation was chosen, if nobody named it.
     pub(crate) chosen: Option<String>,
-    /// What else was typed: the flags, each with a blank before it.
-    pub(crate) flags: String,
+    /// Which part was chosen, and other options that say what is meant.
+    pub(crate) part: Typed,
+    /// How a merge was asked for, and what else is to be done about what stands in the way.
+    pub(crate) flags: Vec<&'static str>,
     /// A name that is none of an operation: a task, a checkpoint.
-    pub(crate) name: Option<String>,
+    pub(crate) name: Option<Typed>,
 }
 
 impl Asked {
     /// An undo of whatever is newest.
-    pub(crate) const fn undo() -> Self {
+    pub(crate) fn undo() -> Self {
         Self {
             words: Words::Undo,
             chosen: None,
-            flags: String::new(),
+            part: Typed::default(),
+            flags: Vec::new(),
             name: None,
         }
     }
@@ -60,15 +63,20 @@ impl Asked {
             Words::Rollback => "rollback",
         };
         let call = match &self.name {
-            Some(name) => Call::of(verb).typed(name),
+            Some(name) => Call::of(verb).typed(name.clone()),
             None => Call::of(verb).operations(ids),
         };
-        let flags = if options.contains(&"force") {
-            self.flags.replace(" --merge", "")
+        let is_forced = options.contains(&"force");
+        let flags = self.flags.iter().copied();
+        let flags = flags.filter(|flag| !(is_forced && *flag == "--merge"));
+        let flags: Vec<&str> = flags.collect();
+        let typed = self.part.clone();
+        let typed = if flags.is_empty() {
+            typed
         } else {
-            self.flags.clone()
+            typed.and(&flags)
         };
-        call.typed(&flags).options(options)
+        call.typed(typed).options(options)
     }
 }
 

@@ -246,7 +246,7 @@ impl Scene {
             What::Newest => UndoWhat::Newest { below: None },
             What::Back(back) => UndoWhat::Operations(vec![named(self.in_effect(back)?)]),
             What::Path(name) => UndoWhat::Paths {
-                paths: vec![TargetPath::new(self.root.join(name)).unwrap()],
+                paths: vec![TargetPath::new(self.root.join(name)).unwrap().into()],
                 since: None,
             },
         })

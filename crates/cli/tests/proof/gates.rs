@@ -444,26 +444,3 @@ fn the_same_call_is_answered_again_and_writes_nothing_twice() {
     assert_eq!(json(&world, 1, &denied)["operation"], first);
     world.check_store();
 }
-
-#[test]
-fn the_same_call_by_many_at_once_is_one_operation() {
-    let world = World::in_memory();
-    world.file("f", "0\n");
-    let call = ["--json", "--once", "k", "write", "f", "--text", "1\n"];
-    let spawn = |_| {
-        let mut command = world.command(&call);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().unwrap()
-    };
-    let children: Vec<_> = (0..6).map(spawn).collect();
-    let mut ids = std::collections::BTreeSet::new();
-    for child in children {
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
-        ids.insert(reply["id"].to_string());
-    }
-    assert_eq!(ids.len(), 1, "{ids:?}");
-    assert_eq!(world.operations().len(), 1);
-    world.check_store();
-}

@@ -23,6 +23,7 @@ mod errno;
 mod fidelity;
 mod formats;
 mod gates;
+mod gates_around;
 mod gates_held;
 mod hosts;
 mod key_stories;

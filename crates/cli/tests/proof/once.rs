@@ -1,10 +1,8 @@
 //! Calls with a key, by the real program: at most once in effect, the first answer again, and never "done" for what is not
 //! there.
 
-use serde_json::Value;
-
 use crate::trust::json;
-use crate::world::{World, said};
+use crate::world::World;
 
 fn code(world: &World, arguments: &[&str]) -> String {
     json(world, 1, arguments)["code"]
@@ -148,25 +146,16 @@ fn the_same_removal_by_many_at_once_is_one_operation() {
     for _ in 0..3 {
         let world = World::in_memory();
         world.file("f", "0\n");
-        let spawn = |_| {
-            let mut command = world.command(&["--json", "--once", "k", "rm", "f"]);
-            command.stdout(std::process::Stdio::piped());
-            command
-                .stderr(std::process::Stdio::piped())
-                .spawn()
-                .unwrap()
-        };
-        let children: Vec<_> = (0..6).map(spawn).collect();
-        let mut ids = std::collections::BTreeSet::new();
-        for child in children {
-            let output = child.wait_with_output().unwrap();
-            assert!(output.status.success(), "{}", said(&output));
-            let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
-            ids.insert(reply["id"].to_string());
-        }
-        assert_eq!(ids.len(), 1, "{ids:?}");
-        assert_eq!(world.operations().len(), 1);
+        world.is_one_operation(&["rm", "f"]);
     }
+}
+
+#[test]
+fn the_same_write_by_many_at_once_is_one_operation() {
+    let world = World::in_memory();
+    world.file("f", "0\n");
+    world.is_one_operation(&["write", "f", "--text", "1\n"]);
+    assert_eq!(world.read("f"), "1\n");
 }
 
 #[test]

@@ -145,6 +145,27 @@ impl World {
         self.command(arguments).output().unwrap()
     }
 
+    /// Has several processes do the same at once, and gives what each said.
+    pub(crate) fn at_once(&self, count: usize, arguments: &[&str]) -> Vec<Output> {
+        let children: Vec<Child> = (0..count).map(|_| self.spawn(arguments)).collect();
+        let ended = children.into_iter().map(Child::wait_with_output);
+        ended.map(Result::unwrap).collect()
+    }
+
+    /// Makes one call with a key by six processes at once, and sees that it is one operation.
+    pub(crate) fn is_one_operation(&self, call: &[&str]) {
+        let call = [&["--json", "--once", "k"], call].concat();
+        let mut ids = std::collections::BTreeSet::new();
+        for output in self.at_once(6, &call) {
+            assert!(output.status.success(), "{}", said(&output));
+            let reply: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            ids.insert(reply["id"].to_string());
+        }
+        assert_eq!(ids.len(), 1, "{ids:?}");
+        assert_eq!(self.operations().len(), 1);
+        self.check_store();
+    }
+
     /// Runs a command that must succeed, and gives what it said.
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);

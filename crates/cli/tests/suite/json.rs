@@ -329,3 +329,50 @@ fn every_command_answers_with_one_object() {
         assert_eq!(reply(&ran)["reply"], kind, "{arguments:?}");
     }
 }
+
+/// The words that stand in `next` are the ones to type, wherever one is.
+#[test]
+fn what_was_typed_is_told_so_that_it_means_the_same_from_every_directory() {
+    let world = World::new().file("d/a b", "1").file("d/c", "1");
+    world.did([
+        "run",
+        "-q",
+        "--",
+        "/bin/sh",
+        "-c",
+        "echo 2 >'d/a b'; echo 2 >d/c",
+    ]);
+    world.put("d/a b", "theirs");
+    let mut command = world.command(&["undo", "@", "--only", "a *", "--exclude=-x", "--json"]);
+    let refused = world.run(command.current_dir(world.path("d")));
+    assert_eq!(refused.code, 1, "{refused}");
+    let told: serde_json::Value = serde_json::from_str(&refused.err).unwrap();
+    let next = told["next"].as_array().unwrap();
+    let calls = next
+        .iter()
+        .flat_map(|next| next["calls"].as_array().unwrap());
+    let force = calls
+        .filter(|call| {
+            call["options"]
+                .as_array()
+                .is_some_and(|all| all.contains(&"force".into()))
+        })
+        .next()
+        .unwrap_or_else(|| panic!("{told}"));
+    let typed = serde_json::json!(["--only=$WORLD/work/d/a *", "--exclude=$WORLD/work/d/-x"]);
+    assert_eq!(force["typed"], typed, "{told}");
+    let operation = force["operations"][0].as_str().unwrap();
+    let root = world.place("");
+    let root = root.to_str().unwrap().trim_end_matches('/');
+    let words = typed.as_array().unwrap().iter();
+    let words = words.map(|word| word.as_str().unwrap().replace("$WORLD", root));
+    let words: Vec<String> = words.collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut command = world.command(&["undo", operation, "--force"]);
+    let done = world.run(command.args(words).current_dir("/"));
+    assert_eq!(done.code, 0, "{done}");
+    assert_eq!(
+        (world.text("d/a b"), world.text("d/c")),
+        ("1".into(), "2\n".into())
+    );
+}

@@ -238,3 +238,70 @@ fn a_key_in_json() {
     [exit code 1]
     "#);
 }
+
+#[test]
+fn a_key_is_named_as_it_is_printed() {
+    let world = world();
+    world.did(["set", "app.toml", "server.port", "1"]);
+    world.did(["set", "app.toml", "host", "b"]);
+    world.did(["set", "app.toml", "server.port", "2"]);
+    insta::assert_snapshot!(world.cli(["log", "app.toml:host"]), @"●  3c6ef372  just now  committed  set host in app.toml");
+    insta::assert_snapshot!(world.cli(["log", "app.toml:server"]), @"
+    ╭●   daa66d2c  just now  committed  set server.port in app.toml
+    ╰●   9e3779b9  just now  committed  set server.port in app.toml
+    ");
+    insta::assert_snapshot!(world.cli(["undo", "app.toml:host"]), @"
+    undid 3c6ef372  set host in app.toml
+      app.toml:host  restored
+    1 later operation stayed:
+      daa66d2c  set server.port in app.toml  independent
+    hint: take this back with `backout redo 1715609f`
+    ");
+    assert_eq!(world.text("app.toml"), TOML.replace("80", "2"));
+    // All that lies in it is meant, by whoever it was done last.
+    world.did(["undo", "app.toml:server"]);
+    assert_eq!(world.text("app.toml"), TOML.replace("80", "1"));
+    insta::assert_snapshot!(world.cli(["undo", "app.toml:host"]), @"
+    error: there is nothing to undo at `app.toml:host`
+      next: see what was done to it with `backout log app.toml`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.cli(["undo", "app.toml:nothing"]), @"
+    error: there is nothing to undo at `app.toml:nothing`
+      next: see what was done to it with `backout log app.toml:nothing`
+    [exit code 1]
+    ");
+    world.did([
+        "merge",
+        "app.toml",
+        r#"{"host": "c", "server": {"port": 5}}"#,
+    ]);
+    world.did(["undo", "@", "--only", "app.toml:server"]);
+    assert_eq!(
+        world.text("app.toml"),
+        TOML.replace("80", "1").replace("\"a\"", "\"c\"")
+    );
+    // A file of that name goes before the key, while it is there; afterwards nobody can tell.
+    world.did(["write", "app.toml:host", "--text", "x"]);
+    world.did(["undo", "app.toml:host"]);
+    assert!(!world.has("app.toml:host"));
+    insta::assert_snapshot!(world.unmoved(["undo", "app.toml:host"]), @"
+    error: `app.toml:host` is the name of a file and a key
+      next: name the operation instead; see which wrote it with `backout log app.toml`
+    [exit code 2]
+    ");
+}
+
+#[test]
+fn a_name_that_two_keys_have_is_none() {
+    let world = World::new()
+        .file("f.json", r#"{"x": {"json:b": 1}}"#)
+        .file("f.json:x.json", r#"{"b": 1}"#);
+    world.did(["set", "f.json", "x.json:b", "2"]);
+    world.did(["set", "f.json:x.json", "b", "2"]);
+    insta::assert_snapshot!(world.cli(["log", "f.json:x.json:b"]), @"
+    error: `f.json:x.json:b` is the name of more than one key
+      next: name the operation instead; see which wrote it with `backout log f.json`
+    [exit code 2]
+    ");
+}

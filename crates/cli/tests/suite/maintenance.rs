@@ -186,3 +186,29 @@ fn completions_and_manual_pages_are_made() {
     insta::assert_snapshot!(world.cli(["man", "--dir", "man"]), @"wrote the manual pages into man");
     assert!(world.has("man/backout-undo.1"));
 }
+
+#[test]
+fn the_size_that_is_told_is_the_size_after_packing() {
+    let world = World::new();
+    let mut text = String::new();
+    for line in 0..2000 {
+        text.push_str(&format!("{line} {}\n", line * 7919 % 1009));
+    }
+    for version in 0..8 {
+        let wrote = world.piped(
+            format!("{text}{version}\n").as_bytes(),
+            ["write", "f", "-q"],
+        );
+        assert_eq!(wrote.code, 0, "{wrote}");
+    }
+    let collected = world.cli(["gc", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&collected.out).unwrap();
+    let collected = &told["collected"];
+    assert!(told["compacted"]["rewritten"].as_u64() > Some(0), "{told}");
+    let status = world.cli(["status", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status.out).unwrap();
+    assert_eq!(
+        collected["after"]["total"], status["stored"]["total"],
+        "{told}"
+    );
+}

@@ -28,7 +28,7 @@ const NOT_SAID: [&str; 4] = [
 ];
 
 /// What no test can bring about here, and why.
-const EXCUSED: [(&str, &[&str]); 15] = [
+const EXCUSED: [(&str, &[&str]); 14] = [
     (
         "a call of the system fails that does not fail here; `proof/errno` lets each fail",
         &[
@@ -217,15 +217,6 @@ const EXCUSED: [(&str, &[&str]); 15] = [
         ],
     ),
     ("for tests", &["a test made this step fail"]),
-    (
-        "not told by a test yet",
-        &[
-            "there is no place for its comment, which is not back",
-            "did that since",
-            "what belongs there cannot come back",
-            "its bytes were never stored",
-        ],
-    ),
 ];
 
 #[test]

@@ -303,3 +303,54 @@ fn a_strategy_is_refused_where_nothing_heeds_it() {
     ");
     assert!(world.has("f"));
 }
+
+#[test]
+fn a_logged_write_is_shown_and_restored_by_what_a_later_write_keeps() {
+    let world = World::new().file("f", &tall(usize::MAX));
+    for (line, strategy) in [
+        (10, "transaction"),
+        (20, "transaction"),
+        (30, "snapshot"),
+        (40, "snapshot"),
+    ] {
+        let wrote = world.piped(
+            tall(line).as_bytes(),
+            ["--strategy", strategy, "write", "f", "-q"],
+        );
+        assert_eq!(wrote.code, 0, "{wrote}");
+    }
+    for (back, was) in [("@-3", usize::MAX), ("@-3", 10)] {
+        let shown = world.cli(["show", back]);
+        assert!(!shown.out.contains("cannot be brought back"), "{shown}");
+        assert!(shown.out.contains("content changed"), "{shown}");
+        let shown = world.cli(["diff", back]);
+        assert!(shown.out.contains("+another"), "{shown}");
+        world.did(["restore", "f", "--from", back]);
+        assert!(world.text("f") == tall(was), "{back}");
+        world.did(["undo"]);
+        assert!(world.text("f") == tall(40), "{back}");
+    }
+    world.did(["undo", "@-5"]);
+    assert!(world.text("f") == tall(usize::MAX));
+}
+
+#[test]
+fn a_plan_of_two_logged_writes_foresees_that_neither_can_come_back() {
+    let world = World::new().file("f", &tall(usize::MAX));
+    for line in [10, 20] {
+        let wrote = world.piped(
+            tall(line).as_bytes(),
+            ["--strategy", "transaction", "write", "f", "-q"],
+        );
+        assert_eq!(wrote.code, 0, "{wrote}");
+    }
+    world.put("f", "somebody else's\n");
+    insta::assert_snapshot!(world.cli(["undo", "-n", "@-1"]), @"
+    would not undo 2 operations, newest first:
+      3c6ef372  write f  depends on 9e3779b9: writes the same target
+                f  cannot be brought back: only what changed was kept, and `f` is not what was written then
+      9e3779b9  write f
+                f  cannot be brought back: only what changed was kept, and `f` is not what was written then
+    [exit code 1]
+    ");
+}

@@ -332,3 +332,67 @@ fn a_link_that_was_written_through_is_told_with_what_it_leads_to() {
     world.did(["undo", "f"]);
     assert_eq!(world.text("f"), "0");
 }
+
+#[test]
+fn a_part_of_what_was_undone_in_two_parts_comes_back_by_the_name_of_the_operation() {
+    let world = World::new().file("a", "1").file("b", "1");
+    world.did(["run", "-q", "--", "/bin/sh", "-c", "echo 2 >a; echo 2 >b"]);
+    world.did(["undo", "9e3779b9", "--only", "a"]);
+    world.did(["undo", "9e3779b9", "--only", "b"]);
+    world.did(["redo", "9e3779b9", "--only", "a"]);
+    assert_eq!(
+        (world.text("a"), world.text("b")),
+        ("2\n".into(), "1".into())
+    );
+    let nothing = world.cli(["redo", "9e3779b9", "--only", "c"]);
+    assert_eq!(nothing.code, 1, "{nothing}");
+    world.did(["redo", "9e3779b9"]);
+    assert_eq!(
+        (world.text("a"), world.text("b")),
+        ("2\n".into(), "2\n".into())
+    );
+}
+
+#[test]
+fn what_had_stayed_without_it_stays_when_a_redo_is_taken_back() {
+    let world = World::new().file("a", "1");
+    world.did(["write", "a", "--text", "2"]);
+    world.did(["--depends-on", "@", "write", "b", "--text", "2"]);
+    world.did(["undo", "@-1", "--only", "a"]);
+    insta::assert_snapshot!(world.cli(["redo", "--only", "a"]), @"
+    redid 9e3779b9  write a  (by the newest undo below .)
+      a  changed again
+    hint: take this back with `backout undo 78dde6e5`
+    ");
+    insta::assert_snapshot!(world.cli(["undo", "78dde6e5"]), @"
+    undid 9e3779b9  write a
+      a  restored
+    hint: take this back with `backout redo 1715609f`
+    ");
+    assert_eq!((world.text("a"), world.text("b")), ("1".into(), "2".into()));
+    // By the name of the operation itself all that was built on it goes.
+    world.did(["redo"]);
+    world.did(["undo", "9e3779b9"]);
+    assert!(!world.has("b"));
+}
+
+#[test]
+fn nothing_older_is_undone_in_the_place_of_the_newest_that_cannot_be() {
+    let world = World::new().file("a", "1").file("b", "1");
+    world.did(["write", "b", "--text", "2"]);
+    world.did(["write", "a", "--text", "2"]);
+    world.did(["write", "a", "--text", "3"]);
+    world.did(["undo"]);
+    world.minutes(120);
+    world.did(["gc", "--versions", "1", "--keep-at-least", "1h"]);
+    insta::assert_snapshot!(world.cli(["undo"]), @"
+    error: the newest operation 3c6ef372 can no longer be undone
+      why: the images of 3c6ef372 are no longer kept: write a
+      why: the newest that can be undone is 9e3779b9: write b
+      next: undo that one with `backout undo 9e3779b9`
+    [exit code 1]
+    ");
+    assert_eq!((world.text("a"), world.text("b")), ("2".into(), "2".into()));
+    world.did(["undo", "9e3779b9"]);
+    assert_eq!(world.text("b"), "1");
+}

@@ -167,6 +167,16 @@ impl FileDriver {
         past::is_same(&self.context, was, other)
     }
 
+    /// Lists the bytes that those of a file can be made from, if they are told as a change of something that is not in the store.
+    pub fn bases(&self, was: &Was) -> Result<Vec<Digest>, FileError> {
+        past::bases(&self.context, was)
+    }
+
+    /// Tells which of some bytes a description is of, if they can be had.
+    pub fn has_one_of(&self, bytes: &[Digest], was: &Was) -> Result<Option<Digest>, FileError> {
+        past::has_one_of(&self.context, bytes, was)
+    }
+
     /// Tells whether a name stands for what is described, or for a file with its bytes.
     pub fn is_there(&self, path: &TargetPath, was: &Was) -> Result<bool, FileError> {
         let current = Current::at(path)?;

@@ -18,7 +18,7 @@ use super::before_image::INLINE_BYTES_MAX;
 use super::context::FileContext;
 use super::error::{FileError, Naming as _};
 use super::execute::Step;
-use super::recipe::{Change, Identity, ParentTimes};
+use super::recipe::{Change, Identity, Image, ParentTimes};
 use super::sys::{Dir, bytes, flags};
 
 /// What `stat` counts blocks in, whatever the file system's own are.
@@ -268,6 +268,21 @@ impl ports::Staged for Staged {
             Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
         });
         moved.collect()
+    }
+
+    fn linked(&self) -> Vec<(TargetPath, TargetPath)> {
+        let linked = self.steps.iter().filter_map(|step| match &step.change {
+            Change::Set {
+                path,
+                after: Image::Linked { to, .. },
+                ..
+            } => Some((to.clone(), path.clone())),
+            Change::Set { .. }
+            | Change::Move { .. }
+            | Change::Retouch { .. }
+            | Change::Rewrite { .. } => None,
+        });
+        linked.collect()
     }
 }
 

@@ -100,6 +100,8 @@ impl Engine {
         path: &TargetPath,
         was: &Was,
     ) -> Result<Option<Was>, EngineError> {
+        let bases = self.files.bases(was)?;
+        let mut made = None;
         for name in was.names(path) {
             let filter = Filter {
                 at: Some(name.clone().into()),
@@ -110,14 +112,21 @@ impl Engine {
             for next in later.iter().rev().filter(|next| next.retained) {
                 let sides = self.sides_of(&self.store.effect(next.id)?)?;
                 let side = sides.into_iter().find(|side| side.path == *name);
-                if let Some(kept) = side.and_then(|side| side.before)
-                    && self.files.is_same(was, &kept)?
-                {
+                let Some(kept) = side.and_then(|side| side.before) else {
+                    continue;
+                };
+                if self.files.is_same(was, &kept)? {
                     return Ok(Some(kept));
+                }
+                // What it is told as a change of will do as well.
+                if made.is_none()
+                    && let Some(base) = self.files.has_one_of(&bases, &kept)?
+                {
+                    made = Some(was.made_from(base, kept));
                 }
             }
         }
-        Ok(None)
+        Ok(made)
     }
 
     /// Says what a plan would change back, and what somebody else changed since.

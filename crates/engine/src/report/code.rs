@@ -176,6 +176,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         | EngineError::NothingToRedo { .. }
         | EngineError::UndoneSince { .. }
         | EngineError::NoUndo { .. } => ErrorCode::Nothing,
+        EngineError::NewestExpired { .. } => ErrorCode::Expired,
         EngineError::PutBack { .. } => ErrorCode::PutBack,
         EngineError::Inseparable { .. } => ErrorCode::Inseparable,
         EngineError::NotTouched { .. } => ErrorCode::NotTouched,

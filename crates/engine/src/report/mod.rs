@@ -27,7 +27,7 @@ use serde::Serialize;
 use crate::{EngineError, GateError};
 pub use advice::{advice, force_options, word_options};
 pub use code::ErrorCode;
-pub use next::{Call, Next};
+pub use next::{Call, Next, Typed};
 pub use plan::redo_undone;
 pub use quote::{literal, quoted};
 
@@ -298,6 +298,9 @@ impl Report {
                 elsewhere,
                 at_work,
             } => plan::nothing_below(&below, elsewhere.as_ref(), at_work),
+            EngineError::NewestExpired { id, summary, older } => {
+                plan::newest_expired(id, &summary, &older)
+            }
             EngineError::NothingOnPath {
                 path,
                 leads_to: Some(to),

@@ -1,8 +1,10 @@
 //! What to do next, as data: a sentence, and the calls that it names. Each surface words the calls in its own way.
 
+use std::ffi::OsString;
 use std::fmt;
+use std::path::Path;
 
-use backout_model::{OperationId, TargetPath, TaskId};
+use backout_model::{OperationId, TargetPath, TaskId, any_path};
 use serde::Serialize;
 
 use super::quoted;
@@ -96,8 +98,36 @@ enum Word {
     Task(TaskId),
     /// What the reader has to fill in.
     Blank(&'static str),
-    /// What the reader typed himself, as a shell reads it.
-    Typed(String),
+    /// What the reader typed himself.
+    Typed(Typed),
+}
+
+/// Words that the reader typed himself: as he did, for him, and so that they mean the same from every directory, for programs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Typed {
+    line: String,
+    words: Vec<OsString>,
+}
+
+impl Typed {
+    /// Adds words that mean the same everywhere.
+    #[must_use]
+    pub fn and(self, words: &[&str]) -> Self {
+        let line = words.join(" ");
+        let words = words.iter().map(OsString::from).collect();
+        self.and_so(&line, words)
+    }
+
+    /// Adds words that mean something from where he is: as he typed them, and as they are to be typed elsewhere.
+    #[must_use]
+    pub fn and_so(mut self, line: &str, words: Vec<OsString>) -> Self {
+        if !self.line.is_empty() {
+            self.line.push(' ');
+        }
+        self.line.push_str(line);
+        self.words.extend(words);
+        self
+    }
 }
 
 impl Call {
@@ -151,13 +181,13 @@ impl Call {
         self.with(Word::Blank(name))
     }
 
-    /// Repeats what the reader typed himself, as a shell reads it.
+    /// Repeats what the reader typed himself.
     #[must_use]
-    pub fn typed(self, words: &str) -> Self {
-        match words.trim() {
-            "" => self,
-            words => self.with(Word::Typed(words.to_owned())),
+    pub fn typed(self, typed: Typed) -> Self {
+        if typed.words.is_empty() {
+            return self;
         }
+        self.with(Word::Typed(typed))
     }
 
     /// Takes operations back.
@@ -206,7 +236,7 @@ impl Call {
                 Word::Path(path) => line.push_str(&quoted(path.as_path().as_os_str())),
                 Word::Task(id) => line.push_str(id.as_str()),
                 Word::Blank(name) => line.push_str(name),
-                Word::Typed(words) => line.push_str(words),
+                Word::Typed(typed) => line.push_str(&typed.line),
             }
         }
         line
@@ -233,9 +263,14 @@ struct Told<'c> {
     task: Option<&'c TaskId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     blank: Option<&'c str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    typed: Option<&'c str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    typed: Vec<AnyWord<'c>>,
 }
+
+/// A word, which need not be text.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct AnyWord<'c>(#[serde(serialize_with = "any_path::serialize")] &'c Path);
 
 impl Serialize for Call {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -250,7 +285,11 @@ impl Serialize for Call {
                 Word::Path(path) => told.paths.push(path),
                 Word::Task(id) => told.task = Some(id),
                 Word::Blank(name) => told.blank = Some(name),
-                Word::Typed(words) => told.typed = Some(words),
+                Word::Typed(typed) => {
+                    let words = typed.words.iter();
+                    told.typed
+                        .extend(words.map(|word| AnyWord(Path::new(word))));
+                }
             }
         }
         told.serialize(serializer)
@@ -292,5 +331,14 @@ mod tests {
         assert_eq!(call.line(), "restore '/w/a b' --from REF");
         let call = Call::of("commit").task(&"t".parse().unwrap());
         assert_eq!(call.to_string(), "backout commit t");
+        let typed = Typed::default().and(&["--force"]);
+        let typed = typed.and_so("--only 'a b'", vec!["--only=/w/a b".into()]);
+        let call = Call::of("undo").typed(typed).typed(Typed::default());
+        assert_eq!(call.line(), "undo --force --only 'a b'");
+        let told = serde_json::to_value(&call).unwrap();
+        assert_eq!(
+            told["typed"],
+            serde_json::json!(["--force", "--only=/w/a b"])
+        );
     }
 }

@@ -152,12 +152,28 @@ pub(super) fn nothing_below(
     }
 }
 
-/// Says that a link was not written, but what it leads to.
-pub(super) fn nothing_on_link(
-    path: &TargetPath,
-    to: &TargetPath,
-    at_work: Option<OperationId>,
+/// Says that what was done last cannot be undone, and what is the newest that can. Nothing else is taken in its place: who says
+/// "undo" means the last that he did.
+pub(super) fn newest_expired(
+    id: OperationId,
+    summary: &str,
+    (older, older_summary): &(OperationId, String),
 ) -> Report {
+    let (short, older_short) = (id.short(), older.short());
+    Report::refused(format!(
+        "the newest operation {short} can no longer be undone"
+    ))
+    .because(format!(
+        "the images of {short} are no longer kept: {summary}"
+    ))
+    .because(format!(
+        "the newest that can be undone is {older_short}: {older_summary}"
+    ))
+    .next_call("undo that one with {}", [Call::undo(&[*older])])
+}
+
+/// Says that a link was not written, but what it leads to.
+pub(super) fn nothing_on_link(path: &Key, to: &TargetPath, at_work: Option<OperationId>) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{path}`"));
     still_at_work(report, at_work)
         .because(format!(
@@ -168,13 +184,16 @@ pub(super) fn nothing_on_link(
 
 /// Says that there is nothing at a path.
 pub(super) fn nothing_on_path(
-    path: &TargetPath,
+    key: &Key,
     inside: Option<OperationId>,
     other: Option<&(OperationId, TargetPath)>,
     at_work: Option<OperationId>,
 ) -> Report {
-    let report = Report::refused(format!("there is nothing to undo at `{path}`"));
+    let report = Report::refused(format!("there is nothing to undo at `{key}`"));
     let report = still_at_work(report, at_work);
+    let Some(path) = key.file() else {
+        return report.next_call("see the operations with {}", [Call::of("log")]);
+    };
     if let Some((id, other)) = other {
         return report
             .because(format!(

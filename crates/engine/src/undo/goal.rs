@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use backout_model::ports::{How, OnConflict};
 use backout_model::{
     DependencyReason, Goal, History, Key, Lsn, Operation, OperationId, OutcomeKind, Permission,
-    PlanError, Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb, plan_undo,
+    PlanError, Standing, Status, Target, TargetOutcome, TargetPath, Timestamp, UndoPlan, Verb,
+    plan_undo,
 };
 use backout_storage::{Filter, OperationRef};
 
@@ -208,14 +209,14 @@ impl Engine {
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
                 for id in self.resolved(references)? {
-                    ids.extend(self.whole_act(id)?);
+                    ids.extend(self.chosen(self.whole_act(id)?, options)?);
                 }
                 self.aim_at(ids, dependencies)
             }
             UndoWhat::Paths { paths, since } => {
                 let (ids, paths) = self.on_paths(paths, *since)?;
                 Ok(Aim {
-                    keys: paths.into_iter().map(Key::from).collect(),
+                    keys: paths,
                     ..self.aim_at(ids, false)?
                 })
             }
@@ -326,16 +327,24 @@ impl Engine {
             at: below.cloned().map(Key::from),
             ..Filter::default()
         };
-        let found = self.newest(&filter, |operation| {
-            Ok(match operation.verb {
-                Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
-                Verb::Undo | Verb::Recover => false,
-                _ => operation.status != Status::Armed,
-            })
-        })?;
-        let Some(newest) = found else {
+        let is_act = |operation: &Operation| match operation.verb {
+            Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
+            Verb::Undo | Verb::Recover => false,
+            _ => operation.status != Status::Armed,
+        };
+        let Some(newest) = self.newest(&filter, |operation| Ok(is_act(operation)))? else {
             return self.nothing_below(below, &filter);
         };
+        if !newest.retained {
+            let is_kept = |operation: &Operation| Ok(is_act(operation) && operation.retained);
+            if let Some(older) = self.newest(&filter, is_kept)? {
+                return Err(EngineError::NewestExpired {
+                    id: newest.id,
+                    summary: newest.summary,
+                    older: (older.id, older.summary),
+                });
+            }
+        }
         if newest.verb != Verb::Redo {
             return Ok(vec![newest.id]);
         }
@@ -384,9 +393,9 @@ impl Engine {
     /// under which that was done.
     fn on_paths(
         &self,
-        paths: &[TargetPath],
+        paths: &[Key],
         since: Option<Timestamp>,
-    ) -> Result<(Vec<OperationId>, Vec<TargetPath>), EngineError> {
+    ) -> Result<(Vec<OperationId>, Vec<Key>), EngineError> {
         let mut ids = BTreeSet::new();
         let mut names = Vec::with_capacity(paths.len());
         for path in paths {
@@ -411,11 +420,11 @@ impl Engine {
 
     fn on_path(
         &self,
-        path: &TargetPath,
+        key: &Key,
         since: Option<Timestamp>,
     ) -> Result<Vec<OperationId>, EngineError> {
         let filter = Filter {
-            at: Some(path.clone().into()),
+            at: Some(key.clone()),
             ..Filter::default()
         };
         let is_act = |operation: &Operation| {
@@ -429,10 +438,9 @@ impl Engine {
         let stood = self.stood_when(since)?;
         for operation in self.store.operations(&filter)? {
             let stands = operation.status.is_in_effect() && is_act(&operation);
-            let key = Key::from(path.clone());
             let there = operation.in_effect();
             let mut new = there.filter(|it| !stood.has(operation.id, it));
-            let touches = new.any(|it| it.target.key().is_at_or_below(&key));
+            let touches = new.any(|it| it.target.key().is_at_or_below(key));
             if stands && touches && self.store.moment_of(operation.place)? > since {
                 here.push(operation.id);
             }
@@ -441,7 +449,10 @@ impl Engine {
     }
 
     /// Gives the name that a path had before a directory above it got the name that it has; none if none did.
-    fn name_before(&self, path: &TargetPath) -> Result<Option<TargetPath>, EngineError> {
+    fn name_before(&self, key: &Key) -> Result<Option<Key>, EngineError> {
+        let Some(path) = key.file() else {
+            return Ok(None);
+        };
         for edge in self.store.dependencies(&[Target::node(path.clone())])? {
             if edge.reason != DependencyReason::InsideDirectory {
                 continue;
@@ -453,12 +464,36 @@ impl Engine {
                 let older = change
                     .from
                     .and_then(|from| path.rebase(&change.path, &from));
-                if older.is_some() {
-                    return Ok(older);
+                if let Some(older) = older {
+                    let mut parts = key.parts().iter();
+                    return Ok(parts
+                        .try_fold(Key::from(older), |key, part| key.part(part))
+                        .ok());
                 }
             }
         }
         Ok(None)
+    }
+
+    /// Leaves those out of several operations that one name stands for, of which nothing is chosen. If that is all of them, the
+    /// plan says so.
+    pub(super) fn chosen(
+        &self,
+        ids: Vec<OperationId>,
+        options: &UndoOptions,
+    ) -> Result<Vec<OperationId>, EngineError> {
+        if ids.len() < 2 || options.selection.is_everything() {
+            return Ok(ids);
+        }
+        let mut chosen = Vec::with_capacity(ids.len());
+        for id in &ids {
+            let operation = self.store.operation(*id)?;
+            let is_chosen = |it: &Standing| options.selection.has_target(&it.target);
+            if operation.is_some_and(|it| it.in_effect().any(is_chosen)) {
+                chosen.push(*id);
+            }
+        }
+        Ok(if chosen.is_empty() { ids } else { chosen })
     }
 
     /// An undo or a redo that was the first of several stands for all of them.

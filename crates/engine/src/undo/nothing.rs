@@ -4,7 +4,7 @@
 use std::os::unix::fs::MetadataExt as _;
 
 use backout_model::{
-    Goal, Operation, OperationId, PlanError, Status, Target, TargetPath, Timestamp, Verb,
+    Goal, Key, Operation, OperationId, PlanError, Status, Target, TargetPath, Timestamp, Verb,
 };
 use backout_storage::Filter;
 
@@ -64,9 +64,20 @@ impl Engine {
     /// Says why there is nothing to undo at a path.
     pub(super) fn nothing_on(
         &self,
-        path: &TargetPath,
+        key: &Key,
         since: Option<Timestamp>,
     ) -> Result<EngineError, EngineError> {
+        let at_work = self.commands_at_work()?.first().map(|command| command.id);
+        let Some(path) = key.file().filter(|_| key.parts().is_empty()) else {
+            return Ok(EngineError::NothingOnPath {
+                path: key.clone(),
+                since,
+                inside: None,
+                other: None,
+                leads_to: None,
+                at_work,
+            });
+        };
         // It may lie in a tree that went or came as one.
         let mut inside = None;
         for above in path.ancestors() {
@@ -92,12 +103,12 @@ impl Engine {
             }
         }
         Ok(EngineError::NothingOnPath {
-            path: path.clone(),
+            path: key.clone(),
             since,
             inside,
             other: self.by_another_name(path)?,
             leads_to: self.leads_to(path)?.map(Box::new),
-            at_work: self.commands_at_work()?.first().map(|command| command.id),
+            at_work,
         })
     }
 

@@ -129,7 +129,7 @@ impl Engine {
             };
             let work = self.work(operation, step)?;
             let subject = self.subject_of(operation)?;
-            let mut targets = self.planned_targets(&work, &works, options)?;
+            let mut targets = self.planned_targets(&work, (&works, &steps), options)?;
             if way_of(operation) == TakeBack::Redo {
                 let comes = |id: OperationId| steps.iter().any(|it: &PlannedStep| it.id == id);
                 self.name_undone_base(&subject, &comes, &mut targets)?;
@@ -202,12 +202,12 @@ impl Engine {
     fn planned_targets(
         &self,
         work: &Work<'_>,
-        newer: &[Work<'_>],
+        (newer, steps): (&[Work<'_>], &[PlannedStep]),
         options: &UndoOptions,
     ) -> Result<Vec<PlannedTarget>, EngineError> {
         let driver = self.driver_of(&work.effect)?;
         let examined = driver.examine(&work.effect, false)?;
-        let tried = self.tried(work, &examined, options.on_conflict)?;
+        let tried = self.tried(work, &examined, options)?;
         // What a newer step changes first cannot be judged yet.
         let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
         let later = examined.iter().filter(|it| is_later(&it.target));
@@ -232,8 +232,10 @@ impl Engine {
         };
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
-            let state = match found {
-                Some(found) if later.contains(&found.change) => {
+            let lost = found.and_then(|found| lost_with(steps, &target, found));
+            let state = match (found, lost) {
+                (_, Some(why)) => TargetState::CannotComeBack { why },
+                (Some(found), None) if later.contains(&found.change) => {
                     let why = between.remove(target.key()).or_else(|| filled(found));
                     match (why, options.on_conflict) {
                         (Some(why), OnConflict::Refuse) => TargetState::Conflict { why },
@@ -242,12 +244,12 @@ impl Engine {
                         (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
                     }
                 }
-                Some(found) => match (&tried, is_barred(found)) {
+                (Some(found), None) => match (&tried, is_barred(found)) {
                     (_, Some(why)) => TargetState::Conflict { why },
                     (Some(tried), None) => found_out(tried, &target, found),
                     (None, None) => as_part(work, &target, found, foreseen(found)),
                 },
-                None => TargetState::AlreadyBefore,
+                (None, None) => TargetState::AlreadyBefore,
             };
             PlannedTarget {
                 goes: state.is_work() && found.is_some_and(|found| found.goes),
@@ -286,16 +288,25 @@ impl Engine {
         Ok(())
     }
 
-    /// Prepares a merge or a forced restore, where there is something to merge or to force, to see what would come of it. An
+    /// Prepares a merge, a forced restore or a part, where something stands in the way, to see what would come of it. An
     /// error is what the undo would meet.
     fn tried(
         &self,
         work: &Work<'_>,
         examined: &[Examined],
-        on_conflict: OnConflict,
+        options: &UndoOptions,
     ) -> Result<Option<Tried>, EngineError> {
         let is_other = |it: &Examined| matches!(it.state, State::Other { .. }) || it.lost.is_some();
-        if on_conflict == OnConflict::Refuse || !examined.iter().any(is_other) {
+        let on_conflict = options.on_conflict;
+        // Where only a part is done, what is to go may have to stay: what belongs in its place does not come.
+        let stuck = examined.iter().filter(|it| is_other(it));
+        let stuck: HashSet<usize> = stuck.map(|it| it.change).collect();
+        let is_stuck = |it: &&Examined| stuck.contains(&it.change);
+        let (held, free): (Vec<_>, Vec<_>) = examined.iter().partition(is_stuck);
+        let held: HashSet<_> = held.iter().map(|it| it.target.key()).collect();
+        let is_part = options.partial && free.iter().any(|it| held.contains(it.target.key()));
+        let is_tried = on_conflict != OnConflict::Refuse || is_part;
+        if !is_tried || !examined.iter().any(is_other) {
             return Ok(None);
         }
         let how = work.how(on_conflict, true);
@@ -356,6 +367,16 @@ fn foreseen(found: &Examined) -> TargetState {
         (None, State::Before) => TargetState::AlreadyBefore,
         (None, State::Other { why }) => TargetState::Conflict { why: why.clone() },
     }
+}
+
+/// Says why a target cannot come back although newer steps come first: what it would be made from does not come back with them.
+fn lost_with(newer: &[PlannedStep], target: &Target, found: &Examined) -> Option<String> {
+    let is_lost = |it: &PlannedTarget| {
+        matches!(it.state, TargetState::CannotComeBack { .. })
+            && it.target.overlap(target).is_some()
+    };
+    let mut planned = newer.iter().flat_map(|step| &step.targets);
+    found.lost.clone().filter(|_| planned.any(is_lost))
 }
 
 /// Says of what only comes with its tree that it does, where something stands in the way of that.

@@ -15,12 +15,15 @@ impl Engine {
         options: &UndoOptions,
     ) -> Result<Planned, EngineError> {
         let (undos, named) = match what {
-            RedoWhat::Newest { below } => (self.newest_undo(below.as_ref())?, Vec::new()),
+            RedoWhat::Newest { below } => {
+                let undos = self.newest_undo(below.as_ref())?;
+                (self.chosen(undos, options)?, Vec::new())
+            }
             RedoWhat::Operations(references) => {
                 let named = self.resolved(references)?;
                 let mut undos = Vec::new();
                 for id in &named {
-                    undos.extend(self.undos_of(*id)?);
+                    undos.extend(self.chosen(self.undos_of(*id)?, options)?);
                 }
                 (undos, named)
             }

@@ -135,7 +135,7 @@ impl Engine {
                 lsn: self.store.place_at(*since)?,
                 task: None,
                 agent: None,
-                keys: paths.iter().cloned().map(Key::from).collect(),
+                keys: paths.clone(),
             }),
             UndoWhat::Paths { since: None, .. }
             | UndoWhat::Newest { .. }

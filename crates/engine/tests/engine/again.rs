@@ -29,7 +29,7 @@ fn path(world: &World, name: &str) -> TargetPath {
 
 fn undo_path(world: &World, name: &str) {
     let what = UndoWhat::Paths {
-        paths: vec![path(world, name)],
+        paths: vec![path(world, name).into()],
         since: None,
     };
     world.engine.undo(&what, &committed()).unwrap();

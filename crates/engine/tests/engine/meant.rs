@@ -190,7 +190,7 @@ fn a_path_goes_back_to_a_moment_and_what_is_not_in_effect_there_does_not_count()
     let store = world.engine.store();
     let made = store.operation(first).unwrap().unwrap();
     let at = |since| UndoWhat::Paths {
-        paths: vec![path(&world, "a")],
+        paths: vec![path(&world, "a").into()],
         since: Some(since),
     };
     let moment = store.moment_of(made.place).unwrap();
@@ -215,7 +215,7 @@ fn a_path_of_which_the_operation_was_taken_back_is_not_meant_by_the_rest_of_it()
     let since = Some(backout_model::Timestamp(0));
     for moment in [None, since] {
         let what = UndoWhat::Paths {
-            paths: vec![path(&world, "a")],
+            paths: vec![path(&world, "a").into()],
             since: moment,
         };
         if moment.is_none() {
@@ -245,7 +245,7 @@ fn a_path_in_a_tree_that_went_is_told_with_the_operation_that_took_it() {
     world.remove("d");
     let inside = |name: &str| {
         let what = UndoWhat::Paths {
-            paths: vec![path(&world, name)],
+            paths: vec![path(&world, name).into()],
             since: None,
         };
         match world.engine.undo(&what, &committed()) {

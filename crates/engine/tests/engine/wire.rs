@@ -146,7 +146,7 @@ fn every_command_that_can_travel_comes_back_as_it_was() {
         }),
         Command::Undo {
             what: UndoWhat::Paths {
-                paths: vec![path.clone()],
+                paths: vec![path.clone().into()],
                 since: None,
             },
             options: options.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use backout_model::{Event, OperationId, Retention, Timestamp};
+use backout_model::{Event, KEY_MS_MIN, OperationId, Retention, Timestamp};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::journal::id_from_sql;
@@ -17,19 +17,23 @@ impl Store {
         now: Timestamp,
     ) -> Result<u64, StorageError> {
         let before = now.0.saturating_sub(retention.audit_ms);
-        self.read(|transaction| self.audit_records_before(transaction, before))
+        let keyed_before = now.0.saturating_sub(KEY_MS_MIN);
+        self.read(|transaction| self.audit_records_before(transaction, before, keyed_before))
     }
 
     fn audit_records_before(
         &self,
         transaction: &Transaction<'_>,
         before: i64,
+        keyed_before: i64,
     ) -> Result<u64, StorageError> {
         let named = |error| self.named(error);
         let first_young: i64 = transaction
             .query_row(
-                "SELECT min(lsn) FROM record WHERE at > ?1",
-                [before],
+                "SELECT min(record.lsn) FROM record
+                 LEFT JOIN operation ON operation.id = record.operation
+                 WHERE record.at > ?1 OR (operation.call_key IS NOT NULL AND record.at > ?2)",
+                [before, keyed_before],
                 |row| Ok(row.get::<_, Option<i64>>(0)?.unwrap_or(i64::MAX)),
             )
             .map_err(named)?;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry};
-use backout_model::{Digest, Event, Lsn, Retention};
+use backout_model::{Digest, Event, KEY_MS_MIN, Lsn, Retention};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::rows::{digest, lsn_from_sql, lsn_to_sql};
@@ -30,8 +30,11 @@ impl Store {
 
     /// Moves records that are past their retention out of the journal into a file, and returns that file.
     pub fn cut_audit(&self, retention: &Retention) -> Result<Option<PathBuf>, StorageError> {
-        let before = self.clock.now().0.saturating_sub(retention.audit_ms);
-        let Some((first, last, anchor)) = self.read(|tx| self.cuttable(tx, before))? else {
+        let now = self.clock.now().0;
+        let before = now.saturating_sub(retention.audit_ms);
+        let keyed_before = now.saturating_sub(KEY_MS_MIN);
+        let cuttable = self.read(|tx| self.cuttable(tx, before, keyed_before))?;
+        let Some((first, last, anchor)) = cuttable else {
             return Ok(None);
         };
         let path = self
@@ -78,18 +81,20 @@ impl Store {
         &self,
         transaction: &Transaction<'_>,
         before: i64,
+        keyed_before: i64,
     ) -> Result<Option<(Lsn, Lsn, Digest)>, StorageError> {
         let named = |error| self.named(error);
         // The first record that is too young, or speaks of an operation that is still retained or unfinished,
-        // or of a task that is open, ends it.
+        // or of a task that is open, or answers a call that may still be made again, ends it.
         let first_needed: Option<i64> = transaction
             .query_row(
                 "SELECT min(record.lsn) FROM record
                  LEFT JOIN operation ON operation.id = record.operation
                  WHERE record.at > ?1 OR operation.retained = 1
                     OR operation.status IN ('armed', 'applied', 'interrupted', 'in-doubt', 'failed')
-                    OR operation.finished > ?1",
-                [before],
+                    OR operation.finished > ?1
+                    OR (operation.call_key IS NOT NULL AND record.at > ?2)",
+                [before, keyed_before],
                 |row| row.get(0),
             )
             .map_err(named)?;

@@ -8,7 +8,8 @@ use super::rows::{id_to_sql, lsn_to_sql};
 use crate::StorageError;
 
 /// What a redo (?2) brought back of an operation (?1) and is gone again ends with an undo (?3). Each of the three conditions is a
-/// search in an index; as one they would be a scan of all targets for each of them.
+/// search in an index; as one they would be a scan of all targets for each of them. Below a key nothing lies by a slash: that is
+/// a letter of its name.
 pub(super) const END_REDO: &str = "
 UPDATE target SET undone_by = ?3 WHERE operation = ?2 AND undone_by IS NULL
     AND NOT EXISTS (SELECT 1 FROM target AS back
@@ -16,6 +17,7 @@ UPDATE target SET undone_by = ?3 WHERE operation = ?2 AND undone_by IS NULL
           AND back.path = target.path)
     AND NOT EXISTS (SELECT 1 FROM target AS back
         WHERE back.operation = ?1 AND back.undone_by IS NULL AND back.held_by = ?2
+          AND instr(target.path, x'00') = 0
           AND back.path > CAST(target.path || '/' AS BLOB)
           AND back.path < CAST(target.path || '0' AS BLOB))
     AND NOT EXISTS (SELECT 1 FROM target AS back

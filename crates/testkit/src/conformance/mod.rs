@@ -286,6 +286,7 @@ macro_rules! store_conformance {
                 a_partial_undo_leaves_the_rest_in_effect,
                 a_redo_holds_what_it_brought_back,
                 a_redo_ends_with_what_it_brought_back,
+                a_redo_of_a_key_does_not_hold_by_another_with_a_slash,
                 a_task_that_is_brought_back_is_what_it_was,
                 later_work_is_found_at_a_key_and_above_it;
             leases: a_lease_keeps_others_off_overlapping_targets_only,
@@ -310,7 +311,8 @@ macro_rules! store_conformance {
                 what_is_put_aside_for_the_living_stays,
                 what_no_driver_here_understands_stays,
                 a_full_store_refuses_what_it_has_no_room_for,
-                old_records_are_exported_and_cut_and_the_chain_goes_on;
+                old_records_are_exported_and_cut_and_the_chain_goes_on,
+                a_key_outlives_its_images_and_a_short_audit;
             verify: a_sound_store_has_no_findings,
                 a_hurt_content_is_found_and_so_is_who_needs_it,
                 a_kept_inode_that_is_gone_is_found;

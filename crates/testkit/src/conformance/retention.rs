@@ -2,7 +2,7 @@
 
 use backout_model::ports::StorageError;
 use backout_model::{
-    Digest, DriverName, Event, ExpiryReason, Intent, OperationId, OutcomeKind, Retention,
+    Asked, Digest, DriverName, Event, ExpiryReason, Intent, OperationId, OutcomeKind, Retention,
     TargetOutcome, Verb,
 };
 use backout_storage::this_process;
@@ -235,4 +235,26 @@ pub fn old_records_are_exported_and_cut_and_the_chain_goes_on(world: &World) {
         world.store.cut_audit(&Retention::standard()).expect("cut"),
         None
     );
+}
+
+/// A call that is made again within a week gets its first answer, however short records are kept.
+pub fn a_key_outlives_its_images_and_a_short_audit(world: &World) {
+    let call = Asked::new("call-1".parse().expect("a key"), Digest::of(b"asked"));
+    world.finish(world.arm_as(Intent {
+        call: Some(call.clone()),
+        ..intent(1, &[node("/a")])
+    }));
+    world.clock.pass(2 * DAY_MS);
+    let short = Retention {
+        committed_ms_max: DAY_MS,
+        audit_ms: 0,
+        ..Retention::standard()
+    };
+    assert_eq!(ids(&world.gc(&short, false).expired), [id(1)]);
+    let answer = || world.store.answer_to(&call.key).expect("asked");
+    assert_eq!(world.store.cut_audit(&short).expect("cut"), None);
+    assert_eq!(answer(), Some((id(1), call.clone())));
+    world.clock.pass(6 * DAY_MS);
+    assert!(world.store.cut_audit(&short).expect("cut").is_some());
+    assert_eq!(answer(), None);
 }

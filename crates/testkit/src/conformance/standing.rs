@@ -1,7 +1,7 @@
 //! How operations, targets and tasks stand after an undo or a redo.
 
 use backout_model::{
-    Event, Intent, Key, Operation, OperationId, OutcomeKind, Standing, Status, Target,
+    Event, Intent, Key, Operation, OperationId, OutcomeKind, Reach, Standing, Status, Target,
     TargetOutcome, TargetPath, TaskId, TaskStatus, Verb,
 };
 
@@ -151,6 +151,33 @@ pub fn a_redo_ends_with_what_it_brought_back(world: &World) {
         (world.status(write), world.status(redo)),
         (Status::Committed, Status::Committed)
     );
+}
+
+/// A slash in the name of a key is a letter like any other.
+pub fn a_redo_of_a_key_does_not_hold_by_another_with_a_slash(world: &World) {
+    let file: Key = TargetPath::new("/f").expect("a path").into();
+    let key = |part| Target::new(file.part(part).expect("a part"), Reach::Node);
+    let targets = [key("a"), key("a/b")];
+    let write = world.commit(1, &targets);
+    let undo = world.undo(2, write, &targets);
+    let redo = world.redo(3, undo, write, &targets);
+    let by = world.finish(world.arm_as(Intent {
+        verb: Verb::Undo,
+        undoes: Some(write),
+        ..intent(4, &targets[..1])
+    }));
+    world.append(vec![Event::Undone {
+        id: write,
+        by,
+        outcomes: vec![TargetOutcome::new(
+            targets[0].clone(),
+            OutcomeKind::Restored,
+        )],
+        is_partial: true,
+    }]);
+    let redone = world.operation(redo);
+    let gone: Vec<_> = redone.targets.iter().map(|it| it.undone_by).collect();
+    assert_eq!(gone, [Some(by), None]);
 }
 
 /// Open again, with its operations waiting for it; and rolled back again when nothing is left.

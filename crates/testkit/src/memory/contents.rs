@@ -3,12 +3,13 @@
 use std::io::{Cursor, Read};
 
 use backout_model::ports::{ContentsError, ReadContents, WriteContents};
-use backout_model::reversal::{Form, Made, Pieces, follow};
+use backout_model::reversal::{Form, Made, Pieces};
 use backout_model::{Digest, OperationId};
 
 use super::MemoryStore;
 use super::change::Change;
 use super::state::State;
+use crate::made;
 
 impl ReadContents for MemoryStore {
     fn read(&self, digest: &Digest) -> Result<Vec<u8>, ContentsError> {
@@ -27,11 +28,8 @@ impl ReadContents for MemoryStore {
 
     fn outside(&self, digest: &Digest) -> Result<Vec<Digest>, ContentsError> {
         let made = self.ask(|state| Ok(state.made(digest, None)));
-        match made.map_err(|error| ContentsError::Store(Box::new(error)))?? {
-            Made::Outside(any) => Ok(std::iter::once(*digest).chain(any).collect()),
-            Made::Missing => Err(ContentsError::Missing { digest: *digest }),
-            Made::Whole | Made::Of { .. } => Ok(Vec::new()),
-        }
+        let made = made.map_err(|error| ContentsError::Store(Box::new(error)))??;
+        made::outside(digest, made)
     }
 
     fn open_over(
@@ -41,14 +39,8 @@ impl ReadContents for MemoryStore {
         from: Box<dyn Read + Send>,
     ) -> Result<Box<dyn Read + Send>, ContentsError> {
         let made = self.ask(|state| Ok(state.made(digest, Some(base))));
-        match made.map_err(|error| ContentsError::Store(Box::new(error)))?? {
-            Made::Of {
-                pieces,
-                is_outside: true,
-                ..
-            } => Ok(Box::new(pieces.reader(from, *digest))),
-            Made::Whole | Made::Of { .. } | Made::Outside(_) | Made::Missing => self.open(digest),
-        }
+        let made = made.map_err(|error| ContentsError::Store(Box::new(error)))??;
+        made::open_over(self, digest, made, from)
     }
 }
 
@@ -107,11 +99,7 @@ impl State {
             None if self.contents.contains_key(at) => Ok(Form::Whole),
             None => Ok(Form::Absent),
         };
-        let made = follow(digest, outside, form).flatten();
-        made.map_err(|error| ContentsError::Damaged {
-            digest: *digest,
-            detail: error.to_string(),
-        })
+        made::made(digest, outside, form)
     }
 
     /// Gives a content if it is what its name says.
@@ -121,14 +109,7 @@ impl State {
                 let (digest, base) = (*digest, *base);
                 return Err(ContentsError::Outside { digest, base });
             };
-            let (newer, mut older) = (self.content(&base)?, Vec::new());
-            let read = pieces
-                .reader(newer.as_slice(), *digest)
-                .read_to_end(&mut older);
-            return read.map(|_| older).map_err(|error| ContentsError::Damaged {
-                digest: *digest,
-                detail: error.to_string(),
-            });
+            return made::older(digest, pieces, &self.content(&base)?);
         }
         let digest = *digest;
         let found = self.contents.get(&digest);

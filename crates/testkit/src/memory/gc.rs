@@ -11,8 +11,8 @@ use backout_model::ports::{
     Workspace as _,
 };
 use backout_model::{
-    Candidate, Digest, DriverName, Event, ExpiryReason, Key, OperationId, Retention, Status,
-    Timestamp, select_expired,
+    Candidate, Digest, DriverName, Event, ExpiryReason, KEY_MS_MIN, Key, OperationId, Retention,
+    Status, Timestamp, select_expired,
 };
 
 use super::change::Change;
@@ -252,7 +252,8 @@ impl MemoryStore {
     fn audit_records(&self, request: &GcRequest) -> Answer<u64> {
         let now = request.now.max(self.shared.clock.now());
         let before = Timestamp(now.0.saturating_sub(request.retention.audit_ms));
-        let found = self.ask(|state| Ok(state.cuttable(before)))?;
+        let keyed_before = Timestamp(now.0.saturating_sub(KEY_MS_MIN));
+        let found = self.ask(|state| Ok(state.cuttable(before, keyed_before)))?;
         Ok(found.map_or(0, |(first, last, _)| last.0 + 1 - first.0))
     }
 

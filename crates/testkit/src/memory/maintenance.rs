@@ -9,7 +9,7 @@ use backout_model::ports::{
     CheckSlots, CompactBudget, CompactReport, GcReport, GcRequest, Maintenance, PackSalvage,
     StorageError, StoreSummary, StoredBytes, Tell, VerifyReport, Workspace as _,
 };
-use backout_model::{Digest, DriverName, Event, Lsn, Retention, Status, Timestamp};
+use backout_model::{Digest, DriverName, Event, KEY_MS_MIN, Lsn, Retention, Status, Timestamp};
 
 use super::change::Change;
 use super::state::{Answer, State};
@@ -82,7 +82,9 @@ impl Maintenance for MemoryStore {
     fn cut_audit(&self, retention: &Retention) -> Answer<Option<PathBuf>> {
         let now = self.shared.clock.now();
         let before = Timestamp(now.0.saturating_sub(retention.audit_ms));
-        let Some((first, last, anchor)) = self.ask(|state| Ok(state.cuttable(before)))? else {
+        let keyed_before = Timestamp(now.0.saturating_sub(KEY_MS_MIN));
+        let cuttable = self.ask(|state| Ok(state.cuttable(before, keyed_before)))?;
+        let Some((first, last, anchor)) = cuttable else {
             return Ok(None);
         };
         let path = self.directory().join(format!("{first}-{last}.jsonl"));
@@ -159,7 +161,11 @@ impl MemoryStore {
 
 impl State {
     /// Finds the longest beginning of the journal that nothing needs any more, and its last hash.
-    pub(super) fn cuttable(&self, before: Timestamp) -> Option<(Lsn, Lsn, Digest)> {
+    pub(super) fn cuttable(
+        &self,
+        before: Timestamp,
+        keyed_before: Timestamp,
+    ) -> Option<(Lsn, Lsn, Digest)> {
         let mut last = None;
         for stored in &self.records {
             // A record that cannot be read is kept.
@@ -174,7 +180,11 @@ impl State {
                         | Status::InDoubt
                         | Status::Failed
                 );
-                row.operation.retained || is_open || row.finished > before
+                let is_answer = self.calls.values().any(|id| *id == row.operation.id);
+                row.operation.retained
+                    || is_open
+                    || row.finished > before
+                    || (is_answer && stored.at > keyed_before)
             });
             if stored.at > before || is_needed {
                 break;

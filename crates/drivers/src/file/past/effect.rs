@@ -233,6 +233,7 @@ fn moved((from, to): (&TargetPath, &TargetPath), kind: Kind, identity: &Identity
         shares: None,
         is_dress: false,
         made_at: None,
+        made_from: None,
     }
 }
 
@@ -251,5 +252,6 @@ fn retouched(path: &TargetPath, kind: Kind, meta: &Meta, left: Option<&Identity>
         shares: None,
         is_dress: true,
         made_at: None,
+        made_from: None,
     }
 }

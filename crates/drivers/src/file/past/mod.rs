@@ -25,7 +25,7 @@ pub use effect::FileChange;
 pub(crate) use effect::{changes_of, sides_of, walk};
 pub(crate) use moved::sides_with_moved;
 pub use read::Shown;
-pub(crate) use read::{Source, digest, is_same, read};
+pub(crate) use read::{Source, bases, digest, has_one_of, is_same, made, read};
 
 /// A name with what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +55,16 @@ pub struct Was {
     /// Where the file is that stored bytes may be told as a change of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) made_at: Option<TargetPath>,
+    /// What else stored bytes can be made from, where that file is not what they are told as a change of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) made_from: Option<Box<Base>>,
+}
+
+/// Bytes that others are told as a change of, and what has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Base {
+    digest: Digest,
+    was: Was,
 }
 
 /// Where the bytes of a file can be had.
@@ -192,6 +202,15 @@ impl Was {
         }
     }
 
+    /// Gives the same, with another place where what its bytes are a change of can be had.
+    #[must_use]
+    pub fn made_from(&self, digest: Digest, was: Self) -> Self {
+        Self {
+            made_from: Some(Box::new(Base { digest, was })),
+            ..self.clone()
+        }
+    }
+
     /// Gives the same with other bytes.
     #[must_use]
     pub fn with_bytes(self, bytes: Vec<u8>) -> Self {
@@ -284,6 +303,7 @@ impl Was {
                 Image::File { .. } => Some(path.clone()),
                 _ => None,
             },
+            made_from: None,
         })
     }
 
@@ -311,6 +331,7 @@ impl Was {
             shares: None,
             is_dress: false,
             made_at: None,
+            made_from: None,
         })
     }
 }

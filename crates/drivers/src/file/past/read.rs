@@ -1,10 +1,10 @@
 //! Reading the bytes that a file had.
 
-use std::io::Read as _;
+use std::io::Read;
 
 use backout_model::{Digest, TargetPath};
 
-use super::{Body, Was};
+use super::{Base, Body, Was};
 use crate::file::before_image::digest_of;
 use crate::file::compare::Current;
 use crate::file::context::FileContext;
@@ -41,6 +41,8 @@ pub(crate) enum Source {
     Stored(Digest),
     /// In this file.
     File(Place, Node),
+    /// In the content store, as a change of what can be had elsewhere.
+    Made(Digest, Box<Base>),
     /// Nowhere, and why.
     Nowhere(String),
 }
@@ -62,8 +64,64 @@ pub(crate) fn read(context: &FileContext, was: &Was, bytes_max: u64) -> Result<S
         })),
         Source::File(_, node) if node.identity.size > bytes_max => Ok(Shown::TooMany),
         Source::File(place, _) => Ok(Shown::Bytes(bytes_of(&place)?)),
+        Source::Made(digest, base) => {
+            let mut all = Vec::new();
+            let mut from = made(context, &digest, &base)?;
+            let path = was.made_at.as_ref().map(ToString::to_string);
+            let read = from.read_to_end(&mut all);
+            read.map_err(|source| FileError::Io {
+                path: path.unwrap_or_default(),
+                action: "read the kept content of",
+                source,
+            })?;
+            Ok(Shown::Bytes(all))
+        }
         Source::Nowhere(why) => Ok(Shown::Lost(why)),
     }
+}
+
+/// Opens stored bytes that are made from what is had elsewhere.
+pub(crate) fn made(
+    context: &FileContext,
+    digest: &Digest,
+    base: &Base,
+) -> Result<Box<dyn Read + Send>, FileError> {
+    let from: Box<dyn Read + Send> = match base.was.source(context)? {
+        Source::Stored(stored) => match &base.was.made_at {
+            Some(path) => reversed::open(context, path, &stored)?,
+            None => context.contents.open(&stored)?,
+        },
+        Source::File(place, _) => Box::new(place.read()?),
+        Source::Made(stored, below) => made(context, &stored, &below)?,
+        Source::Nowhere(why) => {
+            let path = base.was.made_at.as_ref().map(ToString::to_string);
+            let path = path.unwrap_or_default();
+            return Err(FileError::Lost { path, why });
+        }
+    };
+    Ok(context.contents.open_over(digest, &base.digest, from)?)
+}
+
+/// Lists the bytes that those of a file can be made from, if they are told as a change of something that is not in the store.
+pub(crate) fn bases(context: &FileContext, was: &Was) -> Result<Vec<Digest>, FileError> {
+    Ok(match was.digest() {
+        Some(digest) if context.contents.has(&digest)? => context.contents.outside(&digest)?,
+        Some(_) | None => Vec::new(),
+    })
+}
+
+/// Tells which of some bytes a file has, in something that has them still.
+pub(crate) fn has_one_of(
+    context: &FileContext,
+    bytes: &[Digest],
+    was: &Was,
+) -> Result<Option<Digest>, FileError> {
+    if bytes.is_empty() || !was.is_file() {
+        return Ok(None);
+    }
+    let found = digest(context, was)?.filter(|found| bytes.contains(found));
+    let is_there = found.is_some() && !matches!(was.source(context)?, Source::Nowhere(_));
+    Ok(found.filter(|_| is_there))
 }
 
 /// Names the bytes that a file had, if they can be had.
@@ -79,7 +137,7 @@ pub(crate) fn digest(context: &FileContext, was: &Was) -> Result<Option<Digest>,
         return Ok(was.digest());
     }
     Ok(match was.source(context)? {
-        Source::Stored(digest) => Some(digest),
+        Source::Stored(digest) | Source::Made(digest, _) => Some(digest),
         Source::File(place, _) => Some(digest_of(&place)?.0),
         Source::Nowhere(_) => None,
     })
@@ -124,10 +182,7 @@ impl Was {
     pub(crate) fn source(&self, context: &FileContext) -> Result<Source, FileError> {
         let nowhere = || Source::Nowhere("its bytes are not kept, or not any more".to_owned());
         match &self.body {
-            Body::Stored(digest) => Ok(match self.lacks(context, digest)? {
-                None => Source::Stored(*digest),
-                Some(why) => Source::Nowhere(why),
-            }),
+            Body::Stored(digest) => self.stored(context, digest),
             Body::Lost(why) => Ok(Source::Nowhere(why.clone())),
             Body::None | Body::Bytes(_) => Ok(nowhere()),
             Body::SameAs(path) => Ok(match file_at(path)? {
@@ -152,12 +207,18 @@ impl Was {
                 let Some(stored) = digest.as_ref().filter(is_stored) else {
                     return Ok(nowhere());
                 };
-                Ok(match self.lacks(context, stored)? {
-                    None => Source::Stored(*stored),
-                    Some(why) => Source::Nowhere(why),
-                })
+                self.stored(context, stored)
             }
         }
+    }
+
+    /// Tells what stored bytes are made from.
+    fn stored(&self, context: &FileContext, digest: &Digest) -> Result<Source, FileError> {
+        Ok(match (self.lacks(context, digest)?, &self.made_from) {
+            (None, _) => Source::Stored(*digest),
+            (Some(_), Some(base)) => Source::Made(*digest, base.clone()),
+            (Some(why), None) => Source::Nowhere(why),
+        })
     }
 
     /// Says why stored bytes cannot be made, if they are told as a change of what is not there any more. What is not in the

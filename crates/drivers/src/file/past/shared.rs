@@ -107,6 +107,7 @@ impl<'r> Inodes<'r> {
             shares: None,
             is_dress: false,
             made_at: None,
+            made_from: None,
         }
     }
 
@@ -194,6 +195,7 @@ impl<'r> Inodes<'r> {
             shares: None,
             is_dress: false,
             made_at: None,
+            made_from: None,
         }
     }
 }

@@ -3,11 +3,12 @@
 
 use backout_model::TargetPath;
 
+use super::content::Wanted;
 use super::{Planner, View, number_of};
-use crate::file::error::FileError;
-use crate::file::past::{Body, Past, Source, Was};
+use crate::file::error::{FileError, Naming as _};
+use crate::file::past::{Body, Past, Source, Was, made};
 use crate::file::recipe::{Holes, Image, Kind, Meta};
-use crate::file::stage::Material;
+use crate::file::stage::{Incoming, Material};
 
 impl Planner<'_> {
     /// Plans it for names that come in their order, so that what lies in a directory follows it.
@@ -68,6 +69,11 @@ impl Planner<'_> {
                     self.set_unless_already(path, after, Material::Stored)
                 }
                 Source::File(place, node) => self.file_like(path, &place, &node, meta),
+                Source::Made(digest, base) => {
+                    let mut from = made(self.context, &digest, &base)?;
+                    let incoming = Incoming::of(&mut from).naming(path, "read the source for")?;
+                    self.put_file(path, incoming, Wanted::Like(meta))
+                }
                 Source::Nowhere(why) => Err(lost(&why)),
             },
             Kind::Symlink => {
@@ -124,7 +130,7 @@ impl Planner<'_> {
                 let meta = crate::file::before_image::meta_of(&place, &node)?;
                 Ok(self.permitted(path, meta))
             }
-            Source::Stored(_) | Source::Nowhere(_) => Err(FileError::Lost {
+            Source::Stored(_) | Source::Made(..) | Source::Nowhere(_) => Err(FileError::Lost {
                 path: path.to_string(),
                 why: match &was.body {
                     Body::Lost(why) => why.clone(),
