@@ -2,6 +2,14 @@
 //!
 //! The other reader is `judge.py`: the parsers of Python, and bash. Formats that it does not know are only read.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, and says what it saw"
+)]
+
 mod files;
 mod mutate;
 
@@ -72,8 +80,8 @@ fn real_files<'f>(files: &'f [File], wrong: &mut Vec<String>) -> Vec<&'f File> {
         .filter(|(file, _)| JUDGED.contains(&file.format));
     let texts = asked
         .map(|(file, _)| (file.format, file.text.clone()))
-        .collect();
-    let mut complaints = judged(texts).into_iter();
+        .collect::<Vec<_>>();
+    let mut complaints = judged(&texts).into_iter();
     for (file, finding) in refused {
         let path = file.path.display();
         let complaint = if JUDGED.contains(&file.format) {
@@ -102,7 +110,7 @@ fn broken_copies(files: &[&File], wrong: &mut Vec<String>) -> BTreeMap<Format, (
     let texts = mutants
         .iter()
         .map(|(file, _, mutant)| (file.format, mutant.clone()));
-    let complaints = judged(texts.collect());
+    let complaints = judged(&texts.collect::<Vec<_>>());
     assert_eq!(complaints.len(), mutants.len());
     for ((file, what, mutant), complaint) in mutants.iter().zip(complaints) {
         let finding = check(file.format, mutant.as_bytes()).into_iter().next();
@@ -130,8 +138,8 @@ fn broken_copies(files: &[&File], wrong: &mut Vec<String>) -> BTreeMap<Format, (
 }
 
 /// Asks the judge about all texts at once.
-fn judged(texts: Vec<(Format, String)>) -> Vec<Option<String>> {
-    let input = serde_json::to_vec(&texts).unwrap();
+fn judged(texts: &[(Format, String)]) -> Vec<Option<String>> {
+    let input = serde_json::to_vec(texts).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/judge.py");
     let mut child = Command::new(python())
         .arg(script)
