@@ -37,7 +37,11 @@ pub(super) fn check(format: Format, text: &str) -> Vec<Finding> {
             .map_or_else(|| errors(format, text, &tree), |fault| vec![fault])
     };
     if faults.is_empty() && format == Format::Python {
-        faults.extend(python::fault(text));
+        let joined = tree
+            .root_node()
+            .has_error()
+            .then(|| python::joined(text, &tree));
+        faults.extend(joined.flatten().or_else(|| python::fault(text)));
     }
     faults
         .into_iter()

@@ -1,5 +1,7 @@
 //! What the grammar of Python lets pass: indentation, strings that do not end on their line, `try` without `except`.
 
+use tree_sitter::Tree;
+
 use crate::syntax::cursor::Cursor;
 use crate::syntax::fault::{Fault, quote};
 
@@ -14,6 +16,41 @@ pub(super) fn fault(text: &str) -> Option<Fault> {
         opened: None,
     };
     reader.all().err()
+}
+
+/// Finds two statements on one line, between which the grammar invented a line end.
+pub(super) fn joined(text: &str, tree: &Tree) -> Option<Fault> {
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        let mut children = node.walk();
+        let below: Vec<_> = node.children(&mut children).collect();
+        let is_block = matches!(node.kind(), "module" | "block");
+        for pair in below.windows(2).filter(|_| is_block) {
+            if let [one, two] = pair
+                && one.end_position().row == two.start_position().row
+                && text
+                    .get(one.end_byte()..two.start_byte())
+                    .is_some_and(|between| between.trim().is_empty())
+                && one.is_named()
+                && two.is_named()
+                && two.kind() != "comment"
+            {
+                let part = text.get(two.byte_range()).unwrap_or_default();
+                let first = part.lines().next().unwrap_or_default();
+                let found = format!("a line end is needed before {}", quote(first));
+                return Some(Fault::new(two.start_byte(), found));
+            }
+        }
+        if node.has_error() && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return None;
+            }
+        }
+    }
 }
 
 /// A level of indentation that is open.

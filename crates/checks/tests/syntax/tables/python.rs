@@ -30,7 +30,7 @@ const GOOD: [&str; 22] = [
 ];
 
 #[rustfmt::skip]
-const BAD: [Bad; 32] = [
+const BAD: [Bad; 33] = [
     ("def f(:\n    pass\n", 1, 6, "the `(` of line 1 is not closed"),
     ("def f()\n    pass\n", 1, 1, "`def f()` cannot be read here"),
     ("x = (1\n", 1, 5, "the `(` of line 1 is not closed"),
@@ -63,6 +63,7 @@ const BAD: [Bad; 32] = [
     ("class A:\n", 2, 1, "an indented line is needed behind `class A:`"),
     ("x = 'a\n", 1, 5, "`'` cannot be read here"),
     ("f(\"a)\n", 1, 3, "`\"` cannot be read here"),
+    ("f<om .graph import Graph\n", 1, 13, "a line end is needed before `import Graph`"),
 ];
 
 #[test]
