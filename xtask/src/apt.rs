@@ -21,6 +21,12 @@ const NEEDED: [(&str, &str); 13] = [
     ("pgrep", "procps"),
 ];
 
+/// A file that the tests use, and the package that brings it.
+const FILES: [(&str, &str); 1] = [(
+    "/usr/lib/python3/dist-packages/yaml/__init__.py",
+    "python3-yaml",
+)];
+
 /// Programs that tests run under our watch if they are here. Without one, its test says so.
 const WANTED: [(&str, &str); 4] = [
     ("rsync", "rsync"),
@@ -32,6 +38,9 @@ const WANTED: [(&str, &str); 4] = [
 /// Installs the packages whose programs are missing. Without root it says which they are.
 pub(crate) fn install_what_tests_need() -> Result<(), String> {
     install(&missing_of(&NEEDED))?;
+    for (file, package) in FILES {
+        install_if_missing(file, package)?;
+    }
     if let Err(why) = install(&missing_of(&WANTED)) {
         say(&format!("{why}; what needs them is not tried"));
     }

@@ -138,9 +138,12 @@ impl Format {
     ///
     /// A build without the grammars of programming languages knows no source code.
     pub fn of(path: &Path, head: &[u8]) -> Option<Self> {
-        let format = of_path(path)
-            .or_else(|| of_sections(path, head))
-            .or_else(|| of_first_line(head))?;
+        let format = match (of_path(path), of_first_line(head)) {
+            // A script that bears the ending of another language may be both, or neither.
+            (Some(named), Some(run)) if named != run => return None,
+            (Some(format), _) | (None, Some(format)) => format,
+            (None, None) => of_sections(path, head)?,
+        };
         let is_template = format == Self::Yaml && is_template(path, head);
         let is_known = cfg!(feature = "code") || !format.is_code();
         (is_known && !is_template).then_some(format)
@@ -172,17 +175,21 @@ impl Format {
 }
 
 fn of_path(path: &Path) -> Option<Format> {
-    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let written = path.file_name()?.to_string_lossy();
+    let name = written.to_ascii_lowercase();
     let name = name.as_str();
     let directory = path.parent().and_then(Path::file_name).unwrap_or_default();
     if TEMPLATES.iter().any(|ending| name.ends_with(ending)) {
         return None;
     }
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    // `dockerfile.vim` is about them, `Dockerfile.dev` is one.
+    let has_stage =
+        |written: &str| written.starts_with("Dockerfile.") || written.starts_with("Containerfile.");
+    let is_other = matches!(ending, "dockerignore" | "md" | "txt" | "bak" | "orig");
     if matches!(name, "dockerfile" | "containerfile")
-        || (name.starts_with("dockerfile.") || name.starts_with("containerfile."))
-            && !matches!(ending, "dockerignore" | "md" | "txt" | "bak" | "orig")
         || matches!(ending, "dockerfile" | "containerfile")
+        || has_stage(&written) && !is_other
     {
         return Some(Format::Dockerfile);
     }

@@ -99,6 +99,7 @@ fn the_first_lines_tell_what_a_name_does_not() {
     assert_eq!(of("run", b"#!/bin/sh\n"), Some("shell"));
     assert_eq!(of("run", b"#!/usr/bin/env -S bash -e\n"), Some("shell"));
     assert_eq!(of("run", b"#! /bin/dash\n"), Some("shell"));
+    assert_eq!(of("run.py", b"#!/usr/bin/env bash\n"), None);
     assert_eq!(of("run", b"#!/usr/bin/perl\n"), None);
     assert_eq!(of("run", b"#!/bin/zsh\n"), None);
     assert_eq!(of("a.conf", b"# c\n\n[a]\nb = c\n"), Some("ini"));

@@ -122,14 +122,10 @@ fn a_billion_laughs_are_counted_and_not_told() {
     let mut yaml = String::from("l0: &l0 [ha, ha, ha, ha, ha, ha, ha, ha, ha, ha]\n");
     for level in 1..10 {
         let below = level - 1;
-        xml += &format!(
-            "<!ENTITY l{level} \"{}\">",
-            format!("&l{below};").repeat(10)
-        );
-        yaml += &format!(
-            "l{level}: &l{level} [{}]\n",
-            vec![format!("*l{below}"); 10].join(", ")
-        );
+        let entities = format!("&l{below};").repeat(10);
+        let aliases = vec![format!("*l{below}"); 10].join(", ");
+        xml.extend(["<!ENTITY l", &level.to_string(), " \"", &entities, "\">"]);
+        yaml.extend([format!("l{level}: &l{level} [{aliases}]\n")]);
     }
     xml += "]><a>&l9;</a>";
     assert_eq!(found(Format::Xml, &xml), "");

@@ -61,8 +61,18 @@ fn where_other_encodings_are_usual_they_pass() {
         ),
         (Format::Python, b"# -*- coding: latin-1 -*-\nx = '\xe4'\n"),
     ] {
-        assert_eq!(check(format, content), Vec::new(), "{format}");
+        let is_read = cfg!(feature = "code") || !format.is_code();
+        assert_eq!(check(format, content).is_empty(), is_read, "{format}");
     }
+}
+
+#[cfg(not(feature = "code"))]
+#[test]
+fn without_grammars_code_is_not_told_apart_and_never_passes() {
+    assert_eq!(Format::of(std::path::Path::new("a.rs"), b""), None);
+    let finding = first(Format::Rust, b"fn main() {}\n");
+    let found = "cannot be checked: this program was built without the grammar of rust";
+    assert_eq!(finding.found, found);
 }
 
 #[test]
@@ -87,6 +97,9 @@ fn a_byte_order_mark_is_told_where_readers_stumble() {
 #[test]
 fn empty_texts_are_wrong_only_where_something_is_needed() {
     for format in Format::ALL {
+        if format.is_code() && cfg!(not(feature = "code")) {
+            continue;
+        }
         let needs = matches!(
             format,
             Format::Json | Format::JsonWithComments | Format::Xml | Format::Dockerfile

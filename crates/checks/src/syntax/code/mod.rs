@@ -5,6 +5,7 @@
 
 mod brackets;
 mod c;
+mod python;
 
 use std::ops::ControlFlow;
 
@@ -27,15 +28,21 @@ pub(super) fn check(format: Format, text: &str) -> Vec<Finding> {
         let found = "cannot be checked: it takes its grammar too long";
         return vec![Finding::new(found).mended_by("check it by hand")];
     };
-    if !tree.root_node().has_error() {
-        return Vec::new();
-    }
-    let faults = if format == Format::C {
+    let mut faults = if !tree.root_node().has_error() {
+        Vec::new()
+    } else if format == Format::C {
         c::faults(text, &tree)
     } else {
         brackets::mismatch(text, &tree)
             .map_or_else(|| errors(format, text, &tree), |fault| vec![fault])
     };
+    if faults.is_empty() && format == Format::Python {
+        let joined = tree
+            .root_node()
+            .has_error()
+            .then(|| python::joined(text, &tree));
+        faults.extend(joined.flatten().or_else(|| python::fault(text)));
+    }
     faults
         .into_iter()
         .map(|fault| fault.finding(text))
@@ -137,11 +144,11 @@ fn of_node(text: &str, node: Node<'_>) -> Fault {
 /// Whether a part that the grammar does not know may be right all the same.
 fn may_be_right(format: Format, text: &str, node: Node<'_>) -> bool {
     match format {
-        // What stands in a macro has the macro's own grammar; a macro may have the name of a type, as in `str![]`; blocks
+        // What stands in a macro has the macro's own grammar; a macro may have the name of a type, as in `str![]` and `try!`; blocks
         // of `extern` may hold types.
         Format::Rust => {
             let part = text.get(node.byte_range()).unwrap_or_default();
-            if part == "!" || part.starts_with("pub type ") {
+            if part == "!" || part.starts_with("try!") || part.starts_with("pub type ") {
                 return true;
             }
             let mut above = node.parent();

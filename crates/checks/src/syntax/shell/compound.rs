@@ -1,7 +1,6 @@
 //! `if`, `for`, `case` and the like, groups, functions.
 
 use super::Reader;
-use super::word::Within;
 use crate::Place;
 use crate::syntax::fault::{Fault, quote, standing_at};
 
@@ -232,53 +231,6 @@ impl Reader<'_> {
         }
         let found = standing_at(self.cursor.text(), self.cursor.at());
         Err(self.fault(format!("`)` is needed here, not {found}")))
-    }
-
-    /// Reads `[[ … ]]`.
-    fn test(&mut self, at: usize) -> Result<(), Fault> {
-        let mut open = 0_usize;
-        let mut is_regex = false;
-        loop {
-            self.skip_lines();
-            if self.eat_word("]]") {
-                if open > 0 {
-                    return Err(self
-                        .fault("`(` is not closed inside of `[[`")
-                        .mended_by("close it with `)`"));
-                }
-                return Ok(());
-            }
-            if self.cursor.is_done() {
-                return Err(Fault::unclosed(self.cursor.text(), at, "`[[`", "]]"));
-            }
-            if is_regex {
-                is_regex = false;
-                self.word_within(Within::Regex)?;
-                continue;
-            }
-            if self.cursor.eat("=~") {
-                is_regex = true;
-            } else if self.cursor.eat("(") {
-                open += 1;
-            } else if self.cursor.eat(")") {
-                open = open
-                    .checked_sub(1)
-                    .ok_or_else(|| self.fault("`)` closes nothing inside of `[[`"))?;
-            } else if !(self.cursor.eat("&&")
-                || self.cursor.eat("||")
-                || self.cursor.eat("<")
-                || self.cursor.eat(">"))
-            {
-                let start = self.cursor.at();
-                self.word()?;
-                if self.cursor.at() == start {
-                    let found = standing_at(self.cursor.text(), start);
-                    return Err(self
-                        .fault(format!("{found} stands inside of `[[`"))
-                        .mended_by("close it with ` ]]`"));
-                }
-            }
-        }
     }
 
     /// Reads `()` and the body of a function, standing behind its name.

@@ -2,10 +2,11 @@
 //!
 //! A reader of its own, in one pass and with bounded nesting. It takes what bash or dash takes, with extended globs; what
 //! they leave until a command runs (arithmetic, backticks, what `${…}` means) is only read to its end.
-//! Lists and pipelines are here, `if`, `for` and the like in `compound`, words and quotes in `word`.
+//! Lists and pipelines are here, `if`, `for` and the like in `compound`, words and quotes in `word`, `[[ … ]]` in `test`.
 
 mod compound;
 mod redirect;
+mod test;
 mod word;
 
 use super::cursor::Cursor;

@@ -75,15 +75,11 @@ impl<'t> Reader<'t> {
         let Some(inside) = self.cursor.skip_behind("?>") else {
             return Err(Fault::unclosed(self.cursor.text(), start, "`<?xml`", "?>"));
         };
-        let is_one = inside.matches('<').count() == 1;
-        if inside.contains("version") && is_one {
+        if is_declaration(inside.get("<?xml".len()..).unwrap_or_default()) {
             return Ok(());
         }
-        Err(Fault::new(
-            start,
-            "the XML declaration names no version, or is not closed",
-        )
-        .mended_by("write `<?xml version=\"1.0\"?>`"))
+        Err(Fault::new(start, "the XML declaration cannot be read")
+            .mended_by("write `<?xml version=\"1.0\" encoding=\"UTF-8\"?>`"))
     }
 
     /// Reads what may stand before and behind the root element.
@@ -202,5 +198,41 @@ impl<'t> Reader<'t> {
         }
         self.open.push((name, at));
         Ok(())
+    }
+}
+
+/// Whether this is what may stand in `<?xml …?>`: a version, an encoding, and whether it stands alone.
+fn is_declaration(inside: &str) -> bool {
+    let mut cursor = Cursor::new(inside);
+    let mut wanted = ["version", "encoding", "standalone"].into_iter();
+    let mut is_first = true;
+    loop {
+        let before = cursor.at();
+        cursor.skip_space();
+        if cursor.is_done() {
+            return !is_first;
+        }
+        let is_apart = cursor.at() > before;
+        let name = cursor.take_while(|byte| byte.is_ascii_alphabetic());
+        let is_known = wanted.any(|wanted| wanted == name);
+        if !is_apart || !is_known || (is_first && name != "version") {
+            return false;
+        }
+        is_first = false;
+        cursor.skip_space();
+        let has_sign = cursor.eat("=");
+        cursor.skip_space();
+        let mark = if cursor.eat("\"") { "\"" } else { "'" };
+        let is_quoted = cursor.before() == Some(b'"') || cursor.eat("'");
+        let value = cursor.skip_behind(mark).unwrap_or_default();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let is_good = match name {
+            "version" => value.starts_with("1."),
+            "standalone" => matches!(value, "yes" | "no"),
+            _ => value.starts_with(|c: char| c.is_ascii_alphabetic()),
+        };
+        if !has_sign || !is_quoted || !is_good || !value.chars().all(is_plain) {
+            return false;
+        }
     }
 }

@@ -4,7 +4,7 @@ use backout_checks::syntax::Format;
 
 use super::{Bad, bad, good};
 
-const GOOD: [&str; 18] = [
+const GOOD: [&str; 22] = [
     "",
     "# c\n",
     "x = 1\n",
@@ -23,10 +23,14 @@ const GOOD: [&str; 18] = [
     "x = {**a, \"b\": 1}\nif (n := 1): pass\n",
     "def f(a, /, b): pass\r\n",
     "type X[T] = list[T]\n",
+    "if a:\r\n\tx = b + \\\r\n  c\r\n",
+    "try:\n    a\nexcept: b\nelse:\n    c\n",
+    "def f():\n  \"\"\"a\nb\"\"\"\n  # c\n# d\n  return 1\n",
+    "if a: b\nelse: c\n",
 ];
 
 #[rustfmt::skip]
-const BAD: [Bad; 24] = [
+const BAD: [Bad; 33] = [
     ("def f(:\n    pass\n", 1, 6, "the `(` of line 1 is not closed"),
     ("def f()\n    pass\n", 1, 1, "`def f()` cannot be read here"),
     ("x = (1\n", 1, 5, "the `(` of line 1 is not closed"),
@@ -51,6 +55,15 @@ const BAD: [Bad; 24] = [
     ("f(a, , b)\n", 1, 4, "`,` cannot be read here"),
     ("@\ndef f(): pass\n", 1, 1, "`@` cannot be read here"),
     ("x ==== 1\n", 1, 3, "`==` cannot be read here"),
+    ("if a:\nb\n", 2, 1, "an indented line is needed behind `if a:`"),
+    ("def f():\n    a\n  b\n", 3, 3, "the indentation fits no line above"),
+    ("a\n  b\n", 2, 3, "the line is indented, and the one before opens no block"),
+    ("try:\n    a\nb\n", 1, 1, "`try` has neither `except` nor `finally`"),
+    ("if a:\n    try:\n        b\n", 2, 5, "`try` has neither `except` nor `finally`"),
+    ("class A:\n", 2, 1, "an indented line is needed behind `class A:`"),
+    ("x = 'a\n", 1, 5, "`'` cannot be read here"),
+    ("f(\"a)\n", 1, 3, "`\"` cannot be read here"),
+    ("f<om .graph import Graph\n", 1, 13, "a line end is needed before `import Graph`"),
 ];
 
 #[test]

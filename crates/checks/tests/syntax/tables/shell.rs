@@ -4,7 +4,7 @@ use backout_checks::syntax::Format;
 
 use super::{Bad, bad, good};
 
-const GOOD: [&str; 27] = [
+const GOOD: [&str; 29] = [
     "",
     "#!/bin/sh\n",
     "echo a\n",
@@ -17,6 +17,8 @@ const GOOD: [&str; 27] = [
     "cat <<EOF\n$(x \"\nEOF\n",
     "cat <<-'E'\n\ta\n\tE\n",
     "a=(1 2 \"x y\")\na[1 + 1]=x\n",
+    "[[ -f x && ! -z $y || $a < b ]]\n",
+    "[[ -n\n a\n && b -nt c ]]\n",
     "[[ $a == b* && ( -f x || $c =~ ^(a|b)$ ) ]]\n",
     "x=$(case a in a) b;; esac)\n",
     "echo \"${a:-$(b \"c\")}\" ${x%%'}'*} \"${y:-it's}\"\n",
@@ -35,7 +37,7 @@ const GOOD: [&str; 27] = [
 ];
 
 #[rustfmt::skip]
-const BAD: [Bad; 40] = [
+const BAD: [Bad; 44] = [
     ("echo \"a\n", 1, 6, "the quote `\"` is not closed"),
     ("echo 'a\n", 1, 6, "the quote `'` is not closed"),
     ("if a; then b\n", 2, 1, "the text ends, but the `if` of line 1, column 1 is not closed"),
@@ -73,6 +75,10 @@ const BAD: [Bad; 40] = [
     ("a & && b\n", 1, 5, "`&` stands where no command can begin"),
     ("if a; then b; fi c\n", 1, 18, "`c` stands behind the end of a command"),
     ("echo $(if a)\n", 1, 12, "`then` is needed for the `if` of line 1, column 8, not `)`"),
+    ("[[ a b ]]\n", 1, 6, "`b` stands inside of `[[` where an operator is needed"),
+    ("[[ a == ]]\n", 1, 9, "a word is needed inside of `[[`, not `]`"),
+    ("[[ -f x y ]]\n", 1, 9, "`y` stands inside of `[[` where an operator is needed"),
+    ("[[ ]]\n", 1, 4, "a word is needed inside of `[[`, not `]`"),
     ("()\n", 1, 2, "a command is needed in the `(` of line 1, column 1, not `)`"),
     ("if\n", 2, 1, "the text ends, but the `if` of line 1, column 1 is not closed"),
     ("( \n", 2, 1, "the text ends, but the `(` of line 1, column 1 is not closed"),

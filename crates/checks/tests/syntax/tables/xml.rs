@@ -4,9 +4,10 @@ use backout_checks::syntax::Format;
 
 use super::{Bad, bad, good};
 
-const GOOD: [&str; 15] = [
+const GOOD: [&str; 16] = [
     "<a/>",
     "<a></a>",
+    "<?xml version='1.1' encoding=\"UTF-8\" standalone=\"no\" ?><a/>",
     "<?xml version=\"1.0\"?>\n<a b=\"c\"/>\n",
     "<a><!-- c --><b>x</b></a>",
     "<a>&lt;&#65;&#x41;&amp;</a>",
@@ -23,7 +24,7 @@ const GOOD: [&str; 15] = [
 ];
 
 #[rustfmt::skip]
-const BAD: [Bad; 31] = [
+const BAD: [Bad; 34] = [
     ("", 1, 1, "has no element"),
     ("<a>", 1, 4, "the text ends, but the element `<a>` of line 1, column 1 is not closed"),
     ("<a><b></a>", 1, 7, "`<b>` of line 1, column 4 is closed by `</a>`"),
@@ -55,6 +56,9 @@ const BAD: [Bad; 31] = [
     ("</a>", 1, 1, "an element is closed that was not opened"),
     ("<a>&lt</a>", 1, 4, "`&` begins a reference that does not end in `;`"),
     ("<?pi x", 1, 7, "the text ends, but the instruction of line 1, column 1 is not closed"),
+    ("<?xml version=\"2\"?><a/>", 1, 1, "the XML declaration cannot be read"),
+    ("<?xml encoding=\"UTF-8\"?><a/>", 1, 1, "the XML declaration cannot be read"),
+    ("<?xml version=\"1.0\"encoding=\"x\"?><a/>", 1, 1, "the XML declaration cannot be read"),
 ];
 
 #[test]
