@@ -226,3 +226,39 @@ fn what_somebody_wrote_where_it_was_taken_back_is_not_replaced_to_bring_it_again
     ");
     assert_eq!(contents(&world), ["theirs", "1", "theirs"]);
 }
+
+#[test]
+fn a_plan_foresees_what_others_did_in_a_tree_that_was_removed_since() {
+    let world = World::new().file("d/f", "1").file("d/g", "1");
+    world.did(["write", "d/f", "--text", "2"]);
+    world.put("d/f", "theirs");
+    world.did(["rm", "-r", "d"]);
+    insta::assert_snapshot!(world.unmoved(["undo", "-n", "9e3779b9"]), @"
+    would not undo 2 operations, newest first:
+      3c6ef372  remove d and all below  depends on 9e3779b9: moves or removes its directory
+                d  will be as before
+      9e3779b9  write d/f
+                d/f  conflict: somebody else changed it before 3c6ef372
+    hint: do the rest with `backout undo 9e3779b9 --partial`
+    hint: do it anyway, keeping what is there now, with `backout undo 9e3779b9 --force`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["undo", "9e3779b9"]), @"
+    error: nothing was undone
+      why: `d/f`: somebody else changed it before 3c6ef372
+      next: see what would change back, and what others changed, with `backout undo 9e3779b9 --dry-run --diff`
+      next: do the rest with `backout undo 9e3779b9 --partial`
+      next: do it anyway with `backout undo 9e3779b9 --force` (what is there now is kept)
+    [exit code 1]
+    ");
+    // By force it is done, and what they wrote is kept.
+    world.did(["undo", "9e3779b9", "--force"]);
+    assert_eq!(
+        (world.text("d/f"), world.text("d/g")),
+        ("1".into(), "1".into())
+    );
+    world.did(["redo"]);
+    assert!(!world.has("d"));
+    world.did(["undo", "@"]);
+    assert_eq!(world.text("d/f"), "theirs");
+}

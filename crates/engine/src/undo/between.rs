@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use backout_drivers::file::{FileChange, Was, names_shown};
 use backout_model::ports::Examined;
-use backout_model::{Key, Target, TargetPath};
+use backout_model::{Key, Reach, Target, TargetPath};
 
 use super::preview::touches;
 use super::work::Work;
@@ -81,7 +81,7 @@ impl Engine {
         // The nearest step is the last to write before this one's turn.
         for newer in newer.iter().rev() {
             let mut dressed = HashSet::new();
-            for change in self.sides(newer)? {
+            for change in self.sides_and_below(newer)? {
                 let Some(mut it) = open.remove(&change.path) else {
                     continue;
                 };
@@ -157,6 +157,22 @@ impl Engine {
         let is_meant = |change: &FileChange| {
             let is_it = |target: &Target| target.file() == Some(&change.path);
             work.step.targets.iter().any(is_it)
+        };
+        let sides = self.sides_of(&work.effect)?;
+        Ok(sides.into_iter().filter(is_meant).collect())
+    }
+
+    /// The same, with what is in trees that a step brings back as one.
+    fn sides_and_below(&self, work: &Work<'_>) -> Result<Vec<FileChange>, EngineError> {
+        let is_meant = |change: &FileChange| {
+            let is_in = |target: &Target| {
+                let Some(path) = target.file() else {
+                    return false;
+                };
+                let is_below = || change.path.is_below(path) && !change.is_as_now;
+                change.path == *path || (target.reach() == Reach::Tree && is_below())
+            };
+            work.step.targets.iter().any(is_in)
         };
         let sides = self.sides_of(&work.effect)?;
         Ok(sides.into_iter().filter(is_meant).collect())

@@ -169,15 +169,6 @@ impl Tree {
         self
     }
 
-    /// The same without where files have holes.
-    #[must_use]
-    pub fn without_holes(mut self) -> Self {
-        for entry in self.0.values_mut() {
-            entry.data.clear();
-        }
-        self
-    }
-
     /// The same without one name.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {

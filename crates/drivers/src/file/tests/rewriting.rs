@@ -13,7 +13,7 @@ use super::world::{World, snapshot};
 use crate::file::FileError;
 use crate::file::before_image::meta_of;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, Written};
-use crate::file::sys::{Dir, Node};
+use crate::file::sys::{Dir, Node, bytes};
 use backout_testkit::world::Tree;
 
 const FIRST: OperationId = OperationId::from_bits(0xa1);
@@ -73,7 +73,7 @@ fn written(world: &World, name: &str) -> Written {
         size: content.len() as u64,
         stored: false,
         slot: None,
-        holes: Vec::new(),
+        holes: bytes::holes(&place.read().unwrap(), content.len() as u64),
         meta: meta_of(&place, &place.node().unwrap().unwrap()).unwrap(),
     }
 }
@@ -275,9 +275,9 @@ fn after_a_crash_it_is_taken_back() {
     }
 }
 
-/// Looks at everything but where the holes are: what is written into has none any more.
+/// Looks at everything, holes included.
 fn look(world: &World) -> Tree {
-    snapshot(&world.root, false).without_holes()
+    snapshot(&world.root, false)
 }
 
 /// What a crash left, without our own temporary names, which recovery clears.
