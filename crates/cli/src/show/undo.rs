@@ -6,10 +6,12 @@ use std::io;
 use backout_engine::{
     Call, Engine, EngineError, Report, TakeBack, UndoReport, UndoneStep, advice, redo_undone,
 };
-use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath};
+use backout_model::{
+    Climbed, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Tried,
+};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
-use super::{counted_of, id, typed};
+use super::{counted_of, failed, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, GOOD, PLAIN, WARN, paint, printable, table};
@@ -225,6 +227,12 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
         for note in &step.notes {
             let _written = writeln!(text, "  note: {}", here.shorten(note));
         }
+        // That there was nothing to try is told by `failed`.
+        let is_tried = |it: &&Tried| !matches!(it.climbed, Climbed::NotPossible { .. });
+        let tried: Vec<Tried> = step.tried.iter().filter(is_tried).cloned().collect();
+        for line in failed::tried(&tried, here, false) {
+            let _written = writeln!(text, "  tried: {line}");
+        }
     }
     text
 }
@@ -238,6 +246,7 @@ fn by_operation(report: &UndoReport) -> Vec<UndoneStep> {
             Some(last) if last.by.is_some() == step.by.is_some() => {
                 last.outcomes.extend(step.outcomes.iter().cloned());
                 last.notes.extend(step.notes.iter().cloned());
+                last.tried.extend(step.tried.iter().cloned());
             }
             _ => steps.push(step.clone()),
         }

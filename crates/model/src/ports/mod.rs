@@ -37,6 +37,7 @@ pub use crate::driver::{
     State, ValueChange,
 };
 pub use crate::gate::{Gate, Reason, Ruling, StagedChange};
+pub use crate::ladder::Escalation;
 use serde::{Deserialize, Serialize};
 
 use crate::{
