@@ -32,7 +32,7 @@ use backout_drivers::file::FileRequest;
 use backout_engine::{
     Context, Engine, EngineError, Report, Settings, UndoOptions, UndoReport, UndoWhat,
 };
-use backout_model::OperationId;
+use backout_model::{OperationId, Source, Trigger, TriggerKind};
 
 pub use backout_drivers::file as files;
 pub use backout_engine as engine;
@@ -115,6 +115,7 @@ impl Backout {
             id,
             &UndoOptions {
                 committed: true,
+                trigger: Some(Trigger::new(TriggerKind::UserRequest, Source::Program)),
                 ..UndoOptions::default()
             },
         )

@@ -1,7 +1,7 @@
 //! A task: writes that are kept together or not at all.
 
 use backout_engine::{Context, UndoOptions, UndoWhat};
-use backout_model::{OperationId, TaskId};
+use backout_model::{OperationId, Source, TaskId, Trigger, TriggerKind};
 
 use crate::{Backout, Failure};
 
@@ -47,15 +47,16 @@ impl Task {
 
     /// Takes back everything the task wrote, newest first.
     pub fn rollback(mut self) -> Result<(), Failure> {
-        self.roll_back("the program asked for it")?;
+        self.roll_back(TriggerKind::UserRequest, "the program asked for it")?;
         self.is_over = true;
         Ok(())
     }
 
-    fn roll_back(&self, why: &str) -> Result<(), Failure> {
+    fn roll_back(&self, kind: TriggerKind, why: &str) -> Result<(), Failure> {
         let what = UndoWhat::Task(self.id.clone());
         let options = UndoOptions {
             committed: true,
+            trigger: Some(Trigger::new(kind, Source::Program).because(why)),
             ..UndoOptions::default()
         };
         self.backout.engine.rollback(&what, &options, why)?;
@@ -67,7 +68,8 @@ impl Drop for Task {
     fn drop(&mut self) {
         if !self.is_over {
             // If this fails, the next recovery finds a task whose owner is gone.
-            let _rolled_back = self.roll_back("it was dropped without a commit");
+            let kind = TriggerKind::TransactionAbort;
+            let _rolled_back = self.roll_back(kind, "it was dropped without a commit");
         }
     }
 }

@@ -134,6 +134,8 @@ impl Session {
         ];
         settings.retention = self.retention.clone();
         settings.progress = Some(Arc::clone(&self.bar) as Arc<dyn Progress>);
+        #[cfg(feature = "testing")]
+        with_test_hooks(&mut settings);
         Ok(settings)
     }
 
@@ -421,4 +423,24 @@ fn fixed_now() -> Option<Timestamp> {
             .and_then(|text| text.trim().parse().ok())
             .unwrap_or(1_800_000_000_000),
     ))
+}
+
+/// The hooks of tests, a line for a shell each, where the settings have them from a file otherwise.
+#[cfg(feature = "testing")]
+fn with_test_hooks(settings: &mut Settings) {
+    let words = |name: &str| {
+        let line = std::env::var(name).ok();
+        let words = line.map(|line| vec!["sh".to_owned(), "-c".to_owned(), line]);
+        words.unwrap_or_default()
+    };
+    let (restore, alert) = (words("BACKOUT_TEST_RESTORE"), words("BACKOUT_TEST_ALERT"));
+    if restore.is_empty() && alert.is_empty() {
+        return;
+    }
+    let each = backout_model::Severity::ALL.map(|severity| (severity, restore.clone()));
+    settings.escalation = Some(Arc::new(backout_gates::CommandEscalation {
+        restore: each.into(),
+        alert,
+        timeout: std::time::Duration::from_secs(2),
+    }));
 }

@@ -17,6 +17,8 @@ mod classify;
 mod edit;
 #[path = "suite/errors.rs"]
 mod errors;
+#[path = "suite/failed.rs"]
+mod failed;
 #[path = "suite/files.rs"]
 mod files;
 #[path = "suite/foreseen.rs"]

@@ -77,6 +77,7 @@ impl Engine {
             id,
             why: "its process died, and nothing is as it was to make it".to_owned(),
             outcomes: Vec::new(),
+            trigger: None,
         };
         self.store
             .append(&Entry::of(vec![event]), Durability::Power)?;

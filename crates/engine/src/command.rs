@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use backout_model::ports::OnConflict;
 use backout_model::{
     AgentId, CallKey, CheckpointName, Digest, Key, Lsn, OperationId, Strategy, TargetPath, TaskId,
-    Timestamp, any_path,
+    Timestamp, Trigger, any_path,
 };
 use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
 
-use crate::{ProposalCommand, RunRequest, Selection, TryCommand, WriteRequest};
+use crate::{FailedCommand, ProposalCommand, RunRequest, Selection, TryCommand, WriteRequest};
 
 /// Who asks, and in what connection.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -69,6 +69,8 @@ pub enum Command {
         /// Only show the plan.
         is_dry_run: bool,
     },
+    /// Look after undos that failed.
+    Failed(FailedCommand),
     /// Begin, commit or list tasks.
     Task(TaskCommand),
     /// Mark a point to return to, or list the marks.
@@ -229,6 +231,9 @@ pub struct UndoOptions {
     pub selection: Selection,
     /// A preview also says, name by name, what would change.
     pub diff: bool,
+    /// What sets it off; none means that whoever asks wants it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
 }
 
 /// What to do with tasks.

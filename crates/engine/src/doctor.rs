@@ -27,6 +27,7 @@ impl Engine {
         findings.push(self.check_chain()?);
         findings.push(self.check_unfinished()?);
         findings.push(self.check_stuck()?);
+        findings.push(self.check_failed()?);
         findings.extend(check_file_system(directory));
         findings.push(check_live());
         findings.push(self.check_overlay());
@@ -167,6 +168,20 @@ impl Engine {
                 dead => format!("{dead} operations were left behind by dead processes"),
             };
             bad("unfinished", text, "run `backout recover`")
+        })
+    }
+
+    fn check_failed(&self) -> Result<Finding, EngineError> {
+        let failed = self.failed_undos()?;
+        Ok(match failed.len() {
+            0 => good("failed undos", "none waits for a person".to_owned()),
+            number => {
+                let text = match number {
+                    1 => "1 undo failed and waits for a person".to_owned(),
+                    number => format!("{number} undos failed and wait for a person"),
+                };
+                bad("failed undos", text, "see them with `backout failed`")
+            }
         })
     }
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backout_drivers::command::CommandDriver;
 use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
-use backout_model::ports::{Clock, Driver, Gate, Ids, StorageError, Store};
-use backout_model::{DriverName, Effect, OperationId, Retention, Timestamp};
+use backout_model::ports::{Clock, Driver, Escalation, Gate, Ids, StorageError, Store};
+use backout_model::{DriverName, Effect, Ladder, OperationId, Retention, Timestamp};
 use backout_storage::Store as SqliteStore;
 
 use crate::heart::Heart;
@@ -29,6 +29,10 @@ pub struct Settings {
     pub retention: Retention,
     /// What stands between staged and armed.
     pub gates: Vec<Arc<dyn Gate>>,
+    /// What follows an undo that fails, by severity.
+    pub ladder: Ladder,
+    /// What lies outside and may help then.
+    pub escalation: Option<Arc<dyn Escalation>>,
     /// Who is told how far long work is.
     pub progress: Option<Arc<dyn Progress>>,
 }
@@ -41,6 +45,8 @@ impl Settings {
             lease_wait_ms: LEASE_WAIT_MS,
             retention: Retention::standard(),
             gates: Vec::new(),
+            ladder: Ladder::default(),
+            escalation: None,
             progress: None,
         }
     }
@@ -211,6 +217,7 @@ impl Engine {
                 options,
                 is_dry_run: false,
             } => self.redo(&what, &options).map(Reply::Undone),
+            Command::Failed(command) => self.look_after_failed(command),
             Command::Task(command) => self.task(command),
             Command::Checkpoint(command) => self.checkpoint(command),
             Command::Log(filter) => Ok(Reply::Log {

@@ -11,7 +11,9 @@ use backout_model::{
 };
 use backout_storage::{RefError, StorageError};
 
-use crate::{Forcing, GateError, PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
+use crate::{
+    Forcing, GateError, LadderError, PlanView, RefusedTarget, TakeBack, TrialError, UndoReport,
+};
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +102,9 @@ pub enum EngineError {
     /// A gate does not let it pass, or somebody has to decide first.
     #[error(transparent)]
     Gate(#[from] GateError),
+    /// An undo that failed was not looked after as asked.
+    #[error(transparent)]
+    Ladder(#[from] LadderError),
     /// A check after the write said no. The write was taken back.
     #[error("the write did not hold: {why}")]
     NotVerified {

@@ -133,6 +133,7 @@ impl Engine {
                 .collect(),
             unfinished,
             stuck: self.store.stuck()?,
+            failed: self.failed_undos()?.into_iter().map(|it| it.id).collect(),
             acts_left: self.acts_left()?,
             newest: self.store.operations(&newest)?,
             now: self.now(),

@@ -15,6 +15,7 @@ mod gate;
 mod gate_error;
 mod heart;
 mod history;
+mod ladder;
 mod lease;
 mod lifecycle;
 mod maintenance;
@@ -44,6 +45,7 @@ pub use command::{
 pub use engine::{Engine, Settings};
 pub use error::EngineError;
 pub use gate_error::GateError;
+pub use ladder::{FailedCommand, FailedUndo, LadderError};
 pub use lifecycle::StagedOperation;
 pub use proposal::{Inside, ProposalCommand, ProposalView};
 pub use repair::RepairReport;

@@ -15,8 +15,8 @@ use backout_model::ports::{
 };
 use backout_model::{
     ActPlan, Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect,
-    Event, Intent, OperationId, OutcomeKind, Status, Strategy, Target, TargetOutcome, TaskStatus,
-    Timestamp, Verb, arm, choose,
+    Event, Intent, OperationId, OutcomeKind, Source, Status, Strategy, Target, TargetOutcome,
+    TaskStatus, Timestamp, Trigger, TriggerKind, Verb, arm, choose,
 };
 use backout_storage::{OperationRef, StorageError};
 
@@ -81,6 +81,8 @@ pub(crate) struct Head {
     pub(crate) approval: Option<Decided>,
     /// What the act is to do, of its first step.
     pub(crate) plan: Option<ActPlan>,
+    /// What set it off, of an undo, a redo or a recovery.
+    pub(crate) trigger: Option<Trigger>,
 }
 
 impl Engine {
@@ -247,6 +249,7 @@ impl Engine {
             group: head.group,
             asked: head.asked,
             plan: head.plan,
+            trigger: head.trigger,
             notes: prepared.notes,
             command: None,
             call: head.call,
@@ -343,6 +346,7 @@ impl Engine {
             id,
             why: with_causes(&cause),
             outcomes: outcomes.clone(),
+            trigger: Some(put_back_by(&cause)),
         };
         // If the record fails, a recovery finds the targets as before and writes it.
         let _recorded = self
@@ -361,12 +365,14 @@ impl Engine {
         }
     }
 
-    /// Takes back an effect that happened and must not stay. Gives the error to return.
+    /// Takes back an effect that happened and must not stay: unless `trigger` says more, a check of it said no. Gives the error
+    /// to return.
     fn take_back_applied(
         &self,
         id: OperationId,
         completion: Completion,
         cause: EngineError,
+        trigger: Option<Trigger>,
     ) -> EngineError {
         let applied = Event::Applied { id, completion };
         let recorded = self
@@ -374,8 +380,17 @@ impl Engine {
             .append(&Entry::of(vec![applied]), Durability::Process);
         let reference = OperationRef::Prefix(id.to_string());
         let what = UndoWhat::Operations(vec![reference]);
+        let not_verified = || {
+            let rule = "verification".to_owned();
+            let trigger = Trigger::new(TriggerKind::PolicyViolation, Source::Gate { rule });
+            trigger.because(with_causes(&cause))
+        };
+        let options = UndoOptions {
+            trigger: Some(trigger.unwrap_or_else(not_verified)),
+            ..UndoOptions::default()
+        };
         let undone = match recorded {
-            Ok(_) => self.undo(&what, &UndoOptions::default()),
+            Ok(_) => self.undo(&what, &options),
             Err(error) => Err(error.into()),
         };
         let cause = Box::new(cause);
@@ -413,6 +428,15 @@ fn said_of_fallback(decision: &Decision) -> Option<String> {
 fn said_of_unlike(outcome: &TargetOutcome) -> String {
     let target = &outcome.target;
     format!("`{target}` was written, and somebody else changed it at once")
+}
+
+/// Says what set it off that what had happened of a write was put back.
+fn put_back_by(cause: &EngineError) -> Trigger {
+    if cause.is_stop() {
+        Trigger::new(TriggerKind::ManualAbort, Source::Person)
+    } else {
+        Trigger::new(TriggerKind::TransactionAbort, Source::Recovery)
+    }
 }
 
 /// Says how a target of an effect that failed stands.
@@ -515,6 +539,7 @@ impl StagedOperation<'_> {
             call: self.call.clone(),
             approval: self.approval.clone(),
             plan: None,
+            trigger: None,
         };
         let mut depends_on = engine.depends_on(id, &self.context, &targets, &self.sources)?;
         depends_on.extend(self.built_on);
@@ -541,7 +566,7 @@ impl StagedOperation<'_> {
             Ok(()) => Ok(()),
         };
         if let Err(cause) = verified {
-            return Err(engine.take_back_applied(id, completion, cause));
+            return Err(engine.take_back_applied(id, completion, cause, None));
         }
         notes.extend(unlike.iter().map(said_of_unlike));
         let mut events = vec![Event::Applied { id, completion }];

@@ -19,7 +19,7 @@ use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry, OnConflict};
 use backout_model::{
     DriverName, Effect, Event, History, Lsn, OnFailure, Operation, OperationId, OutcomeKind,
-    PlanError, Status, Target, TargetOutcome, TaskStatus, Verb,
+    PlanError, Source, Status, Target, TargetOutcome, TaskStatus, Trigger, TriggerKind, Verb,
 };
 use backout_storage::OperationRef;
 
@@ -216,6 +216,7 @@ impl Engine {
         {
             return self.not_taken_back(operation, outcomes);
         }
+        let trigger = Trigger::new(TriggerKind::TransactionAbort, Source::Recovery);
         let act = Act {
             verb: Verb::Recover,
             asked: Verb::Recover,
@@ -223,6 +224,7 @@ impl Engine {
             plan: None,
             on_conflict,
             is_partial: false,
+            trigger: &trigger,
         };
         let reversed = self
             .lease(&work.step.targets, &self.unfinished_chain(operation)?)
@@ -327,6 +329,7 @@ impl Engine {
                 id: operation.id,
                 why: why.to_owned(),
                 outcomes: outcomes.clone(),
+                trigger: None,
             };
             self.store
                 .append(&Entry::of(vec![event]), Durability::Power)?;
@@ -355,7 +358,8 @@ impl Engine {
         if on_failure == OnFailure::Keep {
             return self.recovered(id, RecoveredAs::Interrupted, None, Vec::new());
         }
-        self.roll_back(id, OnConflict::Refuse)
+        let trigger = Trigger::new(TriggerKind::PlanFailure, Source::Recovery);
+        self.roll_back(id, OnConflict::Refuse, Some(trigger))
     }
 
     /// Takes back a command that waits for a decision, if nothing stands in the way.
@@ -363,6 +367,7 @@ impl Engine {
         &self,
         id: OperationId,
         on_conflict: OnConflict,
+        trigger: Option<Trigger>,
     ) -> Result<Recovered, EngineError> {
         let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
         let options = UndoOptions {
@@ -371,6 +376,7 @@ impl Engine {
             others: true,
             // Whoever forces it takes what can be had.
             partial: on_conflict == OnConflict::Force,
+            trigger,
             ..UndoOptions::default()
         };
         match self.undo(&what, &options) {
@@ -483,7 +489,7 @@ impl Engine {
                 if operation.status == Status::Interrupted
                     && operation.in_effect().next().is_none() =>
             {
-                let parts = self.roll_back(id, on_conflict)?;
+                let parts = self.roll_back(id, on_conflict, None)?;
                 match parts.became {
                     RecoveredAs::Interrupted if !parts.outcomes.is_empty() => Ok(parts),
                     RecoveredAs::TakenBack => Ok(Recovered {
@@ -497,7 +503,7 @@ impl Engine {
                 }
             }
             Decide::Rollback { on_conflict } if operation.status == Status::Interrupted => {
-                self.roll_back(id, on_conflict)
+                self.roll_back(id, on_conflict, None)
             }
             Decide::Rollback { on_conflict } => self.take_back_unfinished(operation, on_conflict),
         }
@@ -515,7 +521,12 @@ impl Engine {
                 continue;
             }
             let what = UndoWhat::Task(task.id.clone());
-            match self.rollback(&what, &UndoOptions::default(), "its owner died") {
+            let trigger = Trigger::new(TriggerKind::TransactionAbort, Source::Recovery);
+            let options = UndoOptions {
+                trigger: Some(trigger.because("its owner died")),
+                ..UndoOptions::default()
+            };
+            match self.rollback(&what, &options, "its owner died") {
                 Ok(_) => report.tasks.push(task.id),
                 Err(EngineError::Storage(error)) => return Err(error.into()),
                 Err(error) => report.tasks_left.push(TaskLeft {

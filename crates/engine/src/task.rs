@@ -121,10 +121,13 @@ impl Engine {
         options: &UndoOptions,
         why: &str,
     ) -> Result<UndoReport, EngineError> {
-        let report = match self.undo(what, options) {
-            // A task that wrote nothing ends all the same.
-            Err(error) if is_empty_task(&error, what) => UndoReport::default(),
-            result => result?,
+        let (report, left) = match self.undo(what, options) {
+            // A task that wrote nothing ends all the same, and so does one of which what stays was accepted.
+            Err(error) if is_empty_task(&error, what) => (UndoReport::default(), None),
+            Err(EngineError::Partial(report)) if report.is_accepted() => {
+                (*report.clone(), Some(EngineError::Partial(report)))
+            }
+            result => (result?, None),
         };
         // A task of which a part was chosen is not rolled back.
         if let UndoWhat::Task(task) = what
@@ -141,7 +144,7 @@ impl Engine {
                 self.end_act(act);
             }
         }
-        Ok(report)
+        left.map_or(Ok(report), Err)
     }
 
     /// Shows what [`Engine::rollback`] would do.

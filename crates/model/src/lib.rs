@@ -19,6 +19,7 @@ mod graph;
 mod id;
 mod json_text;
 mod key;
+pub mod ladder;
 mod left;
 mod operation;
 mod outcome;
@@ -37,6 +38,7 @@ mod strategy;
 mod target;
 pub mod text;
 mod touched;
+mod trigger;
 pub mod wide;
 
 pub use arm::{Armed, arm};
@@ -47,6 +49,7 @@ pub use graph::{Dependency, DependencyReason, History};
 pub use id::{AgentId, CallKey, CheckpointName, IdError, OperationId, TaskId};
 pub use json_text::JsonText;
 pub use key::{Below, Key, KeyError};
+pub use ladder::{Climbed, Escalated, Failure, Ladder, Rung, Rungs, Tried};
 pub use left::LeftAlone;
 pub use operation::{Checkpoint, Operation, Owner, Standing, Task, TaskStatus, Timestamp, Verb};
 pub use outcome::{OutcomeKind, TargetOutcome};
@@ -62,3 +65,4 @@ pub use strategy::{
     Cost, Decision, NotPrepared, OperationKind, RIDING_BYTES_MAX, Strategy, Traits, choose,
 };
 pub use target::{Overlap, Reach, Target};
+pub use trigger::{Severity, Source, Trigger, TriggerKind, UnknownWord};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, CheckpointName, Decision, Dependency, Lsn, OperationId, Status, Target, TaskId,
+    Trigger,
 };
 
 /// A moment: milliseconds since 1970 in UTC.
@@ -193,6 +194,9 @@ pub struct Operation {
     /// For an undo or a redo: what was asked for, if that is the other. A redo may have to undo what was written since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Verb>,
+    /// For an undo, a redo or a recovery: what set it off, if that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
     /// Whether its images are still kept, so that it can be undone.
     pub retained: bool,
     /// Things worth knowing about it: what could not be captured, which means were used.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, Asked, Captured, Checkpoint, CommandStart, Completion, Decided, Decision, Dependency,
-    Digest, OperationId, Owner, Proposal, Recipe, Repair, Standing, Target, TargetOutcome, TaskId,
-    Timestamp, Verb,
+    Digest, Escalated, OperationId, Owner, Proposal, Recipe, Repair, Standing, Target,
+    TargetOutcome, TaskId, Timestamp, Trigger, Verb,
 };
 
 /// The hash before the first record.
@@ -77,6 +77,9 @@ pub struct Intent {
     /// For the first of several undos or redos of one act: what the act is to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<ActPlan>,
+    /// For an undo, a redo or a recovery: what set it off. Older programs do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
     /// Things worth knowing about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -172,6 +175,9 @@ pub enum Event {
         why: String,
         /// What became of each target.
         outcomes: Vec<TargetOutcome>,
+        /// What set it off that what had happened was put back. Older programs do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trigger: Option<Trigger>,
     },
     /// An operation was taken back by another.
     Undone {
@@ -203,6 +209,8 @@ pub enum Event {
         /// What became of each target.
         outcomes: Vec<TargetOutcome>,
     },
+    /// Taking an operation back failed, and this was done about it.
+    Escalated(Box<Escalated>),
     /// A task begins.
     TaskBegin {
         /// Its name.
@@ -268,6 +276,7 @@ impl Event {
             Self::Undone { .. } => "undone",
             Self::Redone { .. } => "redone",
             Self::UndoFailed { .. } => "undo-failed",
+            Self::Escalated(_) => "escalated",
             Self::TaskBegin { .. } => "task-begin",
             Self::TaskCommit { .. } => "task-commit",
             Self::TaskRollback { .. } => "task-rollback",
@@ -286,6 +295,7 @@ impl Event {
             Self::Proposed(proposal) => Some(proposal.id),
             Self::Refused(refusal) => Some(refusal.id),
             Self::Captured(captured) => Some(captured.id),
+            Self::Escalated(escalated) => Some(escalated.id),
             Self::Applied { id, .. }
             | Self::Interrupted { id, .. }
             | Self::Commit { id }

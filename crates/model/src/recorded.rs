@@ -26,6 +26,7 @@ impl Operation {
             undoes: intent.undoes,
             group: intent.group,
             asked: intent.asked,
+            trigger: intent.trigger.clone(),
             retained: true,
             notes: intent.notes.clone(),
         }
@@ -50,6 +51,7 @@ impl Operation {
             undoes: None,
             group: None,
             asked: None,
+            trigger: None,
             retained: true,
             notes: Reason::told(&proposal.reasons),
         }
@@ -74,6 +76,7 @@ impl Operation {
             undoes: None,
             group: None,
             asked: None,
+            trigger: None,
             retained: false,
             notes: Vec::new(),
         }

@@ -34,6 +34,7 @@ impl Journal for Store {
         fn operations(&self, filter: &Filter) -> Answer<Vec<Operation>>;
         fn armed(&self) -> Answer<Vec<Operation>>;
         fn stuck(&self) -> Answer<Vec<Operation>>;
+        fn failed(&self) -> Answer<Vec<Operation>>;
         fn connected(&self, ids: &[OperationId]) -> Answer<Vec<Operation>>;
         fn effect(&self, id: OperationId) -> Answer<Effect>;
         fn records_of(&self, id: OperationId) -> Answer<Vec<Record>>;

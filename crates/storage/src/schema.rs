@@ -5,7 +5,7 @@
 //! (`content`, `chunk`, `pack`, `reference`), or short-lived (`lease`). Layout in words: `docs/format.md`.
 
 /// The format this program writes. It reads this one and every older one.
-pub const FORMAT: i64 = 4;
+pub const FORMAT: i64 = 5;
 
 /// What a new store is made of.
 pub(crate) const CREATE: &str = "
@@ -51,9 +51,12 @@ CREATE TABLE operation (
     completion BLOB,
     place      INTEGER NOT NULL DEFAULT 0,
     asked      TEXT,
-    call_key   TEXT
+    call_key   TEXT,
+    set_off    TEXT,
+    undo_failed INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX operation_call ON operation (call_key) WHERE call_key IS NOT NULL;
+CREATE INDEX operation_undo_failed ON operation (lsn) WHERE undo_failed IS NOT NULL;
 CREATE INDEX operation_unfinished ON operation (lsn)
     WHERE status IN ('armed', 'in-doubt', 'failed', 'interrupted');
 CREATE INDEX operation_undoes ON operation (undoes) WHERE undoes IS NOT NULL;
@@ -165,7 +168,7 @@ pub(crate) const NOTE_READER: &str = concat!(
 pub(crate) const REBUILD: &str = "rebuild";
 
 /// What makes a store of one format one of the next, the first from format 1. Each is one transaction.
-pub(crate) const MIGRATIONS: [&str; 3] = [TO_2, TO_3, TO_4];
+pub(crate) const MIGRATIONS: [&str; 4] = [TO_2, TO_3, TO_4, TO_5];
 
 /// Each target stands by itself.
 const TO_2: &str = "
@@ -195,4 +198,11 @@ CREATE UNIQUE INDEX operation_call ON operation (call_key) WHERE call_key IS NOT
 /// decisions with what was asked for, which the tables tell as the records do.
 const TO_4: &str = "
 INSERT OR REPLACE INTO meta (key, value) VALUES ('rebuild', 1);
+";
+
+/// What set an undo off, and undos that failed: `escalated` is a record of a new kind.
+const TO_5: &str = "
+ALTER TABLE operation ADD COLUMN set_off TEXT;
+ALTER TABLE operation ADD COLUMN undo_failed INTEGER;
+CREATE INDEX operation_undo_failed ON operation (lsn) WHERE undo_failed IS NOT NULL;
 ";

@@ -233,6 +233,7 @@ impl MemoryJournal {
             group: None,
             asked: None,
             plan: None,
+            trigger: None,
             notes: prepared.notes,
             command: None,
             call: None,

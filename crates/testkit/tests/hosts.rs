@@ -60,6 +60,7 @@ fn arm(store: &MemoryStore, number: u64) {
         notes: Vec::new(),
         command: None,
         plan: None,
+        trigger: None,
         call: None,
         approval: None,
         recipe: Recipe {

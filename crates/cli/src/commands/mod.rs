@@ -14,6 +14,7 @@ pub(crate) mod diff;
 mod doctor;
 mod edit;
 mod export;
+mod failed;
 pub(crate) mod gc;
 mod ln;
 mod log;
@@ -70,6 +71,7 @@ pub(crate) enum Subcommand {
     Show(show::ShowArgs),
     Diff(diff::DiffArgs),
     Status(status::StatusArgs),
+    Failed(failed::FailedArgs),
     Pending(pending::PendingArgs),
     Approve(approve::ApproveArgs),
     Reject(reject::RejectArgs),
@@ -125,6 +127,7 @@ impl Subcommand {
             | Self::Undo(_)
             | Self::Redo(_)
             | Self::Rollback(_) => true,
+            Self::Failed(args) => args.only_looks(),
             Self::Gc(args) => args.only_looks(),
             Self::Doctor(args) => args.only_looks(),
             Self::Task(args) => args.only_looks(),
@@ -177,6 +180,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Show(args) => show::cmd_show(session, &args),
         Subcommand::Diff(args) => diff::cmd_diff(session, &args),
         Subcommand::Status(args) => status::cmd_status(session, &args),
+        Subcommand::Failed(args) => failed::cmd_failed(session, args),
         Subcommand::Pending(args) => pending::cmd_pending(session, &args),
         Subcommand::Approve(args) => approve::cmd_approve(session, args),
         Subcommand::Reject(args) => reject::cmd_reject(session, args),

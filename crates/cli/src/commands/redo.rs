@@ -62,7 +62,7 @@ pub(crate) fn cmd_redo(session: &mut Session, args: &RedoArgs) -> Result<(), Fai
     };
     let command = Command::Redo {
         what,
-        options: args.how.options(&args.part)?,
+        options: args.how.options(&args.part, session.agent.as_ref())?,
         is_dry_run: args.how.dry_run,
     };
     session.take_back(&engine, command, &asked)

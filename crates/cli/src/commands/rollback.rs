@@ -68,7 +68,7 @@ pub(super) fn rollback(
     };
     let command = Command::Undo {
         what,
-        options: how.options(part)?,
+        options: how.options(part, session.agent.as_ref())?,
         is_dry_run: how.dry_run,
     };
     let engine = session.engine()?;

@@ -13,7 +13,7 @@ use backout_engine::{
     Call, Capture, Engine, EngineError, GateError, OperationRef, Ran, Reply, Report, RunReport,
     RunRequest, UndoOptions, UndoWhat, Watch,
 };
-use backout_model::{CaptureLevel, PlanError, Status};
+use backout_model::{CaptureLevel, CommandEnd, PlanError, Source, Status, Trigger, TriggerKind};
 use clap::{Args, ValueEnum};
 
 use super::gc::parse_size;
@@ -371,6 +371,7 @@ fn take_back(session: &mut Session, engine: &Engine, report: &mut RunReport) -> 
     let what = UndoWhat::Operations(vec![OperationRef::Prefix(report.id.to_string())]);
     let options = UndoOptions {
         partial: true,
+        trigger: Some(set_off_by(&report.end)),
         ..UndoOptions::default()
     };
     let undone = engine.undo(&what, &options);
@@ -393,6 +394,25 @@ fn take_back(session: &mut Session, engine: &Engine, report: &mut RunReport) -> 
             Some(Report::from(error))
         }
     }
+}
+
+/// Says what sets it off that a command is taken back: it failed, or somebody stopped it.
+fn set_off_by(end: &CommandEnd) -> Trigger {
+    const HANGUP: i32 = 1;
+    const INTERRUPT: i32 = 2;
+    const TERMINATE: i32 = 15;
+    let is_stopped = !end.timed_out
+        && (matches!(end.signal, Some(HANGUP | INTERRUPT | TERMINATE))
+            || end.exit_code == Some(128 + INTERRUPT));
+    if is_stopped {
+        return Trigger::new(TriggerKind::ManualAbort, Source::Person);
+    }
+    let why = match end.exit_code {
+        _ if end.timed_out => "its time was up".to_owned(),
+        Some(code) => format!("it ended with code {code}"),
+        None => format!("it was ended by signal {}", end.signal.unwrap_or_default()),
+    };
+    Trigger::new(TriggerKind::PlanFailure, Source::Command).because(why)
 }
 
 /// Asks a person at the terminal. Without one the answer is no.

@@ -9,7 +9,7 @@ use backout_engine::{
     UndoWhat, literal,
 };
 use backout_model::ports::OnConflict;
-use backout_model::{Key, TargetPath};
+use backout_model::{AgentId, Key, Severity, Source, TargetPath, Trigger, TriggerKind};
 use backout_storage::RefError;
 use clap::Args;
 
@@ -135,6 +135,61 @@ pub(crate) struct HowArgs {
     /// Also take back other agents' operations that depend on it and that you did not name.
     #[arg(long)]
     others: bool,
+
+    #[command(flatten)]
+    set_off: TriggerArgs,
+}
+
+/// What sets it off, for the journal.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TriggerArgs {
+    /// What sets it off: plan-failure, user-rejection, policy-violation, manual-abort, transaction-abort or user-request.
+    #[arg(long, value_name = "KIND")]
+    trigger: Option<TriggerKind>,
+
+    /// How grave it is: low, medium, high or critical. By default as its kind is. It decides what follows if an undo fails.
+    #[arg(long, value_name = "LEVEL")]
+    severity: Option<Severity>,
+
+    /// Why, in words.
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+}
+
+impl TriggerArgs {
+    /// Says it to the engine; none if nothing was said.
+    fn trigger(&self, agent: Option<&AgentId>) -> Option<Trigger> {
+        if self.trigger.is_none() && self.severity.is_none() && self.why.is_none() {
+            return None;
+        }
+        let kind = self.trigger.unwrap_or(TriggerKind::UserRequest);
+        let source = match agent {
+            Some(agent) => Source::Agent {
+                agent: agent.clone(),
+            },
+            None => Source::Person,
+        };
+        Some(Trigger {
+            severity: self.severity.unwrap_or(kind.severity()),
+            why: self.why.clone(),
+            ..Trigger::new(kind, source)
+        })
+    }
+
+    /// Says it as it was typed, a word each.
+    fn typed(&self) -> Vec<String> {
+        let kind = self.trigger.map(|kind| kind.to_string());
+        let severity = self.severity.map(|severity| severity.to_string());
+        let words = [
+            ("--trigger", kind),
+            ("--severity", severity),
+            ("--why", self.why.clone()),
+        ];
+        let given = words
+            .into_iter()
+            .filter_map(|(flag, word)| Some((flag, word?)));
+        given.map(|(flag, word)| format!("{flag}={word}")).collect()
+    }
 }
 
 impl UndoArgs {
@@ -151,7 +206,11 @@ impl HowArgs {
     }
 
     /// Says it to the engine.
-    pub(crate) fn options(&self, part: &PartArgs) -> Result<UndoOptions, Report> {
+    pub(crate) fn options(
+        &self,
+        part: &PartArgs,
+        agent: Option<&AgentId>,
+    ) -> Result<UndoOptions, Report> {
         let on_conflict = match (self.merge, self.force) {
             (true, _) => OnConflict::Merge,
             (false, true) => OnConflict::Force,
@@ -165,11 +224,12 @@ impl HowArgs {
             partial: self.partial,
             selection: part.selection()?,
             diff: self.diff,
+            trigger: self.set_off.trigger(agent),
         })
     }
 
-    /// Says it as it was typed, without the dry run.
-    pub(crate) fn typed(&self) -> Vec<&'static str> {
+    /// Says it as it was typed, without the dry run, a word each.
+    pub(crate) fn typed(&self) -> Vec<String> {
         let flags = [
             (self.merge, "--merge"),
             (self.force, "--force"),
@@ -178,7 +238,8 @@ impl HowArgs {
             (self.others, "--others"),
         ];
         let given = flags.into_iter().filter(|(is_given, _)| *is_given);
-        given.map(|(_, flag)| flag).collect()
+        let flags = given.map(|(_, flag)| flag.to_owned());
+        flags.chain(self.set_off.typed()).collect()
     }
 }
 
@@ -207,7 +268,7 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
         what,
         options: UndoOptions {
             with_dependencies: args.with_dependencies,
-            ..args.how.options(&args.part)?
+            ..args.how.options(&args.part, session.agent.as_ref())?
         },
         is_dry_run: args.how.dry_run,
     };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anstyle::Style;
-use backout_model::{Operation, OperationId, Status, Timestamp, Verb};
+use backout_model::{Operation, OperationId, Status, Timestamp, TriggerKind, Verb};
 
 use super::time::ago;
 use crate::graph::{Gutter, draw};
@@ -69,7 +69,9 @@ pub(super) fn lines(
                     .map(ToString::to_string)
                     .unwrap_or_default(),
             ),
-            Cell::new(if is_past { DIM } else { PLAIN }, summary).and(DIM, remark(operation)),
+            Cell::new(if is_past { DIM } else { PLAIN }, summary)
+                .and(DIM, set_off(operation))
+                .and(DIM, remark(operation)),
         ]
     });
     table(rows.collect(), width)
@@ -117,6 +119,16 @@ pub(super) const fn status_style(status: Status) -> Style {
         Status::Armed | Status::Proposed | Status::Applied | Status::Interrupted => WARN,
         Status::Committed => PLAIN,
         Status::Refused | Status::Aborted | Status::Undone => DIM,
+    }
+}
+
+/// Says in a word what set an undo off, unless it is what everybody expects.
+fn set_off(operation: &Operation) -> String {
+    match &operation.trigger {
+        Some(trigger) if trigger.kind != TriggerKind::UserRequest => {
+            format!("  ({})", trigger.kind)
+        }
+        Some(_) | None => String::new(),
     }
 }
 

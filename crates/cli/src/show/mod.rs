@@ -7,6 +7,7 @@ mod checks;
 pub(crate) mod classify;
 pub(crate) mod config;
 pub(crate) mod diff;
+mod failed;
 mod gc;
 mod half_way;
 mod list;
@@ -58,6 +59,8 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Checkpoints { checkpoints } => tasks::checkpoints(session, checkpoints, now),
         Reply::Log { operations } => log::list(session, operations, now, true),
         Reply::Shown(shown) => operation::shown(session, shown, now),
+        Reply::Failed { failed } => failed::list(session, failed, engine.now()),
+        Reply::Accepted { id } => failed::accepted(session, *id),
         Reply::Diff(diff) => diff::files(session, &diff.files, diff::Style::Full),
         Reply::Status(status) => status::status(session, status),
         Reply::Recovered(report) => recover::recovered(session, report),
@@ -95,6 +98,8 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         | Reply::Rejected { .. }
         | Reply::Plan(_)
         | Reply::Undone(_)
+        | Reply::Failed { .. }
+        | Reply::Accepted { .. }
         | Reply::Task(_)
         | Reply::Tasks { .. }
         | Reply::Committed { .. }

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use backout_engine::{PlannedTarget, Shown, TargetState};
 use backout_model::{
-    CaptureLevel, CommandEnd, Cost, Event, Key, Operation, OperationId, Status, Timestamp,
+    CaptureLevel, Climbed, CommandEnd, Cost, Event, Key, Operation, OperationId, Status, Timestamp,
 };
 
 use super::list::hidden_text;
 use super::log::status_style;
 use super::time::{ago, exactly, size};
-use super::{id, typed};
+use super::{failed, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{BAD, BOLD, Cell, DIM, GOOD, PLAIN, paint, printable, table};
@@ -26,6 +26,7 @@ pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
     let mut rows = head(operation, now);
     rows.extend(command(shown, &session.here));
     rows.extend(decided(shown));
+    rows.extend(escalated(shown, &session.here));
     let most = session.listed(TARGETS_MAX);
     rows.extend(targets(shown, &session.here, most));
     rows.extend(relations(shown));
@@ -103,6 +104,10 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
             .undoes
             .map(|undone| row("takes back", Cell::plain(undone.short()))),
     );
+    let trigger = operation.trigger.as_ref();
+    rows.extend(
+        trigger.map(|trigger| row("set off", Cell::plain(printable(&trigger.to_string())))),
+    );
     rows
 }
 
@@ -119,6 +124,34 @@ fn decided(shown: &Shown) -> Option<Vec<Cell>> {
     let why = decided.why.as_ref().map(|why| format!(": {why}"));
     let said = format!("{}{}", decided.by, why.unwrap_or_default());
     Some(row(word, Cell::plain(printable(&said))))
+}
+
+/// Says what was done about an undo of it that failed, and who accepted what is left of it.
+fn escalated(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {
+    let mut rows = Vec::new();
+    for record in &shown.records {
+        let Event::Escalated(escalated) = &record.event else {
+            continue;
+        };
+        let mut outcomes = escalated.outcomes.iter();
+        let failed = outcomes.find(|it| !it.kind.is_complete());
+        if let Some(outcome) = failed.filter(|_| escalated.is_first) {
+            let kind = here.shorten(&printable(&outcome.kind.to_string()));
+            let cell = Cell::plain(here.target(&outcome.target));
+            rows.push(row("undo failed", cell.and(BAD, format!("  {kind}"))));
+        }
+        if matches!(escalated.climbed, Climbed::NotPossible { .. }) {
+            continue;
+        }
+        let by = escalated.decided.as_ref().map(|decided| {
+            let why = decided.why.as_ref().map(|why| format!(": {why}"));
+            format!(", by {}{}", decided.by, why.unwrap_or_default())
+        });
+        let said = failed::tried(&[escalated.tried(record.at)], here, false);
+        let said = said.concat() + &by.unwrap_or_default();
+        rows.push(row("tried", Cell::plain(printable(&said))));
+    }
+    rows
 }
 
 /// Says how a command was started and what became of it.

@@ -22,6 +22,12 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
         text.push_str(&heading("waits for your decision", BAD));
         text.push_str(&list(&status.stuck));
     }
+    if !status.failed.is_empty() {
+        text.push_str(&heading("undos that failed and wait for a person", BAD));
+        for failed in &status.failed {
+            text.extend(["  ", &paint(ACCENT, &failed.short()), "\n"]);
+        }
+    }
     if !status.acts_left.is_empty() {
         text.push_str(&heading("left half-way", WARN));
         for left in &status.acts_left {
@@ -152,6 +158,12 @@ fn hints(session: &mut Session, status: &StatusReport) {
             decide("keep"),
             decide("rollback")
         ));
+    }
+    if !status.failed.is_empty() {
+        let command = typed("failed");
+        session
+            .ui
+            .hint(&format!("see why, and what to do about it, with {command}"));
     }
     if status.unfinished.len() > status.at_work.len() {
         let command = typed("recover");

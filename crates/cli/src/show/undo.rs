@@ -6,10 +6,12 @@ use std::io;
 use backout_engine::{
     Call, Engine, EngineError, Report, TakeBack, Typed, UndoReport, UndoneStep, advice, redo_undone,
 };
-use backout_model::{LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath};
+use backout_model::{
+    Climbed, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Tried,
+};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
-use super::{counted_of, id, typed};
+use super::{counted_of, failed, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, GOOD, PLAIN, WARN, paint, printable, table};
@@ -38,7 +40,7 @@ pub(crate) struct Asked {
     /// Which part was chosen, and other options that say what is meant.
     pub(crate) part: Typed,
     /// How a merge was asked for, and what else is to be done about what stands in the way.
-    pub(crate) flags: Vec<&'static str>,
+    pub(crate) flags: Vec<String>,
     /// A name that is none of an operation: a task, a checkpoint.
     pub(crate) name: Option<Typed>,
 }
@@ -67,7 +69,7 @@ impl Asked {
             None => Call::of(verb).operations(ids),
         };
         let is_forced = options.contains(&"force");
-        let flags = self.flags.iter().copied();
+        let flags = self.flags.iter().map(String::as_str);
         let flags = flags.filter(|flag| !(is_forced && *flag == "--merge"));
         let flags: Vec<&str> = flags.collect();
         let typed = self.part.clone();
@@ -233,6 +235,12 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
         for note in &step.notes {
             let _written = writeln!(text, "  note: {}", here.shorten(note));
         }
+        // That there was nothing to try is told by `failed`.
+        let is_tried = |it: &&Tried| !matches!(it.climbed, Climbed::NotPossible { .. });
+        let tried: Vec<Tried> = step.tried.iter().filter(is_tried).cloned().collect();
+        for line in failed::tried(&tried, here, false) {
+            let _written = writeln!(text, "  tried: {line}");
+        }
     }
     text
 }
@@ -246,6 +254,7 @@ fn by_operation(report: &UndoReport) -> Vec<UndoneStep> {
             Some(last) if last.by.is_some() == step.by.is_some() => {
                 last.outcomes.extend(step.outcomes.iter().cloned());
                 last.notes.extend(step.notes.iter().cloned());
+                last.tried.extend(step.tried.iter().cloned());
             }
             _ => steps.push(step.clone()),
         }

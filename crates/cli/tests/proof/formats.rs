@@ -144,20 +144,48 @@ fn a_store_of_format_3_is_opened_verified_and_undone() {
     let store = Unpacked::new(&world, "backout-format-3", archive);
     let home = &store.0;
     is_opened_verified_and_undone(&world, home, 10);
-    // A key stays taken, and what waits is what was proposed.
+    // A key stays taken.
     let call = ["--once", "call-1", "write", "once", "--text", "once\n"];
     let refused = said(&command(&world, home, &call).output().unwrap());
     let why = "of an older program, and what was asked then cannot be compared";
     assert!(refused.contains(why), "{refused}");
-    let waiting = json(&world, home, &["pending"]);
+    what_waits_is_what_was_proposed(&world, home);
+}
+
+#[test]
+fn a_store_of_format_4_is_opened_verified_and_undone() {
+    let world = World::new();
+    let archive = include_bytes!("fixtures/format-4.tar.gz");
+    let store = Unpacked::new(&world, "backout-format-4", archive);
+    let home = &store.0;
+    is_opened_verified_and_undone(&world, home, 10);
+    // Undos of then do not say what set them off; those of now do.
+    let log = json(&world, home, &["log", "-n", "100"]);
+    let undos = log["operations"].as_array().unwrap().iter();
+    let undos: Vec<_> = undos.filter(|op| op["verb"] == "undo").collect();
+    assert!(undos.iter().any(|undo| undo.get("trigger").is_none()));
+    let newest = undos.first().unwrap();
+    assert_eq!(newest["trigger"]["kind"], "user-request", "{newest}");
+    let failed = json(&world, home, &["failed"]);
+    assert_eq!(failed["failed"], serde_json::json!([]));
+    assert!(home.join("state/journal.sqlite.format-4").exists());
+    // The same call again is answered, and writes nothing.
+    let call = ["--once", "call-1", "write", "once", "--text", "once\n"];
+    assert_eq!(json(&world, home, &call)["is_again"], true);
+    what_waits_is_what_was_proposed(&world, home);
+}
+
+/// What was proposed then is approved now.
+fn what_waits_is_what_was_proposed(world: &World, home: &Path) {
+    let waiting = json(world, home, &["pending"]);
     let [proposal] = waiting["proposals"].as_array().unwrap().as_slice() else {
         panic!("{waiting}")
     };
     let id = proposal["id"].as_str().unwrap();
-    run(&world, home, &["approve", id]);
+    run(world, home, &["approve", id]);
     let asked = |name: &str| fs::read_to_string(home.join("work/asked-").with_file_name(name));
     assert_eq!(asked("asked-waits").unwrap(), "waits\n");
-    run(&world, home, &["undo", "--committed", "--others", id]);
+    run(world, home, &["undo", "--committed", "--others", id]);
     assert!(asked("asked-waits").is_err() && asked("asked-rejected").is_err());
     assert_eq!(asked("asked-approved").unwrap(), "approved\n");
 }

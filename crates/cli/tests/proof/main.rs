@@ -28,6 +28,7 @@ mod gates_held;
 mod hosts;
 mod key_stories;
 mod keys;
+mod ladder;
 mod locked;
 mod memory;
 mod once;

@@ -141,6 +141,7 @@ fn a_doctor_checks_store_and_machine() {
             "journal",
             "unfinished",
             "stuck",
+            "failed",
             "staging",
             "resolution",
             "reflink",

@@ -160,6 +160,9 @@ fn a_disk_that_is_full() {
       next: put right what stands in the way, then `backout undo 9e3779b9` again
     [exit code 1]
     ");
+    let waits = world.cli(["failed"]).out;
+    let said = "what is kept for it is whole, and there is nothing else to take it from";
+    assert!(waits.contains(said), "{waits}");
     fs::remove_file(world.path("m/filler")).unwrap();
     world.did(["undo"]);
     assert_eq!(world.text("m/f"), "hi");
@@ -300,7 +303,7 @@ fn a_file_that_was_too_large_to_keep() {
     error: 1 of 2 targets was left as it is
       why: 3c6ef372 `big`: failed: it was not kept: it was 200000 bytes, more than may be copied first
       next: put right what stands in the way, then `backout undo 3c6ef372` again
-      next: take back what was done with `backout redo 2e2ac13e`
+      next: take back what was done with `backout redo cc623af8`
     [exit code 1]
     ");
     assert_eq!(

@@ -262,7 +262,7 @@ fn a_kept_content_that_is_gone() {
     [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["verify"]), @"
-    checked 3 records, 2 contents and 0 kept inodes: 2 findings
+    checked 7 records, 2 contents and 0 kept inodes: 2 findings
       content 4d067153ac729a4a  the content 4d067153ac729a4a7e8220c97935ffba67487860d58298ceeb23864369867d9f is missing from the store; needed to undo 9e3779b9
       content d63bd9a826af91c1  the content d63bd9a826af91c1fea371965a64e11ee20f13e46b5f52c59901136605b3a487 is missing from the store; needed to undo 9e3779b9
     0 operations can still be undone

@@ -172,6 +172,7 @@ fn every_reply_is_as_the_schema_says() {
     trying(&mut judge);
     running(&mut judge);
     deciding(&mut judge);
+    failing(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {
         let name = command.get_name();
@@ -281,6 +282,41 @@ fn taking_back(judge: &mut Judge) {
     let ran = judge.run(&world, "undo f2 f3 --partial");
     judge.reply(&ran.out, "undone");
     judge.error(&ran, "partial");
+}
+
+fn failing(judge: &mut Judge) {
+    let world = World::new().file("f", "0").file("g", "what it was\n");
+    world.did(["write", "g", "--text", "1"]);
+    world.did(["write", "f", "--text", "1"]);
+    judge.replies(&world, "failed", "failed");
+    judge.fails(&world, "failed --accept @", "not-failed");
+    let journal = rusqlite::Connection::open(world.place("state/journal.sqlite")).unwrap();
+    journal
+        .execute_batch("DELETE FROM content WHERE size = 12")
+        .unwrap();
+    let ran = judge.run(&world, "undo @ @-1 --trigger policy-violation --why x");
+    judge.reply(&ran.out, "undone");
+    judge.error(&ran, "partial");
+    let failed = judge.replies(&world, "failed", "failed");
+    assert_eq!(
+        failed["failed"][0]["trigger"]["severity"],
+        json!("critical")
+    );
+    judge.replies(&world, "show @-1", "shown");
+    judge.replies(&world, "status", "status");
+    let log = judge.replies(&world, "log", "log");
+    let undo = log["operations"][0]["id"].as_str().unwrap();
+    judge.replies(&world, &format!("show {undo}"), "shown");
+    judge.fails(&world, "failed --retry", "conflict");
+    judge.replies(&world, "failed --accept @-1 --why x", "accepted");
+    let world = World::new().file("g", "what it was\n");
+    world.did(["--agent", "robin", "write", "g", "--text", "1"]);
+    let journal = rusqlite::Connection::open(world.place("state/journal.sqlite")).unwrap();
+    journal
+        .execute_batch("DELETE FROM content WHERE size = 12")
+        .unwrap();
+    judge.fails(&world, "--agent robin undo @", "conflict");
+    judge.fails(&world, "--agent robin failed --accept @", "own-failure");
 }
 
 fn grouping(judge: &mut Judge) {

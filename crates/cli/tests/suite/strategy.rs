@@ -111,6 +111,7 @@ fn a_file_that_the_store_has_no_room_for_is_logged_with_the_reason() {
       status      committed
       when        2027-01-15 08:00:00 UTC (just now)
       takes back  9e3779b9
+      set off     user-request by a person, medium
       target      big  as this operation left it
       strategy    snapshot  what it replaces is kept, so that it can be taken back as well
       cost        0 B stored, 132.0 KiB kept as they are
@@ -146,12 +147,13 @@ fn what_was_logged_is_lost_with_the_file_that_it_is_a_change_of() {
       id            9e3779b97f4a7c15
       status        committed
       when          2027-01-15 08:00:00 UTC (just now)
+      undo failed   big  failed: only what changed was kept, and `big` is gone
       target        big  cannot be brought back: only what changed was kept, and `big` is not what was written then
       asked for     snapshot  kept whole without a copy (size 132004)
       not possible  snapshot  the store holds 0 bytes and would get 135168 more; its cap is 65536
       strategy      transaction
       cost          11 B stored
-      journal       1 intent, 2 applied, 3 commit
+      journal       1 intent, 2 applied, 3 commit, 4 escalated, 5 escalated, 6 escalated, 7 escalated
       note          undoing needs `big` as this leaves it: only what changes is kept
       note          the way back is a transaction, not a snapshot: the store holds 0 bytes and would get 135168 more; its cap is 65536
     hint: see what it changed with `backout diff 9e3779b9`
@@ -162,7 +164,7 @@ fn what_was_logged_is_lost_with_the_file_that_it_is_a_change_of() {
       content 128.9 KiB -> 128.9 KiB, not shown: only what changed was kept, and `big` is not what was written then
     ");
     insta::assert_snapshot!(world.cli(["verify"]), @"
-    checked 3 records, 1 content and 0 kept inodes
+    checked 7 records, 1 content and 0 kept inodes
     0 operations can still be undone
     1 operation cannot be undone any more
       9e3779b9  only what changed was kept, and `$WORLD/work/big` is not what was written then

@@ -13,7 +13,7 @@ use backout_model::{
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
 use serde::{Deserialize, Serialize};
 
-use crate::{ProposalView, Ran, RepairReport, TrialView};
+use crate::{FailedUndo, ProposalView, Ran, RepairReport, TrialView};
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
 pub use recover::{ActLeft, RecoverReport, Recovered, RecoveredAs, TaskLeft};
@@ -63,6 +63,16 @@ pub enum Reply {
     Plan(PlanView),
     /// What an undo did.
     Undone(UndoReport),
+    /// Undos that failed and that nobody solved since, newest first.
+    Failed {
+        /// The undos.
+        failed: Vec<FailedUndo>,
+    },
+    /// What could not be taken back stays.
+    Accepted {
+        /// The operation.
+        id: OperationId,
+    },
     /// A task.
     Task(Task),
     /// Tasks, newest first.
@@ -184,6 +194,9 @@ pub struct StatusReport {
     pub trials: Vec<TrialView>,
     /// Operations that somebody has to look at.
     pub stuck: Vec<Operation>,
+    /// Operations whose undo failed, and that a person has to look at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<OperationId>,
     /// Undos and redos of several operations that were left between two of them.
     pub acts_left: Vec<ActLeft>,
     /// The newest operations.

@@ -1,6 +1,6 @@
 //! What an undo or a redo would do, and what it did.
 
-use backout_model::{Chosen, LeftAlone, OperationId, Strategy, Target, TargetOutcome};
+use backout_model::{Chosen, LeftAlone, OperationId, Strategy, Target, TargetOutcome, Tried};
 use serde::{Deserialize, Serialize};
 
 use super::PlanDiff;
@@ -156,6 +156,16 @@ pub struct PlanView {
 }
 
 impl PlanView {
+    /// Tells whether all that stands in the way is that what was kept is gone. Such a step does not hold up the others, and
+    /// there may be another way to it.
+    pub(crate) fn is_only_lost(&self) -> bool {
+        let needs_word = !self.needs_committed.is_empty() || !self.needs_others.is_empty();
+        let targets = || self.steps.iter().flat_map(|step| &step.targets);
+        let is_lost = |it: &PlannedTarget| matches!(it.state, TargetState::CannotComeBack { .. });
+        let is_other = |it: &PlannedTarget| it.state.hindrance().is_some() && !is_lost(it);
+        !needs_word && targets().any(is_lost) && !targets().any(is_other)
+    }
+
     /// Tells whether all that was asked for would be done.
     pub fn is_whole(&self) -> bool {
         let mut targets = self.steps.iter().flat_map(|step| &step.targets);
@@ -196,6 +206,12 @@ pub struct UndoneStep {
     /// The operation that was to do it, if that stopped half-way and could not be put back: it is in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_done: Option<OperationId>,
+    /// What was done about it when it failed, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
+    /// Whether what could not be taken back was accepted, as the settings say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_accepted: bool,
 }
 
 impl UndoneStep {
@@ -228,6 +244,12 @@ impl UndoReport {
     /// Tells whether everything came back.
     pub fn is_complete(&self) -> bool {
         self.steps.iter().all(UndoneStep::is_complete)
+    }
+
+    /// Tells whether all that did not come back was accepted.
+    pub fn is_accepted(&self) -> bool {
+        let mut steps = self.steps.iter();
+        steps.all(|step| step.is_complete() || step.is_accepted)
     }
 }
 

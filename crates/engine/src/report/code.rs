@@ -7,7 +7,7 @@ use backout_model::ports::BadRecipe;
 use backout_storage::{RefError, StorageError};
 use serde::{Serialize, Serializer};
 
-use crate::{EngineError, GateError, TrialError};
+use crate::{EngineError, GateError, LadderError, TrialError};
 
 macro_rules! codes {
     ($($name:ident = $word:literal: $doc:literal,)*) => {
@@ -45,6 +45,8 @@ codes! {
     ProposalStale = "proposal-stale": "What was proposed cannot be done any more as it was proposed.",
     BeingDecided = "being-decided": "Somebody else decides about it at this moment.",
     OwnProposal = "own-proposal": "Who proposed it cannot approve it.",
+    NotFailed = "not-failed": "No undo of the operation waits for a person.",
+    OwnFailure = "own-failure": "Whose work it is cannot accept what is left of it.",
     KeyTaken = "key-taken": "The key of the call stands for another call.",
     AnsweredBefore = "answered-before": "The call was answered before.",
     UndoneSince = "undone-since": "The call was answered before, and what was done has been undone since.",
@@ -158,6 +160,8 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::HalfDone { .. } => ErrorCode::HalfDone,
         EngineError::Refused { .. } => ErrorCode::Gate,
         EngineError::Gate(error) => gate(error),
+        EngineError::Ladder(LadderError::NotFailed { .. }) => ErrorCode::NotFailed,
+        EngineError::Ladder(LadderError::Own { .. }) => ErrorCode::OwnFailure,
         EngineError::NotVerified { .. } => ErrorCode::NotVerified,
         EngineError::Busy { .. } => ErrorCode::Busy,
         EngineError::Ref(error) => match error {

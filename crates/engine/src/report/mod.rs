@@ -9,6 +9,7 @@ mod code;
 mod config;
 mod file;
 mod gate;
+mod ladder;
 mod next;
 mod plan;
 mod program;
@@ -275,6 +276,7 @@ impl Report {
                 gate::waits_again(Self::told(*cause), again)
             }
             EngineError::Gate(error) => gate::report(&error),
+            EngineError::Ladder(error) => ladder::report(&error),
             EngineError::NotVerified { why } => {
                 Self::refused("the check after the write said no").because(why)
             }

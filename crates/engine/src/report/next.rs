@@ -113,9 +113,9 @@ impl Typed {
     /// Adds words that mean the same everywhere.
     #[must_use]
     pub fn and(self, words: &[&str]) -> Self {
-        let line = words.join(" ");
+        let line: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
         let words = words.iter().map(OsString::from).collect();
-        self.and_so(&line, words)
+        self.and_so(&line.join(" "), words)
     }
 
     /// Adds words that mean something from where he is: as he typed them, and as they are to be typed elsewhere.

@@ -447,6 +447,7 @@ impl Engine {
             id,
             why: why.to_owned(),
             outcomes: Vec::new(),
+            trigger: None,
         };
         self.forget_log(id);
         let recorded = self

@@ -139,6 +139,7 @@ impl Engine {
             group: None,
             asked: None,
             plan: None,
+            trigger: None,
             notes: Vec::new(),
             command: None,
             call: None,

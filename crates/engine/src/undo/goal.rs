@@ -79,7 +79,7 @@ impl Engine {
     }
 
     /// Finds what names lead to, each once.
-    pub(super) fn resolved(
+    pub(crate) fn resolved(
         &self,
         references: &[OperationRef],
     ) -> Result<Vec<OperationId>, EngineError> {

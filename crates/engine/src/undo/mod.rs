@@ -4,7 +4,8 @@
 //!   when its turn comes brings back what the steps before took back.
 //! - Each step is an operation of its own, armed and journalled, so that an undo survives being killed and can itself
 //!   be undone.
-//! - A step that fails does not stop the independent ones; what it stands on is left alone.
+//! - A step that fails does not stop the independent ones; what it stands on is left alone. What follows such a failure is in
+//!   `ladder`.
 //! - What is reported is what was found afterwards.
 
 mod between;
@@ -24,15 +25,15 @@ mod work;
 pub use nothing::real_target;
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Entry, OnConflict};
 use backout_model::{
     ActPlan, Decision, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target,
-    TargetOutcome, UndoPlan, UndoStep, Verb,
+    TargetOutcome, Trigger, UndoPlan, UndoStep, Verb,
 };
 
+use crate::ladder::Attempt;
 use crate::lifecycle::{Head, with_causes};
 use crate::{
     Engine, EngineError, Forcing, PlanView, PlannedStep, RedoWhat, RefusedTarget, TakeBack,
@@ -43,9 +44,6 @@ pub(crate) use work::{Told, Work};
 
 /// Why an undo keeps what it replaces.
 const KEPT: &str = "what it replaces is kept, so that it can be taken back as well";
-
-/// Pauses before a step that failed for a passing reason is tried again.
-const RETRY_PAUSES_MS: [u64; 3] = [50, 200, 800];
 
 impl Engine {
     /// Takes operations back.
@@ -96,14 +94,21 @@ impl Engine {
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));
         }
-        if !view.is_executable && !view.steps.iter().all(PlannedStep::is_idle) {
+        let is_hindered = !view.is_executable && !view.steps.iter().all(PlannedStep::is_idle);
+        if is_hindered && !view.is_only_lost() {
             return Err(conflicts(&view, options.on_conflict));
         }
+        let trigger = self.set_off_by(options);
         let mut report = UndoReport {
             left_alone: visible(plan.left_alone),
             ..UndoReport::default()
         };
-        let act = (asked, act_plan.as_ref());
+        let act = PartOf {
+            asked,
+            group: None,
+            plan: act_plan.as_ref(),
+            trigger: &trigger,
+        };
         let ended = self.take_steps(&history, &plan.steps, act, options, &mut report);
         self.tell_end(&report, act_plan.as_ref(), &ended);
         if !ended? {
@@ -111,47 +116,11 @@ impl Engine {
         }
         if report.is_complete() {
             Ok(report)
+        } else if is_hindered && report.act.is_none() {
+            Err(conflicts(&view, options.on_conflict))
         } else {
             Err(EngineError::Partial(Box::new(report)))
         }
-    }
-
-    /// Takes the steps of a plan, one after the other. Says no if something stood in the way that the plan did not see, and all
-    /// was put back.
-    fn take_steps(
-        &self,
-        history: &History,
-        steps: &[UndoStep],
-        (asked, plan): (Verb, Option<&ActPlan>),
-        options: &UndoOptions,
-        report: &mut UndoReport,
-    ) -> Result<bool, EngineError> {
-        for step in steps {
-            let Some(operation) = history.get(step.id) else {
-                continue;
-            };
-            let undone = if stands_on_failed(history, step, report, options.partial) {
-                self.skipped(operation, step)?
-            } else {
-                let part_of = PartOf {
-                    asked,
-                    group: report.act,
-                    plan,
-                };
-                self.take_back(operation, step, part_of, options)?
-            };
-            report.act = report.act.or(undone.by);
-            let is_stopped = undone.is_stopped;
-            let is_in_the_way = !options.partial && undone.outcomes.iter().any(is_conflict);
-            report.steps.push(undone);
-            if is_stopped {
-                return Err(EngineError::Stopped(Box::new(report.clone())));
-            }
-            if is_in_the_way && self.put_all_back(report)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Makes sure that who asks from inside of a command takes back nobody else's work.
@@ -174,57 +143,54 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes one operation back, trying again when the reason may pass.
-    fn take_back(
+    /// Tries once to take one operation back.
+    pub(crate) fn attempt(
         &self,
         operation: &Operation,
         step: &UndoStep,
         part_of: PartOf<'_>,
         options: &UndoOptions,
-    ) -> Result<UndoneStep, EngineError> {
-        let mut pauses = RETRY_PAUSES_MS.iter();
-        loop {
-            let error = match self.try_take_back(operation, step, part_of, options) {
-                Ok(undone) => return Ok(undone),
-                Err(error) => error,
-            };
-            if let Some(&pause) = pauses.next().filter(|_| may_pass(&error)) {
-                std::thread::sleep(Duration::from_millis(pause));
-                continue;
-            }
-            if matches!(
-                &error,
-                EngineError::Storage(_) | EngineError::NotRecorded { .. }
-            ) {
-                return Err(error);
-            }
-            let is_stopped = error.is_stop();
-            // That the step was put back is said by its status.
-            let why = match &error {
-                EngineError::TakenBack { cause, .. } | EngineError::HalfDone { cause, .. } => {
-                    with_causes(cause)
-                }
-                error => with_causes(error),
-            };
-            let mut notes = Vec::new();
-            let (half_done, outcomes) = match error {
-                EngineError::HalfDone {
-                    id, outcomes, made, ..
-                } => {
-                    let outcomes = outcomes.into_iter();
-                    let stands = outcomes.map(|outcome| half_way_of(outcome, &made));
-                    notes.push(why);
-                    (Some(id), stands.collect())
-                }
-                _ => (None, all(step, &OutcomeKind::Failed { why })),
-            };
-            return Ok(UndoneStep {
-                notes,
-                is_stopped,
-                half_done,
-                ..self.not_done(operation, outcomes)?
-            });
+    ) -> Result<Attempt, EngineError> {
+        let error = match self.try_take_back(operation, step, part_of, options) {
+            Ok(undone) => return Ok(Attempt::of(undone)),
+            Err(error) => error,
+        };
+        if matches!(
+            &error,
+            EngineError::Storage(_) | EngineError::NotRecorded { .. }
+        ) {
+            return Err(error);
         }
+        let (is_stopped, may_pass) = (error.is_stop(), may_pass(&error));
+        // That the step was put back is said by its status.
+        let why = match &error {
+            EngineError::TakenBack { cause, .. } | EngineError::HalfDone { cause, .. } => {
+                with_causes(cause)
+            }
+            error => with_causes(error),
+        };
+        let mut notes = Vec::new();
+        let (half_done, outcomes) = match error {
+            EngineError::HalfDone {
+                id, outcomes, made, ..
+            } => {
+                let outcomes = outcomes.into_iter();
+                let stands = outcomes.map(|outcome| half_way_of(outcome, &made));
+                notes.push(why);
+                (Some(id), stands.collect())
+            }
+            _ => (None, all(step, &OutcomeKind::Failed { why })),
+        };
+        let undone = UndoneStep {
+            notes,
+            is_stopped,
+            half_done,
+            ..self.not_done(operation, outcomes)?
+        };
+        Ok(Attempt {
+            may_pass,
+            ..Attempt::of(undone)
+        })
     }
 
     fn try_take_back(
@@ -243,7 +209,12 @@ impl Engine {
         }
         self.tell_running(&step.targets)?;
         let work = self.work(operation, step)?;
-        let PartOf { asked, group, plan } = part_of;
+        let PartOf {
+            asked,
+            group,
+            plan,
+            trigger,
+        } = part_of;
         let verb = match way_of(operation) {
             TakeBack::Undo => Verb::Undo,
             TakeBack::Redo => Verb::Redo,
@@ -255,6 +226,7 @@ impl Engine {
             plan,
             on_conflict: options.on_conflict,
             is_partial: options.partial,
+            trigger,
         };
         match self.reverse(lease, &work, act)? {
             Reversed::Done {
@@ -319,6 +291,7 @@ impl Engine {
             call: None,
             approval: None,
             plan: act.plan.filter(|_| act.group.is_none()).cloned(),
+            trigger: Some(act.trigger.clone()),
         };
         let settled = outcomes.iter().filter(is_ours);
         let targets: Vec<_> = settled.map(|outcome| outcome.target.clone()).collect();
@@ -366,16 +339,22 @@ impl Engine {
             notes: Vec::new(),
             is_stopped: false,
             half_done: None,
+            tried: Vec::new(),
+            is_accepted: false,
         })
     }
 
-    fn skipped(&self, operation: &Operation, step: &UndoStep) -> Result<UndoneStep, EngineError> {
+    pub(crate) fn skipped(
+        &self,
+        operation: &Operation,
+        step: &UndoStep,
+    ) -> Result<UndoneStep, EngineError> {
         let why = "something built on it could not be taken back".to_owned();
         self.not_done(operation, all(step, &OutcomeKind::Skipped { why }))
     }
 }
 
-const fn is_conflict(outcome: &TargetOutcome) -> bool {
+pub(crate) const fn is_conflict(outcome: &TargetOutcome) -> bool {
     matches!(outcome.kind, OutcomeKind::Conflict { .. })
 }
 
@@ -427,15 +406,19 @@ pub(crate) struct Act<'p> {
     pub(crate) plan: Option<&'p ActPlan>,
     pub(crate) on_conflict: OnConflict,
     pub(crate) is_partial: bool,
+    /// What set it off.
+    pub(crate) trigger: &'p Trigger,
 }
 
 /// The act that a step is part of.
 #[derive(Debug, Clone, Copy)]
-struct PartOf<'p> {
-    asked: Verb,
+pub(crate) struct PartOf<'p> {
+    pub(crate) asked: Verb,
     /// Its first operation.
-    group: Option<OperationId>,
-    plan: Option<&'p ActPlan>,
+    pub(crate) group: Option<OperationId>,
+    pub(crate) plan: Option<&'p ActPlan>,
+    /// What set it off.
+    pub(crate) trigger: &'p Trigger,
 }
 
 /// What came of taking something back.
@@ -463,7 +446,7 @@ fn stands_alike(now: &Operation, then: &Operation, step: &UndoStep) -> bool {
 
 /// Tells whether a step must wait for one that was not carried out. With the targets judged one by one, the guard on each
 /// target says so better.
-fn stands_on_failed(
+pub(crate) fn stands_on_failed(
     history: &History,
     step: &UndoStep,
     report: &UndoReport,

@@ -123,12 +123,21 @@ impl Engine {
         let (history, plan) = (&planned.history, &planned.plan);
         let mut works: Vec<Work<'_>> = Vec::new();
         let mut steps = Vec::with_capacity(plan.steps.len());
+        let mut nobody = None;
         for step in &plan.steps {
             let Some(operation) = history.get(step.id) else {
                 continue;
             };
-            let work = self.work(operation, step)?;
             let subject = self.subject_of(operation)?;
+            let work = match self.work(operation, step) {
+                Ok(work) => work,
+                Err(error @ EngineError::NoDriver { .. }) => {
+                    steps.push(of_nobody(operation, subject, step, &error));
+                    nobody = Some(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let mut targets = self.planned_targets(&work, (&works, &steps), options)?;
             if way_of(operation) == TakeBack::Redo {
                 let comes = |id: OperationId| steps.iter().any(|it: &PlannedStep| it.id == id);
@@ -145,6 +154,9 @@ impl Engine {
             });
             works.push(work);
         }
+        if let Some(error) = nobody.filter(|_| works.is_empty()) {
+            return Err(error);
+        }
         let diff = if options.diff {
             Some(self.plan_diff(&works, &steps)?)
         } else {
@@ -154,7 +166,17 @@ impl Engine {
             let mut targets = step.targets.iter();
             targets.any(|target| target.state.hindrance().is_some())
         };
-        let is_free = options.partial || !steps.iter().any(is_in_the_way);
+        // What is lost does not hold up the steps that are not.
+        let is_work = |step: &PlannedStep| {
+            !is_in_the_way(step) && step.targets.iter().any(|it| it.state.is_work())
+        };
+        let has_conflict = |step: &PlannedStep| {
+            let mut targets = step.targets.iter();
+            targets.any(|it| matches!(it.state, TargetState::Conflict { .. }))
+        };
+        let is_free = options.partial
+            || !steps.iter().any(is_in_the_way)
+            || !steps.iter().any(has_conflict) && steps.iter().any(is_work);
         Ok(PlanView {
             named: names_of(planned),
             is_executable: plan.needs_committed.is_empty()
@@ -319,13 +341,39 @@ impl Engine {
     }
 
     /// Finds the operation that a step is about: for an undo or a redo, the one that it took or brought back.
-    pub(super) fn subject_of(&self, operation: &Operation) -> Result<Operation, EngineError> {
+    pub(crate) fn subject_of(&self, operation: &Operation) -> Result<Operation, EngineError> {
         let found = match operation.undoes {
             Some(_) => self.subject(operation.clone())?,
             None => None,
         };
         let found = found.map(|id| self.store.operation(id)).transpose()?;
         Ok(found.flatten().unwrap_or_else(|| operation.clone()))
+    }
+}
+
+/// Says of a step that nobody here can take it.
+fn of_nobody(
+    operation: &Operation,
+    subject: Operation,
+    step: &UndoStep,
+    error: &EngineError,
+) -> PlannedStep {
+    let targets = step.targets.iter().map(|target| PlannedTarget {
+        target: target.clone(),
+        state: TargetState::CannotComeBack {
+            why: error.to_string(),
+        },
+        goes: false,
+        comes: false,
+    });
+    PlannedStep {
+        id: subject.id,
+        way: way_of(operation),
+        with: step.with,
+        strategy: step.strategy,
+        chosen: step.chosen.clone(),
+        summary: subject.summary,
+        targets: targets.collect(),
     }
 }
 

@@ -3,15 +3,17 @@
 
 use std::collections::HashSet;
 
-use backout_model::{Chosen, Key, Operation, OperationId, OutcomeKind, UndoStep, Verb};
+use backout_model::{
+    Chosen, Key, Operation, OperationId, OutcomeKind, Source, Trigger, TriggerKind, UndoStep, Verb,
+};
 
 use super::PartOf;
-use crate::{Engine, EngineError, UndoOptions, UndoReport};
+use crate::{Engine, EngineError, UndoReport};
 
 impl Engine {
     /// Brings back what the steps before took back, the last first. Tells whether all is as it was; if not, the report says which
     /// steps stay done.
-    pub(super) fn put_all_back(&self, report: &mut UndoReport) -> Result<bool, EngineError> {
+    pub(crate) fn put_all_back(&self, report: &mut UndoReport) -> Result<bool, EngineError> {
         for done in report.steps.iter_mut().rev() {
             let Some(by) = done.by else {
                 continue;
@@ -44,6 +46,7 @@ impl Engine {
         };
         let before = before.map(|id| self.store.operation(id)).transpose()?;
         let before = before.flatten().filter(|it| it.verb.is_reversal());
+        let trigger = Trigger::new(TriggerKind::TransactionAbort, Source::Recovery);
         let part_of = PartOf {
             // Nobody asked for it: where nothing held it, it is no act of its own.
             asked: match before.as_ref() {
@@ -53,8 +56,9 @@ impl Engine {
             },
             group: before.and_then(|before| before.group),
             plan: None,
+            trigger: &trigger,
         };
-        let back = self.take_back(&operation, &step, part_of, &UndoOptions::default())?;
+        let back = self.take_back_patiently(&operation, &step, part_of)?;
         Ok(back.is_complete())
     }
 }

@@ -22,7 +22,7 @@ fn world() -> (World, OperationId) {
 }
 
 /// An engine whose store fails after so many writes.
-fn faulty(world: &World, works: usize) -> (Engine, Arc<FaultyStore>) {
+pub(crate) fn faulty(world: &World, works: usize) -> (Engine, Arc<FaultyStore>) {
     let store = Arc::new(FaultyStore::new(world.shelf.store(), works));
     let settings = world.engine.settings().clone();
     let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));

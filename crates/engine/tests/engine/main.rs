@@ -4,6 +4,7 @@
 
 mod again;
 mod faults;
+mod ladder;
 mod life;
 mod meant;
 mod picky;

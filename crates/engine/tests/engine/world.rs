@@ -123,6 +123,7 @@ impl World {
             group: None,
             asked: None,
             plan: None,
+            trigger: None,
             notes: Vec::new(),
             command: None,
             call: None,

@@ -7,6 +7,8 @@ mod again;
 #[path = "../engine/faults.rs"]
 mod faults;
 mod hosts;
+#[path = "../engine/ladder.rs"]
+mod ladder;
 #[path = "../engine/life.rs"]
 mod life;
 #[path = "../engine/meant.rs"]

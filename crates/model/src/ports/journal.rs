@@ -46,6 +46,9 @@ pub trait Journal: Append {
     /// Lists operations that somebody has to look at, newest first.
     fn stuck(&self) -> Result<Vec<Operation>, StorageError>;
 
+    /// Lists operations whose undo failed, and of which no record says that this was solved or accepted since, newest first.
+    fn failed(&self) -> Result<Vec<Operation>, StorageError>;
+
     /// Gathers what is connected with `ids` by dependencies, in both directions.
     fn connected(&self, ids: &[OperationId]) -> Result<Vec<Operation>, StorageError>;
 

@@ -39,6 +39,7 @@ pub use crate::driver::{
 pub use crate::gate::{
     AppliedChange, ChangedFile, FileBytes, Gate, NodeFacts, Reason, Ruling, StagedChange, TextPlace,
 };
+pub use crate::ladder::Escalation;
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -157,6 +157,7 @@ impl World {
             id,
             why: "a test".to_owned(),
             outcomes,
+            trigger: None,
         };
         self.append(match status {
             Status::Armed => return,
@@ -271,6 +272,7 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
         group: None,
         asked: None,
         plan: None,
+        trigger: None,
         notes: vec![],
         command: None,
         call: None,

@@ -33,6 +33,8 @@ struct Finished {
     /// The same, but never before what was armed earlier.
     at: i64,
     lsn: i64,
+    /// Whether taking it back failed, and somebody still has to look at that.
+    waits: bool,
 }
 
 /// Operations that go together.
@@ -228,6 +230,7 @@ impl Store {
     ) -> Result<bool, StorageError> {
         for member in members {
             if !is_finished(member.status)
+                || member.waits
                 || leases.operations.contains(&member.id)
                 || (!leases.is_empty() && leases.touch(&self.gc_targets(transaction, member.id)?))
             {
@@ -265,7 +268,10 @@ impl Store {
     fn retained(&self, transaction: &Transaction<'_>) -> Result<Vec<Finished>, StorageError> {
         let named = |error| self.named(error);
         let mut statement = transaction
-            .prepare("SELECT id, status, finished, lsn, at, retained FROM operation ORDER BY lsn")
+            .prepare(
+                "SELECT id, status, finished, lsn, at, retained, undo_failed IS NOT NULL
+                 FROM operation ORDER BY lsn",
+            )
             .map_err(named)?;
         let mut rows = statement.query([]).map_err(named)?;
         let mut latest = i64::MIN;
@@ -278,10 +284,13 @@ impl Store {
                 .find(|known| known.as_str() == status);
             let finished: i64 = row.get(2).map_err(named)?;
             latest = latest.max(row.get(4).map_err(named)?);
+            // What a person still has to look at is kept whatever its age.
+            let waits: bool = row.get(6).map_err(named)?;
             if row.get(5).map_err(named)? {
                 all.push(Finished {
                     id: row.get(0).map_err(named)?,
                     status: known.unwrap_or(Status::InDoubt),
+                    waits,
                     clock_at: finished,
                     at: finished.max(latest),
                     lsn: row.get(3).map_err(named)?,

@@ -5,9 +5,9 @@
 //! may be missing after a repair, and then the later one is believed.
 
 use backout_model::{
-    AgentId, Asked, Captured, Checkpoint, Completion, Dependency, Digest, Event, Intent, Lsn,
-    Operation, OperationId, Proposal, Recipe, Refusal, Repair, Status, Target, TaskId, TaskStatus,
-    Timestamp,
+    AgentId, Asked, Captured, Checkpoint, Completion, Dependency, Digest, Escalated, Event, Intent,
+    Lsn, Operation, OperationId, Proposal, Recipe, Refusal, Repair, Status, Target, TaskId,
+    TaskStatus, Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -71,6 +71,7 @@ pub(crate) fn project(
         } => projection.undone(*id, *by, outcomes, *is_partial),
         Event::Redone { id, by, targets } => projection.redone(lsn, *id, *by, targets.as_deref()),
         Event::UndoFailed { id, .. } => projection.status(*id, Status::Failed),
+        Event::Escalated(escalated) => projection.escalated(lsn, escalated),
         Event::TaskBegin { task, agent, owner } => {
             let owner = owner.as_ref().map(to_json).transpose()?;
             let agent = agent.as_ref().map(ToString::to_string);
@@ -249,13 +250,14 @@ impl Projection<'_, '_> {
             operation.retained,
             self.now.0,
             operation.asked.map(backout_model::Verb::as_str),
+            operation.trigger.as_ref().map(to_json).transpose()?,
         ];
         let inserted = self
             .transaction
             .prepare_cached(
                 "INSERT INTO operation (id, lsn, at, verb, summary, status, agent, task, owner, decision,
-                     notes, undoes, undo_group, retained, finished, place, asked)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?2, ?16)",
+                     notes, undoes, undo_group, retained, finished, place, asked, set_off)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?2, ?16, ?17)",
             )
             .and_then(|mut statement| statement.execute(values));
         match inserted {
@@ -331,6 +333,15 @@ impl Projection<'_, '_> {
             })
             .map_err(|error| self.store.named(error))?;
         found.map(|status| word(&at, &status)).transpose()
+    }
+
+    /// Notes that taking an operation back failed, or that this is solved.
+    fn escalated(&self, lsn: Lsn, escalated: &Escalated) -> Result<(), StorageError> {
+        let open = escalated.is_open().then(|| lsn_to_sql(lsn));
+        self.execute(
+            "UPDATE operation SET undo_failed = ?2, finished = ?3 WHERE id = ?1",
+            params![id_to_sql(escalated.id), open, self.now.0],
+        )
     }
 
     fn checkpoint(&self, lsn: Lsn, checkpoint: &Checkpoint) -> Result<(), StorageError> {

@@ -91,6 +91,11 @@ impl Store {
         )
     }
 
+    /// Lists operations whose undo failed, and of which no record says that this was solved or accepted since, newest first.
+    pub fn failed(&self) -> Result<Vec<Operation>, StorageError> {
+        self.operations_where("undo_failed IS NOT NULL ORDER BY lsn DESC", [])
+    }
+
     /// Gathers what is connected with `ids` by dependencies, in both directions.
     pub fn connected(&self, ids: &[OperationId]) -> Result<Vec<Operation>, StorageError> {
         self.read(|transaction| {

@@ -17,7 +17,7 @@ use crate::schema::CREATE;
 use crate::{StorageError, Store, VerifyFinding};
 
 /// What is compared of an operation; the first is its id.
-const OPERATION_COLUMNS: [&str; 19] = [
+const OPERATION_COLUMNS: [&str; 21] = [
     "id",
     "lsn",
     "at",
@@ -37,6 +37,8 @@ const OPERATION_COLUMNS: [&str; 19] = [
     "completion",
     "place",
     "asked",
+    "set_off",
+    "undo_failed",
 ];
 
 /// The other tables: the name, the columns, which of them is an operation if one is, and whether a row that no record

@@ -73,7 +73,7 @@ pub(super) fn digest(at: &str, bytes: &[u8]) -> Result<Digest, StorageError> {
 
 /// The columns that [`operation`] reads, in its order.
 pub(super) const OPERATION_COLUMNS: &str = "id, lsn, at, verb, summary, status, agent, task, owner, \
-     decision, notes, undoes, undo_group, retained, place, asked";
+     decision, notes, undoes, undo_group, retained, place, asked, set_off";
 
 /// The columns of an operation, before its targets and edges are added.
 pub(super) struct OperationRow {
@@ -87,6 +87,7 @@ pub(super) struct OperationRow {
     retained: bool,
     place: i64,
     asked: Option<String>,
+    set_off: Option<String>,
 }
 
 impl OperationRow {
@@ -109,6 +110,7 @@ impl OperationRow {
             retained: row.get(13)?,
             place: row.get(14)?,
             asked: row.get(15)?,
+            set_off: row.get(16)?,
         })
     }
 }
@@ -142,6 +144,7 @@ pub(super) fn operation(
         undoes,
         group,
         asked: row.asked.map(|asked| word(&at, &asked)).transpose()?,
+        trigger: row.set_off.map(|text| from_json(&at, &text)).transpose()?,
         retained: row.retained,
         notes: from_json(&at, &notes)?,
     })

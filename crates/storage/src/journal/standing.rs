@@ -59,7 +59,7 @@ impl Projection<'_, '_> {
         }
         self.status(id, Status::Undone)?;
         self.execute(
-            "UPDATE operation SET undone_by = ?2, redone_by = NULL WHERE id = ?1",
+            "UPDATE operation SET undone_by = ?2, redone_by = NULL, undo_failed = NULL WHERE id = ?1",
             params![id_to_sql(id), id_to_sql(by)],
         )?;
         self.roll_task_back_again(id)

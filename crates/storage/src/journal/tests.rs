@@ -107,6 +107,7 @@ pub(super) fn intent(number: u64, targets: &[Target]) -> Intent {
         group: None,
         asked: None,
         plan: None,
+        trigger: None,
         notes: vec![],
         command: None,
         call: None,
@@ -257,6 +258,7 @@ fn an_abort_that_left_something_behind_is_in_doubt() {
         id: id(1),
         why: String::new(),
         outcomes,
+        trigger: None,
     }]);
     world.arm(2, &[node("/a")]);
     let outcomes = vec![outcome(OutcomeKind::Restored)];
@@ -264,6 +266,7 @@ fn an_abort_that_left_something_behind_is_in_doubt() {
         id: id(2),
         why: String::new(),
         outcomes,
+        trigger: None,
     }]);
     let status = |number| world.store.operation(id(number)).unwrap().unwrap().status;
     assert_eq!((status(1), status(2)), (Status::InDoubt, Status::Aborted));

@@ -110,6 +110,7 @@ pub fn an_abort_that_left_something_behind_is_in_doubt(world: &World) {
         id: id(number),
         why: String::new(),
         outcomes: vec![TargetOutcome::new(node("/a"), kind)],
+        trigger: None,
     };
     world.arm(1, &[node("/a")]);
     let why = "changed".to_owned();

@@ -90,6 +90,7 @@ pub fn a_lease_ends_with_its_operation(world: &World) {
         id: id(2),
         why: "no".to_owned(),
         outcomes: Vec::new(),
+        trigger: None,
     }]);
     assert_eq!(lease(world, 3, node("/a"), &ours), Lease::Taken);
 }

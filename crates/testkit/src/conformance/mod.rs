@@ -10,6 +10,7 @@
 
 pub mod contents;
 pub mod dependency;
+pub mod failed;
 pub mod journal;
 pub mod leases;
 pub mod proposals;
@@ -230,6 +231,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         notes: Vec::new(),
         command: None,
         plan: None,
+        trigger: None,
         call: None,
         approval: None,
         recipe: Recipe {
@@ -303,6 +305,8 @@ macro_rules! store_conformance {
                 a_change_is_read_through_what_it_is_made_from,
                 what_is_made_from_something_outside_says_so,
                 what_a_change_is_made_from_stays_as_long_as_the_change;
+            failed: an_undo_that_failed_is_listed_until_it_is_solved,
+                what_could_not_be_undone_is_kept_whatever_its_age;
             retention: what_is_past_its_time_goes_and_can_no_longer_be_undone,
                 what_is_unfinished_never_goes,
                 a_dry_run_changes_nothing,

@@ -153,6 +153,7 @@ pub fn a_key_moves_on_from_what_did_not_happen(world: &World) {
         id: id(1),
         why: "somebody stopped it".to_owned(),
         outcomes: Vec::new(),
+        trigger: None,
     }]);
     world.arm_as(asking(2));
     world.finish(id(2));

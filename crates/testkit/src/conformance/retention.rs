@@ -65,6 +65,7 @@ pub fn what_is_unfinished_never_goes(world: &World) {
             node("/doubt"),
             OutcomeKind::Conflict { why },
         )],
+        trigger: None,
     }]);
     world.arm_with(4, &[node("/interrupted")], &[b"interrupted"]);
     world.append(vec![Event::Interrupted {

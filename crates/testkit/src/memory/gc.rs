@@ -216,7 +216,7 @@ impl MemoryStore {
         let is_finished = matches!(
             row.operation.status,
             Status::Committed | Status::Aborted | Status::Undone | Status::Refused
-        );
+        ) && !row.undo_failed;
         let is_leased = || {
             let mut leased = state
                 .leased()

@@ -37,6 +37,13 @@ impl Journal for MemoryStore {
         })
     }
 
+    fn failed(&self) -> Answer<Vec<Operation>> {
+        self.ask(|state| {
+            let found = state.newest_first(|row| row.undo_failed);
+            Ok(found.map(Row::told).collect())
+        })
+    }
+
     fn connected(&self, ids: &[OperationId]) -> Answer<Vec<Operation>> {
         self.ask(|state| {
             let mut found: BTreeSet<OperationId> = ids.iter().copied().collect();

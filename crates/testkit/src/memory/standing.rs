@@ -39,6 +39,7 @@ impl State {
         if let Some(row) = self.row(id) {
             row.undone_by = Some(by);
             row.redone_by = None;
+            row.undo_failed = false;
         }
         self.roll_task_back_again(id);
         Ok(())

@@ -60,6 +60,8 @@ pub(super) struct Row {
     pub(super) undone_by: Option<OperationId>,
     pub(super) redone_by: Option<OperationId>,
     pub(super) finished: Timestamp,
+    /// Whether taking it back failed, and nobody solved that.
+    pub(super) undo_failed: bool,
 }
 
 impl Row {
@@ -301,6 +303,12 @@ impl State {
             } => self.undone(at, (*id, *by), outcomes, *is_partial)?,
             Event::Redone { id, by, targets } => self.redone(at, *id, *by, targets.as_deref())?,
             Event::UndoFailed { id, .. } => self.status(at, *id, Status::Failed)?,
+            Event::Escalated(escalated) => {
+                if let Some(row) = self.row(escalated.id) {
+                    row.undo_failed = escalated.is_open();
+                    row.finished = at.now;
+                }
+            }
             Event::TaskBegin { task, agent, owner } => {
                 let begun = Task {
                     id: task.clone(),
@@ -429,6 +437,7 @@ impl State {
             undone_by: None,
             redone_by: None,
             finished: at.now,
+            undo_failed: false,
         };
         place(&mut row, at.lsn, targets);
         self.operations.insert(id, Arc::new(row));

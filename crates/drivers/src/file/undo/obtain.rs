@@ -170,7 +170,10 @@ fn obtain_kept(
         }
         doubt = found.err();
     }
-    let Some(digest) = copy else {
+    // Where the inode is gone, its bytes may have come back into the store from somewhere else.
+    let is_stored = |it: &Digest| matches!(context.contents.has(it), Ok(true));
+    let stored = digest.as_ref().filter(|it| node.is_none() && is_stored(it));
+    let Some(digest) = copy.as_ref().or(stored) else {
         return Ok(Err(doubt.unwrap_or_else(|| why_empty(context, slot))));
     };
     let file = Image::File {
