@@ -11,6 +11,8 @@ pub mod condition;
 mod finding;
 pub mod iam;
 mod nearest;
+#[cfg(feature = "rego")]
+pub mod rego;
 pub mod schema;
 pub mod secrets;
 pub mod structure;
