@@ -1,7 +1,7 @@
 //! What is wrong with a text that somebody wants to write.
 //!
 //! - [`Finding`] is the one answer of every check: where, what was found, and what would mend it.
-//! - A check gets bytes and gives findings. It opens no file, starts no process and asks no clock.
+//! - A check gets bytes and gives findings. It opens no file and starts no process. The clock only ends what takes too long.
 //! - Whatever a check cannot read is a finding, never a pass. Size and depth are limited, so that a hostile text costs
 //!   little.
 //!
@@ -11,6 +11,8 @@ pub mod condition;
 mod finding;
 pub mod iam;
 mod nearest;
+#[cfg(feature = "rego")]
+pub mod rego;
 pub mod schema;
 pub mod secrets;
 pub mod structure;
