@@ -5,7 +5,7 @@
 //! - How it ended is only told. Whether anything came back is for the engine to look at.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     #[test]
     fn a_hook_is_told_everything() {

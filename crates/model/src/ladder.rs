@@ -141,12 +141,8 @@ pub struct Escalated {
 impl Escalated {
     /// Tells whether after this somebody still has to do something.
     pub const fn is_open(&self) -> bool {
-        match (self.rung, &self.climbed) {
-            // Who was told has not done anything yet.
-            (Rung::Alert, _) => true,
-            (_, Climbed::Helped) => false,
-            (_, Climbed::Began | Climbed::DidNotHelp { .. } | Climbed::NotPossible { .. }) => true,
-        }
+        // Who was told has not done anything yet.
+        !matches!(self.climbed, Climbed::Helped) || matches!(self.rung, Rung::Alert)
     }
 
     /// Gives it as one of the rungs that were tried.

@@ -72,7 +72,7 @@ impl Engine {
             }),
             FailedCommand::Retry { operations } => self.retry(&operations).map(Reply::Undone),
             FailedCommand::Accept { operation, decided } => {
-                let id = self.accept_failed(&operation, decided)?;
+                let id = self.accept_failed(&operation, &decided)?;
                 Ok(Reply::Accepted { id })
             }
         }
@@ -207,7 +207,7 @@ impl Engine {
     pub fn accept_failed(
         &self,
         reference: &OperationRef,
-        decided: Decided,
+        decided: &Decided,
     ) -> Result<OperationId, EngineError> {
         let id = self.store.resolve(reference)?;
         let mut open = Vec::new();

@@ -1,235 +1,28 @@
 //! Undos that fail: what is tried, what is recorded, and that nothing else waits for them.
 
 use std::fs;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use backout_driver_example::{PutRows, Rows, Table};
+use backout_driver_example::{PutRows, Table};
 use backout_drivers::file::FileRequest;
 use backout_engine::{
-    Command, Engine, EngineError, FailedCommand, Reply, Settings, UndoOptions, UndoReport, UndoWhat,
-};
-use backout_model::ports::{
-    Applied, Driver, DriverError, Escalation, Examined, Fault, How, Outline, Prepared,
-    PreparedUndo, Request, Scope, State,
+    Command, EngineError, FailedCommand, Filter, Reply, UndoOptions, UndoReport, UndoWhat,
 };
 use backout_model::{
-    Armed, Climbed, Decided, DriverName, Effect, Escalated, Event, Failure, JsonText, Ladder,
-    OperationId, OutcomeKind, Rung, Rungs, Severity, Source, Status, Strategy, Trigger,
+    Climbed, Decided, OperationId, OutcomeKind, Rung, Severity, Source, Status, Strategy, Trigger,
     TriggerKind,
 };
-use backout_storage::OperationRef;
 
 use crate::faults::faulty;
+use crate::trouble::{FOR_EVER, Hook, Trouble, reference};
 use crate::world::{World, committed, named, written};
 
-/// It never gets better by itself.
-const FOR_EVER: usize = usize::MAX;
-
-/// A driver of rows whose undo fails so many times, unless there is nothing to do.
-#[derive(Debug)]
-struct Moody {
-    rows: Rows,
-    fails: Arc<AtomicUsize>,
-    may_pass: bool,
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("the database does not answer")]
-struct NoAnswer {
-    may_pass: bool,
-}
-
-impl Fault for NoAnswer {
-    fn may_pass(&self) -> bool {
-        self.may_pass
-    }
-}
-
-impl Driver for Moody {
-    fn name(&self) -> DriverName {
-        self.rows.name()
-    }
-
-    fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {
-        self.rows.scope(request)
-    }
-
-    fn read_request(&self, text: &JsonText) -> Result<Box<dyn Request>, DriverError> {
-        self.rows.read_request(text)
-    }
-
-    fn prepare(
-        &self,
-        id: OperationId,
-        request: &dyn Request,
-        strategy: Strategy,
-    ) -> Result<Prepared, DriverError> {
-        self.rows.prepare(id, request, strategy)
-    }
-
-    fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {
-        self.rows.apply(armed)
-    }
-
-    fn prepare_undo(
-        &self,
-        id: OperationId,
-        effect: &Effect,
-        how: How<'_>,
-    ) -> Result<PreparedUndo, DriverError> {
-        let examined = self.rows.examine(effect, false)?;
-        let is_work = examined.iter().any(|it| it.state == State::After);
-        let left = self.fails.load(Ordering::SeqCst);
-        if is_work && left > 0 {
-            if left != FOR_EVER {
-                self.fails.store(left - 1, Ordering::SeqCst);
-            }
-            let may_pass = self.may_pass;
-            return Err(DriverError::new(NoAnswer { may_pass }));
-        }
-        self.rows.prepare_undo(id, effect, how)
-    }
-
-    fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
-        self.rows.outline(effect)
-    }
-
-    fn examine(&self, effect: &Effect, to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
-        self.rows.examine(effect, to_the_end)
-    }
-}
-
-type Hook = Box<dyn Fn(&Failure) -> Result<(), String> + Send + Sync>;
-
-/// Hooks of a test, and what they were told.
-struct Hooks {
-    restore: Option<Hook>,
-    told: Mutex<Vec<Failure>>,
-}
-
-impl std::fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Hooks")
-    }
-}
-
-impl Escalation for Hooks {
-    fn restores(&self, _severity: Severity) -> bool {
-        self.restore.is_some()
-    }
-
-    fn restore(&self, failure: &Failure) -> Result<(), String> {
-        self.restore.as_ref().map_or(Ok(()), |hook| hook(failure))
-    }
-
-    fn alert(&self, failure: &Failure) -> Result<(), String> {
-        self.told.lock().unwrap().push(failure.clone());
-        Ok(())
-    }
-}
-
-/// A world with rows whose undo fails, and an engine with hooks.
-struct Trouble {
-    world: World,
-    engine: Engine,
-    table: Table,
-    hooks: Arc<Hooks>,
-    fails: Arc<AtomicUsize>,
-}
-
-/// Rungs that wait for nobody.
-fn quick() -> Ladder {
-    let rungs = Rungs {
-        backoff_ms: 1,
-        backoff_max_ms: 1,
-        ..Rungs::default()
-    };
-    Ladder {
-        low: rungs,
-        medium: rungs,
-        high: rungs,
-        critical: rungs,
-    }
-}
-
-impl Trouble {
-    fn new(fails: usize, may_pass: bool, restore: Option<Hook>) -> Self {
-        Self::with(fails, may_pass, restore, |_| {})
-    }
-
-    fn with(
-        fails: usize,
-        may_pass: bool,
-        restore: Option<Hook>,
-        change: impl FnOnce(&mut Settings),
-    ) -> Self {
-        let world = World::new();
-        let table = Table::new(world.path("table"));
-        let hooks = Arc::new(Hooks {
-            restore,
-            told: Mutex::default(),
-        });
-        let mut engine = world.with(|settings| {
-            settings.ladder = quick();
-            settings.escalation = Some(Arc::clone(&hooks) as _);
-            change(settings);
-        });
-        let fails = Arc::new(AtomicUsize::new(fails));
-        let moody = Moody {
-            rows: Rows(table.clone()),
-            fails: Arc::clone(&fails),
-            may_pass,
-        };
-        engine.register(Arc::new(moody)).unwrap();
-        Self {
-            world,
-            engine,
-            table,
-            hooks,
-            fails,
-        }
-    }
-
-    fn row(&self, name: &str, value: &str) -> OperationId {
-        let rows = PutRows([(name.to_owned(), Some(value.to_owned()))].into());
-        written(&self.engine.write(&rows).unwrap())
-    }
-
-    fn undo(&self, ids: &[OperationId]) -> Result<UndoReport, EngineError> {
-        let ids = ids.iter().map(|id| reference(*id)).collect();
-        self.engine.undo(&UndoWhat::Operations(ids), &committed())
-    }
-
-    fn value(&self, name: &str) -> Option<String> {
-        self.table.rows().unwrap().remove(name)
-    }
-
-    fn failed(&self) -> Vec<OperationId> {
-        let failed = self.engine.failed_undos().unwrap();
-        failed.into_iter().map(|it| it.id).collect()
-    }
-
-    /// The rungs that are in the journal for an operation.
-    fn rungs(&self, id: OperationId) -> Vec<Escalated> {
-        let records = self.engine.store().records_of(id).unwrap().into_iter();
-        let rungs = records.filter_map(|record| match record.event {
-            Event::Escalated(escalated) => Some(*escalated),
-            _ => None,
-        });
-        rungs.collect()
-    }
-}
-
-fn reference(id: OperationId) -> OperationRef {
-    id.to_string().parse().unwrap()
-}
-
 fn partial(result: Result<UndoReport, EngineError>) -> UndoReport {
-    match result {
-        Err(EngineError::Partial(report)) => *report,
-        other => panic!("it must be done in part: {other:?}"),
-    }
+    let Err(EngineError::Partial(report)) = result else {
+        unreachable!("it must be done in part: {result:?}")
+    };
+    *report
 }
 
 fn decided() -> Decided {
@@ -400,7 +193,7 @@ fn what_is_left_is_accepted_by_somebody_else_and_that_is_recorded() {
     let rows = PutRows([("a".to_owned(), Some("1".to_owned()))].into());
     let id = written(&robin().write(&rows).unwrap());
     partial(robin().undo(&named(id), &committed()));
-    let refused = robin().accept_failed(&reference(id), decided());
+    let refused = robin().accept_failed(&reference(id), &decided());
     assert!(
         matches!(refused, Err(EngineError::Ladder(_))),
         "{refused:?}"
@@ -408,7 +201,7 @@ fn what_is_left_is_accepted_by_somebody_else_and_that_is_recorded() {
     assert_eq!(trouble.failed(), [id]);
     trouble
         .engine
-        .accept_failed(&reference(id), decided())
+        .accept_failed(&reference(id), &decided())
         .unwrap();
     assert_eq!(trouble.failed(), []);
     let last = trouble.rungs(id).pop().unwrap();
@@ -416,7 +209,7 @@ fn what_is_left_is_accepted_by_somebody_else_and_that_is_recorded() {
     assert!(
         trouble
             .engine
-            .accept_failed(&reference(id), decided())
+            .accept_failed(&reference(id), &decided())
             .is_err()
     );
     // It is in effect, and can be undone when the driver answers again.
@@ -584,11 +377,7 @@ fn an_undo_says_what_set_it_off() {
     let refused = world.engine.stage(&staged).unwrap();
     let refused = refused.apply_and_verify(|| Err("it must not be".to_owned()));
     assert!(matches!(refused, Err(EngineError::TakenBack { .. })));
-    let log = world
-        .engine
-        .store()
-        .operations(&Default::default())
-        .unwrap();
+    let log = world.engine.store().operations(&Filter::default()).unwrap();
     let trigger = log.first().unwrap().trigger.clone().unwrap();
     assert_eq!(
         (trigger.kind, trigger.severity),

@@ -12,6 +12,7 @@ mod reports;
 mod shelf;
 mod strange;
 mod strategy;
+mod trouble;
 mod undo;
 mod wire;
 mod world;

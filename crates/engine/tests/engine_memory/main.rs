@@ -22,6 +22,8 @@ mod shelf;
 mod strange;
 #[path = "../engine/strategy.rs"]
 mod strategy;
+#[path = "../engine/trouble.rs"]
+mod trouble;
 #[path = "../engine/undo.rs"]
 mod undo;
 #[path = "../engine/wire.rs"]

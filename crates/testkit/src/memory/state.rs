@@ -10,8 +10,8 @@ use backout_model::ports::StorageError;
 use backout_model::reversal::Made;
 use backout_model::{
     Asked, Assumed, CallKey, Captured, Checkpoint, CheckpointName, Completion, Dependency, Digest,
-    Event, GENESIS, Intent, Lsn, Operation, OperationId, Owner, Proposal, Recipe, Record, Slot,
-    Standing, Status, Target, TargetOutcome, Task, TaskId, TaskStatus, Timestamp,
+    Escalated, Event, GENESIS, Intent, Lsn, Operation, OperationId, Owner, Proposal, Recipe,
+    Record, Slot, Standing, Status, Target, TargetOutcome, Task, TaskId, TaskStatus, Timestamp,
 };
 
 use super::change::Change;
@@ -303,12 +303,7 @@ impl State {
             } => self.undone(at, (*id, *by), outcomes, *is_partial)?,
             Event::Redone { id, by, targets } => self.redone(at, *id, *by, targets.as_deref())?,
             Event::UndoFailed { id, .. } => self.status(at, *id, Status::Failed)?,
-            Event::Escalated(escalated) => {
-                if let Some(row) = self.row(escalated.id) {
-                    row.undo_failed = escalated.is_open();
-                    row.finished = at.now;
-                }
-            }
+            Event::Escalated(escalated) => self.escalated(at, escalated),
             Event::TaskBegin { task, agent, owner } => {
                 let begun = Task {
                     id: task.clone(),
@@ -339,6 +334,14 @@ impl State {
             Event::Cut { .. } => {}
         }
         Ok(())
+    }
+
+    /// Notes that taking an operation back failed, or that this is solved.
+    fn escalated(&mut self, at: At, escalated: &Escalated) {
+        if let Some(row) = self.row(escalated.id) {
+            row.undo_failed = escalated.is_open();
+            row.finished = at.now;
+        }
     }
 
     fn intent(&mut self, at: At, intent: &Intent) -> Answer<()> {
