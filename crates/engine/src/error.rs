@@ -176,7 +176,7 @@ pub enum EngineError {
     #[error("there is nothing to undo at `{path}`")]
     NothingOnPath {
         /// The path, or the key of a config file.
-        path: Key,
+        path: Box<Key>,
         /// Since when.
         since: Option<Timestamp>,
         /// An operation that wrote a tree as one in which the path lies.

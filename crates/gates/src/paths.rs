@@ -212,25 +212,7 @@ impl Paths {
         let mut names = [Some(path), to].into_iter().flatten();
         let is_there = |file: &PathBuf| self.rules_in(file).is_some();
         let found = names.find_map(|name| self.governed_by(name, reach).filter(is_there));
-        found.or_else(|| to.and_then(|_| self.rules_below(path)))
-    }
-
-    /// Finds a file of rules in a tree that is moved, as near to its top as there is one. More than some names are not looked at.
-    fn rules_below(&self, top: &Path) -> Option<PathBuf> {
-        let mut waiting = VecDeque::from([top.to_path_buf()]);
-        let mut left = ENTRIES_MAX;
-        while let Some(directory) = waiting.pop_front() {
-            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-                left = left.checked_sub(1)?;
-                if entry.file_name() == FILE {
-                    return Some(entry.path());
-                }
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    waiting.push_back(entry.path());
-                }
-            }
-        }
-        None
+        found.or_else(|| to.and_then(|_| rules_below(path)))
     }
 
     /// Says what the rules say of giving a file one more name: what they say of the names that it has.
@@ -256,6 +238,24 @@ impl Paths {
             }
         })
     }
+}
+
+/// Finds a file of rules in a tree that is moved, as near to its top as there is one. More than some names are not looked at.
+fn rules_below(top: &Path) -> Option<PathBuf> {
+    let mut waiting = VecDeque::from([top.to_path_buf()]);
+    let mut left = ENTRIES_MAX;
+    while let Some(directory) = waiting.pop_front() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            left = left.checked_sub(1)?;
+            if entry.file_name() == FILE {
+                return Some(entry.path());
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push_back(entry.path());
+            }
+        }
+    }
+    None
 }
 
 /// Reads a file of rules; none if there is no such name. Whatever is no file is not opened: a pipe would keep us waiting.

@@ -348,17 +348,14 @@ fn what_was_typed_is_told_so_that_it_means_the_same_from_every_directory() {
     assert_eq!(refused.code, 1, "{refused}");
     let told: serde_json::Value = serde_json::from_str(&refused.err).unwrap();
     let next = told["next"].as_array().unwrap();
-    let calls = next
+    let mut calls = next
         .iter()
         .flat_map(|next| next["calls"].as_array().unwrap());
-    let force = calls
-        .filter(|call| {
-            call["options"]
-                .as_array()
-                .is_some_and(|all| all.contains(&"force".into()))
-        })
-        .next()
-        .unwrap_or_else(|| panic!("{told}"));
+    let forces = |call: &&Value| {
+        let options = call["options"].as_array();
+        options.is_some_and(|options| options.contains(&"force".into()))
+    };
+    let force = calls.find(forces).unwrap_or_else(|| panic!("{told}"));
     let typed = serde_json::json!(["--only=$WORLD/work/d/a *", "--exclude=$WORLD/work/d/-x"]);
     assert_eq!(force["typed"], typed, "{told}");
     let operation = force["operations"][0].as_str().unwrap();

@@ -191,10 +191,8 @@ fn completions_and_manual_pages_are_made() {
 #[test]
 fn the_size_that_is_told_is_the_size_after_packing() {
     let world = World::new();
-    let mut text = String::new();
-    for line in 0..2000 {
-        text.push_str(&format!("{line} {}\n", line * 7919 % 1009));
-    }
+    let lines = (0..2000).map(|line| format!("{line} {}\n", line * 7919 % 1009));
+    let text: String = lines.collect();
     for version in 0..8 {
         let wrote = world.piped(
             format!("{text}{version}\n").as_bytes(),

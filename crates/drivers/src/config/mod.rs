@@ -11,9 +11,11 @@
 //!   takes it back instead: then times and the rest come back, too.
 //! - Values may be secrets: they lie in the store like images and are in no record.
 
+mod back;
 mod current;
 mod driver;
 mod error;
+mod known;
 mod recipe;
 mod request;
 mod story;

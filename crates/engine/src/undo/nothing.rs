@@ -70,7 +70,7 @@ impl Engine {
         let at_work = self.commands_at_work()?.first().map(|command| command.id);
         let Some(path) = key.file().filter(|_| key.parts().is_empty()) else {
             return Ok(EngineError::NothingOnPath {
-                path: key.clone(),
+                path: Box::new(key.clone()),
                 since,
                 inside: None,
                 other: None,
@@ -103,7 +103,7 @@ impl Engine {
             }
         }
         Ok(EngineError::NothingOnPath {
-            path: key.clone(),
+            path: Box::new(key.clone()),
             since,
             inside,
             other: self.by_another_name(path)?,
