@@ -9,7 +9,7 @@ use backout_engine::{
     Call, Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
     Typed, UndoReport, WriteRequest,
 };
-use backout_gates::{Content, Paths, Watches};
+use backout_gates::{Content, Hooks, Paths, Watches};
 use backout_model::ports::Clock as _;
 use backout_model::{AgentId, Digest, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
@@ -130,12 +130,11 @@ impl Session {
         settings.gates = vec![
             Arc::clone(&paths) as _,
             Arc::new(Content::new(Arc::clone(&paths), &settings.state_dir)),
-            Arc::new(Watches::new(paths)),
+            Arc::new(Watches::new(Arc::clone(&paths))),
         ];
+        settings.escalation = Some(Arc::new(Hooks::new(paths)));
         settings.retention = self.retention.clone();
         settings.progress = Some(Arc::clone(&self.bar) as Arc<dyn Progress>);
-        #[cfg(feature = "testing")]
-        with_test_hooks(&mut settings);
         Ok(settings)
     }
 
@@ -423,24 +422,4 @@ fn fixed_now() -> Option<Timestamp> {
             .and_then(|text| text.trim().parse().ok())
             .unwrap_or(1_800_000_000_000),
     ))
-}
-
-/// The hooks of tests, a line for a shell each, where the settings have them from a file otherwise.
-#[cfg(feature = "testing")]
-fn with_test_hooks(settings: &mut Settings) {
-    let words = |name: &str| {
-        let line = std::env::var(name).ok();
-        let words = line.map(|line| vec!["sh".to_owned(), "-c".to_owned(), line]);
-        words.unwrap_or_default()
-    };
-    let (restore, alert) = (words("BACKOUT_TEST_RESTORE"), words("BACKOUT_TEST_ALERT"));
-    if restore.is_empty() && alert.is_empty() {
-        return;
-    }
-    let each = backout_model::Severity::ALL.map(|severity| (severity, restore.clone()));
-    settings.escalation = Some(Arc::new(backout_gates::CommandEscalation {
-        restore: each.into(),
-        alert,
-        timeout: std::time::Duration::from_secs(2),
-    }));
 }

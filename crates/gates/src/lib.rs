@@ -3,7 +3,7 @@
 //! - [`Paths`] reads every `backout.toml` and has its rules about paths: which nobody writes, and which somebody must approve.
 //! - [`Content`] looks at what would be written: syntax, secrets, checks of the user's own, the size and the risk of a change.
 //! - [`Watches`] looks at the world after a write, and has services reload.
-//! - [`CommandEscalation`] calls the user's hooks when an undo failed.
+//! - [`Hooks`] are called when an undo failed.
 //! - A gate looks and changes nothing. A rule that cannot be read refuses: it must not mean that there is none.
 //!
 //! Not here: what a gate is (`model::ports::Gate`), what becomes of a proposal (`engine`). Design: `docs/design/gates.md`,
@@ -23,7 +23,7 @@ mod watch;
 mod ways;
 
 pub use content::Content;
-pub use escalation::CommandEscalation;
+pub use escalation::Hooks;
 pub use paths::Paths;
 pub use rules::Mistake;
 pub use rules::schema::schema;

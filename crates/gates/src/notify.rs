@@ -8,7 +8,7 @@ use hmac::{Hmac, Mac as _};
 use serde_json::json;
 use sha2::Sha256;
 
-use crate::http;
+use crate::http::{self, Url};
 use crate::paths::Paths;
 use crate::program::run;
 use crate::rules::kinds::{Notify, Program};
@@ -17,19 +17,14 @@ use crate::rules::kinds::{Notify, Program};
 const TIME: Duration = Duration::from_secs(5);
 
 /// Tells everybody whom a `backout.toml` above one of the targets names, each once.
-pub(crate) fn tell(
-    paths: &Paths,
-    event: &str,
-    targets: &[Target],
-    summary: &str,
-    told: &serde_json::Value,
-) {
+pub(crate) fn tell(paths: &Paths, targets: &[Target], line: &str, told: &serde_json::Value) {
     let mut files = Vec::new();
     for path in targets.iter().filter_map(Target::file) {
         for rules in paths.rules_for(path.as_path()) {
             if !files.contains(&rules.file) {
                 files.push(rules.file.clone());
-                tell_one(&rules.notify, event, summary, told);
+                // Nobody waits for what came of it.
+                let _said = tell_one(&rules.notify, line, &[], &told.to_string());
             }
         }
     }
@@ -50,33 +45,48 @@ pub(crate) fn told_of(proposal: &Proposal) -> serde_json::Value {
     })
 }
 
-fn tell_one(notify: &Notify, event: &str, summary: &str, told: &serde_json::Value) {
-    let body = told.to_string();
-    let line = format!("backout: {event}: {summary}");
+/// Tells everybody whom one file names. Gives what went wrong.
+pub(crate) fn tell_one(
+    notify: &Notify,
+    line: &str,
+    variables: &[(&str, String)],
+    body: &str,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let line = format!("backout: {line}");
     if let Some(program) = &notify.command {
-        let _end = run(&worded(program, &line), &[], &body);
+        let name = program.words.first().cloned().unwrap_or_default();
+        let said = run(&worded(program, &line), variables, body).told();
+        wrong.extend(said.map(|said| format!("`{name}` failed: {said}")));
     }
     if let Some(url) = &notify.webhook {
-        let signed = notify.secret_file.as_deref().map(|file| sign(file, &body));
-        match signed.transpose() {
-            Ok(line) => drop(http::post(url, &body, &line.unwrap_or_default(), TIME)),
-            // Unsigned, nobody could tell it from somebody else's.
-            Err(_unreadable) => {}
-        }
+        let said = posted(notify, url, body).err();
+        wrong.extend(said.map(|said| format!("the webhook was not told: {said}")));
     }
     if notify.desktop {
+        let words = ["notify-send", "--", "Backout", &line];
         let program = Program {
-            words: vec![
-                "notify-send".to_owned(),
-                "--".to_owned(),
-                "Backout".to_owned(),
-                line,
-            ],
+            words: words.map(str::to_owned).to_vec(),
             directory: "/".into(),
             time_max: TIME,
             output_max: 0,
         };
-        let _end = run(&program, &[], "");
+        let said = run(&program, &[], "").told();
+        wrong.extend(said.map(|said| format!("the desktop was not told: {said}")));
+    }
+    wrong
+}
+
+/// Sends a text to a webhook, signed if there is a key. Unsigned, nobody could tell it from somebody else's.
+fn posted(notify: &Notify, url: &Url, body: &str) -> Result<(), String> {
+    let signed = notify.secret_file.as_deref().map(|file| sign(file, body));
+    let line = signed.transpose().map_err(|error| error.to_string())?;
+    let answer = http::post(url, body, &line.unwrap_or_default(), TIME);
+    let status = answer.map_err(|error| error.to_string())?.status;
+    if (200..300).contains(&status) {
+        Ok(())
+    } else {
+        Err(format!("it answers {status}"))
     }
 }
 

@@ -356,9 +356,8 @@ impl Gate for Paths {
     }
 
     fn waits(&self, proposal: &Proposal) {
-        let told = notify::told_of(proposal);
-        let (targets, summary) = (&proposal.targets, &proposal.summary);
-        notify::tell(self, "waits for a decision", targets, summary, &told);
+        let line = format!("waits for a decision: {}", proposal.summary);
+        notify::tell(self, &proposal.targets, &line, &notify::told_of(proposal));
     }
 }
 

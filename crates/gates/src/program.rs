@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use backout_capture::overlay::{self, Ended, Invocation, OverlayError, Streams, Survivors};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::rules::kinds::Program;
 
@@ -96,21 +96,30 @@ pub(crate) fn run(program: &Program, variables: &[(&str, String)], input: &str) 
         // Who does not read it must not keep us waiting.
         thread::spawn(move || std::io::Write::write_all(&mut to, input.as_bytes()));
     }
-    let deadline = Instant::now() + program.time_max;
-    let (ended, is_timed_out) = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break (ended_of(status), false),
-            Ok(None) if Instant::now() < deadline => thread::sleep(LOOK),
-            Ok(None) => break (Ended::Signal(9), true),
-            Err(error) => return End::not_begun(error.to_string()),
-        }
-    };
-    // What it left running ends with it.
+    let is_over = until_over(group, Instant::now() + program.time_max);
+    // What it left running ends with it. As long as nobody has asked how it ended, its number is its own.
     if let Some(group) = group {
         let _gone = kill_process_group(group, Signal::KILL);
     }
-    let _reaped = child.wait();
-    End::of(ended, is_timed_out, program, words.take())
+    match child.wait() {
+        Ok(status) => End::of(ended_of(status), !is_over, program, words.take()),
+        Err(error) => End::not_begun(error.to_string()),
+    }
+}
+
+/// Waits until a process has ended, without taking its end away. Tells whether it did in time.
+fn until_over(process: Option<Pid>, deadline: Instant) -> bool {
+    let Some(process) = process else {
+        return false;
+    };
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    loop {
+        match waitid(WaitId::Pid(process), how) {
+            Ok(Some(_)) | Err(_) => return true,
+            Ok(None) if Instant::now() >= deadline => return false,
+            Ok(None) => thread::sleep(LOOK),
+        }
+    }
 }
 
 /// Runs a program where it can change nothing: in layers that are thrown away, without a network. `before` is carried out

@@ -125,7 +125,7 @@ fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
         hold(format!("check `{}`", check.name), says);
     }
     for rule in &rules.rules {
-        let says = format!("if {}{}", rule.when.text(), said(rule.then));
+        let says = format!("if {}{}", rule.test.told(), said(rule.then));
         hold(format!("rule `{}`", rule.name), says);
     }
     for watch in rules.watches.iter().filter(|it| it.scope.fits_path(path)) {

@@ -18,8 +18,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Decided, OperationId, Owner, Severity, Strategy, TargetOutcome, TaskId, Timestamp,
-    Trigger, Verb,
+    AgentId, Decided, OperationId, Owner, Severity, Strategy, Target, TargetOutcome, TaskId,
+    Timestamp, Trigger, Verb,
 };
 
 /// How much longer each pause is than the one before.
@@ -330,16 +330,21 @@ impl Ladder {
 
 /// What lies outside of Backout and may help where an undo failed. How it ends is never believed: the targets are looked at.
 pub trait Escalation: fmt::Debug + Send + Sync {
-    /// Tells whether there is a hook that brings the environment back, for such a severity.
-    fn restores(&self, _severity: Severity) -> bool {
+    /// Says which rungs there are for such targets; `usual` are those of the settings.
+    fn rungs(&self, _severity: Severity, _targets: &[Target], usual: Rungs) -> Rungs {
+        usual
+    }
+
+    /// Tells whether there is a hook that brings the environment back, for such a failure.
+    fn restores(&self, _failure: &Failure) -> bool {
         true
     }
 
     /// Calls that hook and waits for its end. The error says what went wrong.
     fn restore(&self, failure: &Failure) -> Result<(), String>;
 
-    /// Tells whether there is a way to tell a person.
-    fn alerts(&self) -> bool {
+    /// Tells whether there is a way to tell a person of such a failure.
+    fn alerts(&self, _failure: &Failure) -> bool {
         true
     }
 

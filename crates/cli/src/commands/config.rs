@@ -45,13 +45,6 @@ enum What {
     Schema,
 }
 
-impl ConfigArgs {
-    /// Tells whether nothing is written.
-    pub(crate) const fn only_looks(&self) -> bool {
-        !matches!(self.what, What::Init)
-    }
-}
-
 /// The reply of `check`, for programs.
 #[derive(Debug, Serialize)]
 struct Checked<'a> {

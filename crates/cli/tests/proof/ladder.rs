@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
 
 use crate::disk::Disk;
 use crate::world::{World, said};
@@ -112,6 +113,21 @@ fn trouble() -> (World, String) {
     (world, id)
 }
 
+/// Has a command find hooks in the user's own rules, a line for a shell each.
+fn with_hooks(command: &mut Command, world: &World, restore: &str, alert: &str) {
+    let shell = |line: &str| serde_json::json!(["sh", "-c", line]).to_string();
+    let severities = ["low", "medium", "high", "critical"];
+    let ladders = severities.map(|severity| {
+        let hook = shell(restore);
+        format!("[ladder.{severity}]\nrestore = {hook}\n")
+    });
+    let rules = format!("{}[notify]\ncommand = {}\n", ladders.concat(), shell(alert));
+    let config = world.scratch("config");
+    fs::create_dir_all(config.join("backout")).unwrap();
+    fs::write(config.join("backout/backout.toml"), rules).unwrap();
+    command.env("XDG_CONFIG_HOME", config);
+}
+
 fn called(world: &World, name: &str) -> usize {
     let log = fs::read_to_string(world.scratch(name)).unwrap_or_default();
     log.lines().count()
@@ -123,8 +139,7 @@ fn a_death_on_any_rung_is_told_and_no_hook_is_called_again_unasked() {
         let (world, id) = trouble();
         let hook = |name: &str| format!("echo x >> {}", world.scratch(name).display());
         let mut doomed = world.command(&["undo", &id, "@"]);
-        doomed.env("BACKOUT_TEST_RESTORE", hook("restored"));
-        doomed.env("BACKOUT_TEST_ALERT", hook("told"));
+        with_hooks(&mut doomed, &world, &hook("restored"), &hook("told"));
         let output = doomed.env("BACKOUT_CRASH_AT", point).output().unwrap();
         assert_eq!(
             output.status.signal(),
@@ -140,8 +155,7 @@ fn a_death_on_any_rung_is_told_and_no_hook_is_called_again_unasked() {
             &["status"],
         ] {
             let mut next = world.command(command);
-            next.env("BACKOUT_TEST_RESTORE", hook("restored"));
-            next.env("BACKOUT_TEST_ALERT", hook("told"));
+            with_hooks(&mut next, &world, &hook("restored"), &hook("told"));
             let output = next.output().unwrap();
             assert!(output.status.success(), "{point}: {}", said(&output));
         }
@@ -164,7 +178,8 @@ fn a_death_on_any_rung_is_told_and_no_hook_is_called_again_unasked() {
         let backup = world.scratch("backup").display().to_string();
         let mut again = world.command(&["failed", "--retry"]);
         let helps = format!("cp -p {backup} {}", world.path("app.toml").display());
-        let output = again.env("BACKOUT_TEST_RESTORE", helps).output().unwrap();
+        with_hooks(&mut again, &world, &helps, "true");
+        let output = again.output().unwrap();
         assert_eq!(
             world.read("app.toml"),
             "port = 8080\n",

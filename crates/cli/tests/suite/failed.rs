@@ -5,6 +5,9 @@
     reason = "a field that is not there fails the test"
 )]
 
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::json;
 
 use crate::world::{Ran, World};
@@ -40,15 +43,29 @@ fn newest(world: &World) -> Ran {
     world.cli(["show", id])
 }
 
-/// Runs a command with hooks.
-fn hooked<const N: usize>(world: &World, restore: &str, alert: &str, arguments: [&str; N]) -> Ran {
-    let mut command = world.command(&arguments);
+/// Has a command find hooks in the user's own rules, a line for a shell each.
+fn with_hooks(command: &mut Command, config: &Path, restore: &str, alert: &str) {
+    let shell = |line: &str| serde_json::json!(["sh", "-c", line]).to_string();
+    let mut rules = String::new();
     if !restore.is_empty() {
-        command.env("BACKOUT_TEST_RESTORE", restore);
+        for severity in ["low", "medium", "high", "critical"] {
+            let hook = shell(restore);
+            rules += &format!("[ladder.{severity}]\nrestore = {hook}\ntimeout = '2s'\n");
+        }
     }
     if !alert.is_empty() {
-        command.env("BACKOUT_TEST_ALERT", alert);
+        rules += &format!("[notify]\ncommand = {}\ntimeout = '2s'\n", shell(alert));
     }
+    std::fs::create_dir_all(config.join("backout")).unwrap();
+    std::fs::write(config.join("backout/backout.toml"), rules).unwrap();
+    command.env("XDG_CONFIG_HOME", config);
+}
+
+/// Runs a command with hooks.
+fn hooked<const N: usize>(world: &World, restore: &str, alert: &str, arguments: [&str; N]) -> Ran {
+    let own = tempfile::tempdir().unwrap();
+    let mut command = world.command(&arguments);
+    with_hooks(&mut command, own.path(), restore, alert);
     world.run(&mut command)
 }
 

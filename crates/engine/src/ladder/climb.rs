@@ -4,8 +4,8 @@ use backout_crashpoint::crash_point;
 use backout_model::ladder::{Height, NextRung};
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
-    Climbed, Decided, Escalated, Event, Failure, Operation, OperationId, Rung, Source, Trigger,
-    UndoStep,
+    Climbed, Decided, Escalated, Event, Failure, Operation, OperationId, Rung, Rungs, Severity,
+    Source, Target, Trigger, UndoStep,
 };
 
 use super::Attempt;
@@ -70,6 +70,13 @@ impl Engine {
         Ok(climb.end())
     }
 
+    /// Says which rungs there are for a severity and such targets.
+    pub(super) fn rungs(&self, severity: Severity, targets: &[Target]) -> Rungs {
+        let usual = *self.settings.ladder.rungs(severity);
+        let hooks = self.settings.escalation.as_ref();
+        hooks.map_or(usual, |hooks| hooks.rungs(severity, targets, usual))
+    }
+
     /// Gives the last rung that somebody stood on for an operation.
     pub(super) fn last_rung(&self, id: OperationId) -> Result<Option<Escalated>, EngineError> {
         let newest_first = self.store.records_of(id)?.into_iter().rev();
@@ -84,7 +91,7 @@ impl Engine {
 impl Climb<'_> {
     fn go(&mut self, again: Again<'_>) -> Result<(), EngineError> {
         let severity = self.fallen.trigger.severity;
-        let rungs = *self.engine.settings.ladder.rungs(severity);
+        let rungs = self.engine.rungs(severity, &self.fallen.step.targets);
         let mut tried = Vec::new();
         loop {
             let next = rungs.next(Height {
@@ -189,13 +196,12 @@ impl Climb<'_> {
 
     /// Calls the environment-restore hook, and looks. However the hook ended, only the look counts.
     fn restore(&mut self, again: Again<'_>) -> Result<Climbed, EngineError> {
-        let severity = self.fallen.trigger.severity;
+        let failure = self.failure();
         let hook = self.engine.settings.escalation.clone();
-        let Some(hook) = hook.filter(|hook| hook.restores(severity)) else {
+        let Some(hook) = hook.filter(|hook| hook.restores(&failure)) else {
             let why = "there is no hook that restores the environment".to_owned();
             return Ok(Climbed::NotPossible { why });
         };
-        let failure = self.failure();
         self.note(Rung::Restore, Climbed::Began, Durability::Power);
         if let Some(why) = self.unrecorded.clone() {
             return Ok(Climbed::NotPossible { why });
@@ -226,12 +232,12 @@ impl Climb<'_> {
     }
 
     fn alert(&mut self) -> Climbed {
+        let failure = self.failure();
         let hook = self.engine.settings.escalation.clone();
-        let Some(hook) = hook.filter(|hook| hook.alerts()) else {
+        let Some(hook) = hook.filter(|hook| hook.alerts(&failure)) else {
             let why = "there is no way to tell a person".to_owned();
             return Climbed::NotPossible { why };
         };
-        let failure = self.failure();
         self.note(Rung::Alert, Climbed::Began, Durability::Power);
         if let Some(why) = self.unrecorded.clone() {
             return Climbed::NotPossible { why };

@@ -20,8 +20,7 @@ use std::time::Duration;
 
 use backout_model::ladder::{Height, NextRung};
 use backout_model::{
-    AgentId, History, Operation, OutcomeKind, Rungs, Source, TargetOutcome, Trigger, TriggerKind,
-    UndoStep,
+    AgentId, History, Operation, OutcomeKind, Source, TargetOutcome, Trigger, TriggerKind, UndoStep,
 };
 
 use crate::undo::{PartOf, is_conflict, stands_on_failed};
@@ -199,7 +198,7 @@ impl Engine {
         step: &UndoStep,
         part_of: PartOf<'_>,
     ) -> Result<UndoneStep, EngineError> {
-        let rungs: &Rungs = self.settings.ladder.rungs(part_of.trigger.severity);
+        let rungs = self.rungs(part_of.trigger.severity, &step.targets);
         let options = UndoOptions::default();
         let mut retried = 0;
         loop {

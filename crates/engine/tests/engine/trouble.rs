@@ -109,7 +109,7 @@ impl std::fmt::Debug for Hooks {
 }
 
 impl Escalation for Hooks {
-    fn restores(&self, _severity: Severity) -> bool {
+    fn restores(&self, _failure: &Failure) -> bool {
         self.restore.is_some()
     }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use backout_checks::Finding;
 use backout_checks::condition::OperationFacts;
 use backout_model::ports::{Reason, Ruling, StagedChange};
 use backout_model::{Strategy, Verb};
@@ -11,7 +12,7 @@ use backout_model::{Strategy, Verb};
 use super::file::Looked;
 use super::{rule_in, ruled, waits_ms};
 use crate::rules::Rules;
-use crate::rules::kinds::{Outcome, Risk};
+use crate::rules::kinds::{Outcome, Risk, Rule, Test};
 
 /// Removing fewer files is no removal of a tree, however few there are.
 const REMOVED_MIN: u64 = 10;
@@ -156,23 +157,39 @@ fn by_conditions(
     }
     let facts = facts(change, files, extent).to_json();
     rules.rules.iter().fold(Ruling::Allow, |ruling, rule| {
-        let name = rule_in(rules, &format!("rule `{}`", rule.name));
-        let (outcome, found) = match rule.when.holds(&facts) {
-            Ok(false) => return ruling,
-            Ok(true) => {
-                let usual = || format!("its condition holds: {}", rule.when.text());
-                (rule.then, rule.because.clone().unwrap_or_else(usual))
-            }
+        let (outcome, found) = match asked(rule, &facts) {
+            Ok(found) => (rule.then, found),
             // What nobody can tell is no pass.
-            Err(finding) => (
-                rule.then.max(Outcome::Ask),
-                format!("its condition cannot be told: {}", finding.found),
-            ),
+            Err(finding) => {
+                let found = format!("it cannot be told whether it holds: {}", finding.found);
+                (rule.then.max(Outcome::Ask), vec![found])
+            }
         };
-        let mut reason = Reason::new(name, found);
-        reason.remedy.clone_from(&rule.remedy);
-        ruling.and(ruled(rules, outcome, vec![reason]))
+        let name = rule_in(rules, &format!("rule `{}`", rule.name));
+        let reasons = found.into_iter().map(|found| {
+            let mut reason = Reason::new(&name, found);
+            reason.remedy.clone_from(&rule.remedy);
+            reason
+        });
+        ruling.and(ruled(rules, outcome, reasons.collect()))
     })
+}
+
+/// Asks one rule. Gives what it says against the change; nothing if it does not hold.
+fn asked(rule: &Rule, facts: &serde_json::Value) -> Result<Vec<String>, Finding> {
+    match &rule.test {
+        Test::When(condition) => {
+            let usual = || format!("its condition holds: {}", condition.text());
+            let found = rule.because.clone().unwrap_or_else(usual);
+            Ok(condition
+                .holds(facts)?
+                .then_some(found)
+                .into_iter()
+                .collect())
+        }
+        #[cfg(feature = "rego")]
+        Test::Rego(_, policy) => policy.deny(facts),
+    }
 }
 
 /// What conditions can ask about.

@@ -101,10 +101,31 @@ pub(crate) struct Check {
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: String,
-    pub(crate) when: Condition,
+    pub(crate) test: Test,
     pub(crate) then: Outcome,
     pub(crate) because: Option<String>,
     pub(crate) remedy: Option<String>,
+}
+
+/// What a rule asks.
+#[derive(Debug)]
+pub(crate) enum Test {
+    /// A condition in CEL.
+    When(Condition),
+    /// A policy in Rego, with the file that it is in.
+    #[cfg(feature = "rego")]
+    Rego(PathBuf, backout_checks::rego::Rego),
+}
+
+impl Test {
+    /// Says what is asked, for people.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Self::When(condition) => condition.text().to_owned(),
+            #[cfg(feature = "rego")]
+            Self::Rego(file, _) => format!("`deny` in {} says so", file.display()),
+        }
+    }
 }
 
 /// How a watch finds out whether all is well.
@@ -176,6 +197,13 @@ pub(crate) struct Notify {
     pub(crate) webhook: Option<Url>,
     pub(crate) secret_file: Option<PathBuf>,
     pub(crate) desktop: bool,
+}
+
+impl Notify {
+    /// Tells whether anybody is named.
+    pub(crate) const fn is_any(&self) -> bool {
+        self.command.is_some() || self.webhook.is_some() || self.desktop
+    }
 }
 
 /// `[ladder.SEVERITY]`, as it is written; the engine knows what it means.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use backout_checks::Finding;
 use backout_checks::condition::Condition;
 use toml_edit::{Item, TableLike, Value};
 
 use super::kinds::{
-    Check, Notify, Outcome, Policy, Probe, Program, Risk, Rule, Rungs, Scope, Syntax, Watch,
+    Check, Notify, Outcome, Policy, Probe, Program, Risk, Rule, Rungs, Scope, Syntax, Test, Watch,
 };
 use super::mistake::{Mistakes, nearest};
 use super::spec::FORMATS;
@@ -173,30 +174,49 @@ impl Reader<'_, '_, '_> {
         span: Option<std::ops::Range<usize>>,
     ) -> Option<Rule> {
         let name = self.named(table, "rule", span.clone());
-        let Some(written) = text(table, "when") else {
-            let what = "a [[rule]] needs a condition in `when`".to_owned();
-            self.mistakes.note(span, what);
-            return None;
-        };
-        let when = match Condition::compile(&written) {
-            Ok(when) => when,
-            Err(finding) => {
-                let span = table.get("when").and_then(Item::span);
-                let remedy = finding.remedy.map(|remedy| format!("; {remedy}"));
-                let place = finding.place.map(|place| format!(" at {place} of it"));
-                let (place, remedy) = (place.unwrap_or_default(), remedy.unwrap_or_default());
-                let what = format!("the condition is wrong{place}: {}{remedy}", finding.found);
-                self.mistakes.note(span, what);
+        let test = match (text(table, "when"), text(table, "rego")) {
+            (Some(when), None) => {
+                let condition = Condition::compile(&when);
+                condition
+                    .map(Test::When)
+                    .map_err(|it| wrong("condition", it))
+            }
+            (None, Some(file)) => self.rego(&file),
+            (_, _) => {
+                let what = "a [[rule]] needs a condition in `when`, or a policy in `rego`";
+                self.mistakes.note(span, what.to_owned());
                 return None;
             }
         };
+        let item = table.get("when").or_else(|| table.get("rego"));
+        let test = test.map_err(|what| self.mistakes.note(item.and_then(Item::span), what));
         Some(Rule {
             name,
-            when,
+            test: test.ok()?,
             then: outcome(table, "then").unwrap_or(Outcome::Deny),
             because: text(table, "because"),
             remedy: text(table, "remedy"),
         })
+    }
+
+    #[cfg(feature = "rego")]
+    fn rego(&self, name: &str) -> Result<Test, String> {
+        let file = self.path(name);
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| format!("`{}` cannot be read: {error}", file.display()))?;
+        let policy = backout_checks::rego::Rego::compile(&text);
+        policy
+            .map(|it| Test::Rego(file, it))
+            .map_err(|it| wrong("policy", it))
+    }
+
+    #[cfg(not(feature = "rego"))]
+    #[expect(
+        clippy::unused_self,
+        reason = "with the feature it knows where the file is"
+    )]
+    fn rego(&self, _name: &str) -> Result<Test, String> {
+        Err("this build knows no Rego: build it with `--features rego`, or write a condition in `when`".to_owned())
     }
 
     fn watch(&mut self, table: &dyn TableLike, span: Option<std::ops::Range<usize>>) -> Watch {
@@ -305,6 +325,14 @@ impl Reader<'_, '_, '_> {
             _ => self.roots.base.join(written),
         }
     }
+}
+
+/// Says what is wrong with a condition or a policy.
+fn wrong(what: &str, finding: Finding) -> String {
+    let remedy = finding.remedy.map(|remedy| format!("; {remedy}"));
+    let place = finding.place.map(|place| format!(" at {place} of it"));
+    let (place, remedy) = (place.unwrap_or_default(), remedy.unwrap_or_default());
+    format!("the {what} is wrong{place}: {}{remedy}", finding.found)
 }
 
 fn policy(table: &dyn TableLike) -> Policy {

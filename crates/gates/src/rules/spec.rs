@@ -241,6 +241,11 @@ const RULE: &[Key] = &[
     key("name", Kind::Text, "What the rule is called."),
     key("when", Kind::Text, "A condition in CEL over `operation`."),
     key(
+        "rego",
+        Kind::Text,
+        "A file with a policy in Rego, instead; in builds that know it.",
+    ),
+    key(
         "then",
         Kind::Word(OUTCOMES_ON),
         "What follows if it holds; \"deny\" unless you say otherwise.",
@@ -348,6 +353,11 @@ const NOTIFY: &[Key] = &[
         "A program that is told, as JSON on its standard input.",
     ),
     key(
+        "timeout",
+        Kind::Time { never: false },
+        "How long the program may take; 10s unless you say otherwise.",
+    ),
+    key(
         "webhook",
         Kind::Text,
         "An http:// URL that is told, as JSON.",
@@ -380,6 +390,11 @@ const LADDER: &[Key] = &[
         "restore",
         Kind::Command,
         "A program that restores the environment.",
+    ),
+    key(
+        "timeout",
+        Kind::Time { never: false },
+        "How long the program may take; 10s unless you say otherwise.",
     ),
     key(
         "accept-partial",
