@@ -13,6 +13,8 @@ mod brought_back;
 mod claims;
 #[path = "suite/classify.rs"]
 mod classify;
+#[path = "suite/config_command.rs"]
+mod config_command;
 #[path = "suite/edit.rs"]
 mod edit;
 #[path = "suite/errors.rs"]

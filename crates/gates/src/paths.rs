@@ -45,7 +45,7 @@ pub struct Paths {
 }
 
 /// A file of rules: none, its rules, or what is wrong with it.
-type Found = Option<Result<Arc<Rules>, String>>;
+type Found = Option<Result<Arc<Rules>, Arc<[Mistake]>>>;
 
 impl Paths {
     /// Takes the user's own file of rules and what `~` stands for in it.
@@ -118,10 +118,7 @@ impl Paths {
 
     fn load(&self, file: &Path) -> Found {
         let rules = self.read_anew(file)?;
-        Some(rules.map(Arc::new).map_err(|mistakes| {
-            let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-            told.join("; ")
-        }))
+        Some(rules.map(Arc::new).map_err(Arc::from))
     }
 
     /// Reads a file of rules, whatever was read of it before; none if there is none.
@@ -416,15 +413,14 @@ fn too_many(target: &Target) -> Ruling {
 }
 
 /// Refuses what might be protected, since nobody can tell.
-fn unreadable(file: &Path, found: &str, target: &Target) -> Ruling {
+fn unreadable(file: &Path, mistakes: &[Mistake], target: &Target) -> Ruling {
+    let file = file.display();
+    let reasons = mistakes.iter().map(|mistake| {
+        let found = format!("`{file}` cannot be understood: {mistake}");
+        reason("rules must be readable".to_owned(), target, found)
+            .mended_by(format!("mend `{file}`"))
+    });
     Ruling::Deny {
-        reasons: vec![
-            Reason::new(
-                "rules must be readable",
-                format!("`{}` cannot be understood: {found}", file.display()),
-            )
-            .about(target.clone())
-            .mended_by(format!("mend `{}`", file.display())),
-        ],
+        reasons: reasons.collect(),
     }
 }

@@ -125,7 +125,7 @@ fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
         hold(format!("check `{}`", check.name), says);
     }
     for rule in &rules.rules {
-        let says = format!("if {}{}", rule.test.told(), said(rule.then));
+        let says = format!("if {}, {}", rule.test.told(), then(rule.then));
         hold(format!("rule `{}`", rule.name), says);
     }
     for watch in rules.watches.iter().filter(|it| it.scope.fits_path(path)) {
@@ -150,6 +150,15 @@ fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
         hold("risk".to_owned(), format!("a write of it is of {level}"));
     }
     all
+}
+
+const fn then(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Off => "nothing follows",
+        Outcome::Warn => "it is told",
+        Outcome::Ask => "somebody has to approve it",
+        Outcome::Deny => "it is refused",
+    }
 }
 
 const fn said(outcome: Outcome) -> &'static str {

@@ -210,8 +210,9 @@ fn a_hook_that_lies_is_told_and_one_that_restores_is_looked_at() {
     let why = told["targets"][0]["why"].as_str().unwrap();
     assert!(why.contains("missing from the store"), "{told}");
     // The right bytes, with the mode and the time that the file had, are what it was.
-    let restore = "printf 'port = 8080\\n' > app.toml";
-    let ran = hooked(&world, restore, "", ["failed", "--retry"]);
+    let file = world.path("app.toml");
+    let restore = format!("printf 'port = 8080\\n' > {}", file.display());
+    let ran = hooked(&world, &restore, "", ["failed", "--retry"]);
     let is_solved = world.cli(["failed"]).out.contains("no undo waits");
     assert_eq!(world.text("app.toml"), "port = 8080\n", "{ran}");
     assert_eq!(ran.code == 0, is_solved, "{ran}");
@@ -223,10 +224,10 @@ fn a_hook_that_fails_or_hangs_is_told() {
     hooked(&world, "echo no image >&2; exit 3", "", ["undo", "@-1"]);
     has(
         &world.cli(["failed"]),
-        &["no image", "failed (exit status: 3)"],
+        &["no image", "failed: it ended with 3"],
     );
     hooked(&world, "sleep 600", "", ["undo", "@-1"]);
-    has(&world.cli(["failed"]), &["and was ended"]);
+    has(&world.cli(["failed"]), &["it took longer than 2s"]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ const WIDEST: u64 = (1 << 53) - 1;
 const WITHOUT: [&str; 2] = ["completions", "man"];
 
 /// What the program answers by itself, without the engine.
-const OWN: [&str; 1] = ["classified"];
+const OWN: [&str; 3] = ["classified", "config-checked", "config-shown"];
 
 /// Holds replies against the schema, and remembers which came up.
 struct Judge {
@@ -242,6 +242,8 @@ fn looking(judge: &mut Judge) {
         judge.replies(&world, &format!("diff {name}"), "diff");
     }
     judge.replies(&world, "classify ls", "classified");
+    judge.replies(&world, "config check", "config-checked");
+    judge.replies(&world, "config show a", "config-shown");
     judge.replies(&world, "classify --shell ls > x; frobnicate", "classified");
     let odd = world.place("state").join(OsStr::from_bytes(b"odd\xff"));
     let mut state = world.command(&["--json", "status"]);

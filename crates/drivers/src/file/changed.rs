@@ -59,7 +59,7 @@ impl FileBytes for Kept<'_> {
     fn open(&self) -> io::Result<Box<dyn Read + '_>> {
         match self.0.read(self.1, OLD_BYTES_MAX) {
             Ok(Shown::Bytes(bytes)) => Ok(Box::new(Cursor::new(bytes))),
-            Ok(_) => Err(io::Error::other("its bytes cannot be had")),
+            Ok(_) => Err(io::ErrorKind::Unsupported.into()),
             Err(error) => Err(io::Error::other(error)),
         }
     }

@@ -11,9 +11,10 @@ use backout_drivers::file::Happened;
 use backout_model::ports::{
     AppliedChange, Durability, Entry, NewContent, Reason, Ruling, StagedChange,
 };
-use backout_model::{Completion, Decision, Effect, Event, Status, Strategy, Target, Verb};
+use backout_model::{Completion, Effect, Event, Status, Target, Verb};
 
 use super::RunReport;
+use super::part::decision;
 use crate::{Engine, EngineError, GateError, OperationRef, UndoOptions, UndoWhat};
 
 /// What the gates make of a command that is over.
@@ -45,7 +46,7 @@ impl Engine {
             completion: Some(settled.completion.clone()),
         };
         let happened = Happened::of(Arc::clone(&self.files), &effect)?;
-        let decision = Decision::new(Strategy::Snapshot, &[], "what a command did is kept");
+        let decision = decision();
         let ruling = self.ruling_on(&StagedChange {
             verb: Verb::Run,
             summary,

@@ -127,11 +127,7 @@ impl Engine {
             agent: context.agent.clone(),
             task: context.task.clone(),
             owner: self.store.this_process(),
-            decision: Decision::new(
-                Strategy::Snapshot,
-                &[],
-                "what a name is, is kept before the command first touches it".to_owned(),
-            ),
+            decision: decision(),
             targets: Vec::new(),
             depends_on: Vec::new(),
             undoes: None,
@@ -147,4 +143,13 @@ impl Engine {
             recipe,
         }
     }
+}
+
+/// How what a command does can be undone, and why so.
+pub(super) fn decision() -> Decision {
+    Decision::new(
+        Strategy::Snapshot,
+        &[],
+        "what a name is, is kept before the command first touches it",
+    )
 }

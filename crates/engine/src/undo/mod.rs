@@ -112,7 +112,12 @@ impl Engine {
         let ended = self.take_steps(&history, &plan.steps, act, options, &mut report);
         self.tell_end(&report, act_plan.as_ref(), &ended);
         if !ended? {
-            return Err(found_late(&report, &view, options.on_conflict));
+            // What the plan saw tells more than what stood in the way then.
+            return Err(if is_hindered {
+                conflicts(&view, options.on_conflict)
+            } else {
+                found_late(&report, &view, options.on_conflict)
+            });
         }
         if report.is_complete() {
             Ok(report)

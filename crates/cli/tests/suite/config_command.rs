@@ -1,0 +1,161 @@
+//! `backout config`: what rules say, and what is wrong with them.
+
+use crate::world::World;
+
+#[test]
+fn a_first_file_is_written_once_and_can_be_undone() {
+    let world = World::new();
+    insta::assert_snapshot!(world.cli(["config", "check"]), @"
+    no backout.toml counts here; write a first one with `backout config init`
+    ");
+    insta::assert_snapshot!(world.cli(["config", "show", "a.json"]), @"
+    no backout.toml counts for a.json: every write passes
+    ");
+    world.did(["config", "init"]);
+    insta::assert_snapshot!(world.cli(["config", "check"]), @"
+    backout.toml: can be read
+    ");
+    insta::assert_snapshot!(world.cli(["config", "init"]), @"
+    error: nothing was written
+      why: there is a `backout.toml` here already
+      next: see what it says with `backout config show`
+    [exit code 1]
+    ");
+    world.did(["undo"]);
+    assert!(!world.has("backout.toml"));
+}
+
+#[test]
+fn every_mistake_is_told_as_compilers_do() {
+    let world = World::new().file(
+        "backout.toml",
+        "[protect]\ndny = []\n[policy]\nsecrets = 'dney'\n[[watch]]\ntries = 0\n",
+    );
+    insta::assert_snapshot!(world.cli(["config", "check"]), @r#"
+    backout.toml:2:1: `protect.dny` is not known; did you mean `deny`?
+    backout.toml:4:11: `policy.secrets` must be one of "deny", "ask", "warn", "off": did you mean `deny`?
+    backout.toml:6:9: `watch.tries` must be a whole number from 1 to 1000
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(world.cli(["config", "check", "other.toml"]), @"
+    other.toml: there is no such file
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.cli(["config", "show", "a"]), @"
+    backout.toml
+      it has mistakes, so every write that it might be about is refused
+    ");
+    insta::assert_snapshot!(world.unmoved(["write", "a", "--text", "1"]), @r#"
+    error: nothing was written
+      why: `backout.toml` cannot be understood: line 2, column 1: `protect.dny` is not known; did you mean `deny`? (rules must be readable)
+      why: `backout.toml` cannot be understood: line 4, column 11: `policy.secrets` must be one of "deny", "ask", "warn", "off": did you mean `deny`? (rules must be readable)
+      why: `backout.toml` cannot be understood: line 6, column 9: `watch.tries` must be a whole number from 1 to 1000 (rules must be readable)
+      next: mend `backout.toml`
+      next: the journal has it as 9e3779b9
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn what_holds_for_a_path_is_told_with_the_file_that_says_so() {
+    let rules = "[protect]\ndeny = ['secrets/**']\nask = ['deploy/**']\n[syntax]\nformats = { '*.tmpl' = 'yaml' }\n\
+        [policy]\nsecrets = 'deny'\npermissions = 'off'\nfiles-max = 3\n\
+        [[check]]\nname = 'app'\npaths = ['*.json']\nstructure = true\non-failure = 'warn'\n\
+        [[rule]]\nname = 'few'\nwhen = 'operation.files > 9'\nthen = 'ask'\n\
+        [[watch]]\nname = 'up'\npaths = ['*.json']\nhttp = 'http://127.0.0.1:1/'\n\
+        [[watch]]\nname = 'well'\npaths = ['*.json']\ncommand = ['true', 'yes']\n\
+        [[watch]]\nname = 'new'\npaths = ['*.json']\nreload = ['true']\n\
+        [risk]\nhigh-paths = ['secrets/**']\nmedium-paths = ['deploy/**']\n";
+    let world = World::new().file("backout.toml", rules);
+    insta::assert_snapshot!(world.cli(["config", "show", "a.json"]), @"
+    backout.toml
+      syntax            it is parsed as json; if something is found, it is refused
+      policy.secrets    it is searched for secrets; if something is found, it is refused
+      policy.files-max  more than 3 files at once have to be approved
+      check `app`       it is checked; what is found is told
+      rule `few`        if operation.files > 9, somebody has to approve it
+      watch `up`        after a write http://127.0.0.1:1/ has to answer, or it is taken back
+      watch `well`      after a write `true yes` has to pass, or it is taken back
+      watch `new`       after a write its reload has to work, or it is taken back
+      risk              a write of it is of low risk if it is small and alone
+    ");
+    insta::assert_snapshot!(world.cli(["config", "show", "secrets/key"]), @"
+    backout.toml
+      protect.deny `secrets/**`  nobody writes it
+      policy.secrets             it is searched for secrets; if something is found, it is refused
+      policy.files-max           more than 3 files at once have to be approved
+      rule `few`                 if operation.files > 9, somebody has to approve it
+      risk                       a write of it is of high risk
+    ");
+    insta::assert_snapshot!(world.cli(["config", "show", "deploy/x.tmpl"]), @"
+    backout.toml
+      protect.ask `deploy/**`  somebody has to approve it
+      policy.secrets           it is searched for secrets; if something is found, it is refused
+      policy.files-max         more than 3 files at once have to be approved
+      rule `few`               if operation.files > 9, somebody has to approve it
+      risk                     a write of it is of medium risk
+    ");
+    let world = World::new().file("backout.toml", "");
+    insta::assert_snapshot!(world.cli(["config", "show", "a"]), @"
+    backout.toml
+      says nothing about it
+    ");
+}
+
+#[test]
+fn the_schema_is_in_the_documents() {
+    let world = World::new();
+    let printed: serde_json::Value =
+        serde_json::from_str(&world.cli(["config", "schema"]).out).unwrap();
+    let kept = include_str!("../../../../docs/schema/backout-toml.json");
+    let kept: serde_json::Value = serde_json::from_str(kept).unwrap();
+    assert_eq!(
+        printed, kept,
+        "docs/schema/backout-toml.json is to be what `backout config schema` prints"
+    );
+}
+
+#[test]
+fn what_a_command_wrote_is_taken_back_if_a_rule_says_no() {
+    let world = World::new().file("backout.toml", "[syntax]\n");
+    let script = "echo '{' > a.json; echo '{}' > b.json";
+    insta::assert_snapshot!(world.cli(["run", "--", "/bin/sh", "-c", script]), @"
+    error: what the command wrote was taken back, as 3c6ef372
+      why: `a.json`, line 2, column 1: the text ends, but `{` of line 1, column 1 is not closed (syntax in backout.toml)
+      next: close it with `}`
+      next: what it wrote comes back with `backout redo 3c6ef372`, and no gate looks at it then
+    [exit code 1]
+    ");
+    assert!(!world.has("a.json") && !world.has("b.json"));
+    world.did(["redo"]);
+    assert!(world.has("a.json") && world.has("b.json"));
+}
+
+#[test]
+fn what_somebody_else_changed_meanwhile_stays_and_is_told() {
+    let watch = "[[watch]]\nname = 'well'\npaths = ['b']\ntries = 1\n\
+        command = ['/bin/sh', '-c', 'echo other >> b; exit 1']\n";
+    let world = World::new().file("backout.toml", watch);
+    let script = "echo 1 > a; echo 1 > b";
+    insta::assert_snapshot!(world.cli(["run", "--", "/bin/sh", "-c", script]), @r"
+    error: what the command wrote was taken back in part, as 3c6ef372
+      why: it ended with 1 (watch `well` in backout.toml)
+      next: mend what was written, and write it again
+      next: what it wrote comes back with `backout redo 3c6ef372`, and no gate looks at it then
+      next: see what stays with `backout show 9e3779b9`
+    [exit code 1]
+    ");
+    assert!(!world.has("a"));
+    assert_eq!(world.text("b"), "1\nother\n");
+    let world = World::new().file("backout.toml", watch).file("b", "0\n");
+    let script = "echo 1 >> b";
+    insta::assert_snapshot!(world.cli(["run", "--", "/bin/sh", "-c", script]), @r"
+    error: what the command wrote must not stay, and could not be taken back
+      why: it ended with 1 (watch `well` in backout.toml)
+      next: mend what was written, and write it again
+      next: see what stays with `backout show 9e3779b9`
+    [exit code 1]
+    ");
+    assert_eq!(world.text("b"), "0\n1\nother\n");
+    assert!(world.cli(["status"]).out.contains("interrupted"));
+}
