@@ -61,8 +61,10 @@ const ALLOWED: [(&str, &[&str]); 16] = [
         "backout-bench",
         &[
             "backout",
+            "backout-checks",
             "backout-drivers",
             "backout-engine",
+            "backout-gates",
             "backout-model",
             "backout-storage",
         ],

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::durable::median;
 use crate::process::{backout, run_well};
 use crate::report::{Report, Row, say, write_section};
 use crate::{Failure, root};
@@ -211,11 +212,6 @@ fn start_up(place: &Path, program: &Path) -> Result<Row, Failure> {
         promise: "<= 10 ms".to_owned(),
         kept: Some(time <= Duration::from_millis(10)),
     })
-}
-
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// Sources for a compiler, and a makefile that asks for everything it can tell.

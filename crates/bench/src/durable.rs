@@ -123,7 +123,7 @@ fn fill(path: &Path, size: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn median(times: &mut [Duration]) -> Duration {
+pub(crate) fn median(times: &mut [Duration]) -> Duration {
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
