@@ -419,6 +419,7 @@ pub(crate) const FORMATS: &[&str] = &[
     "python",
     "javascript",
     "typescript",
+    "tsx",
     "rust",
     "go",
     "c",

@@ -169,3 +169,9 @@ fn the_schema_has_every_key_and_no_other() {
     assert_eq!(check["additionalProperties"], false);
     assert!(check["properties"]["on-failure"]["enum"].is_array());
 }
+
+#[test]
+fn the_formats_are_those_that_are_read() {
+    let read = backout_checks::syntax::Format::ALL.map(backout_checks::syntax::Format::name);
+    assert_eq!(spec::FORMATS, read);
+}
