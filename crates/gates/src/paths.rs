@@ -326,13 +326,14 @@ impl Gate for Paths {
     }
 
     fn forbids(&self, agent: Option<&AgentId>, path: &Path, to: Option<&Path>) -> Option<Reason> {
-        let is_agents = agent.is_some();
-        let governed = if is_agents {
+        let is_free = self.is_free(path) && to.is_none_or(|to| self.is_free(to));
+        // Whoever gave no name may be an agent all the same; what it moves as one is not looked through.
+        let governed = if agent.is_some() || !is_free {
             self.taken_by_a_call(path, to)
         } else {
             None
         };
-        if governed.is_none() && self.is_free(path) && to.is_none_or(|to| self.is_free(to)) {
+        if governed.is_none() && is_free {
             return None;
         }
         let target = Target::node(TargetPath::new(path).ok()?);
