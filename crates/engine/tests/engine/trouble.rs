@@ -11,7 +11,7 @@ use backout_model::ports::{
 };
 use backout_model::{
     Armed, DriverName, Effect, Escalated, Event, Failure, JsonText, Ladder, OperationId, Rungs,
-    Severity, Strategy,
+    Strategy,
 };
 use backout_storage::OperationRef;
 

@@ -3,7 +3,7 @@
 use backout_model::Strategy;
 use std::os::unix::fs::MetadataExt as _;
 
-use backout_model::ports::{Driver as _, OnConflict};
+use backout_model::ports::{Driver as _, FileBytes, OnConflict, Staged as _};
 use backout_model::{Effect, Verb};
 
 use super::world::World;
