@@ -154,6 +154,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
             "what is tried is not watched, and its verdict is given outside",
         ),
         Subcommand::Task(args) => unless(args.only_looks(), DECIDES),
+        Subcommand::Rollout(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Approve(_) | Subcommand::Reject(_) => {
             Some("what waits for a decision is decided outside")
         }

@@ -9,7 +9,7 @@ use backout_engine::{
     Call, Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
     Typed, UndoReport, WriteRequest,
 };
-use backout_gates::{Content, Paths, Watches};
+use backout_gates::{Content, Paths, Watches, WaveProbe};
 use backout_model::ports::Clock as _;
 use backout_model::{AgentId, Digest, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
@@ -132,6 +132,7 @@ impl Session {
             Arc::new(Content::new(Arc::clone(&paths), &settings.state_dir)),
             Arc::new(Watches::new(paths)),
         ];
+        settings.probe = Some(Arc::new(WaveProbe));
         settings.retention = self.retention.clone();
         settings.progress = Some(Arc::clone(&self.bar) as Arc<dyn Progress>);
         Ok(settings)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backout_drivers::command::CommandDriver;
 use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
-use backout_model::ports::{Clock, Driver, Gate, Ids, StorageError, Store};
+use backout_model::ports::{Clock, Driver, Gate, Ids, Probe, StorageError, Store};
 use backout_model::{DriverName, Effect, OperationId, Retention, Timestamp};
 use backout_storage::Store as SqliteStore;
 
@@ -29,6 +29,8 @@ pub struct Settings {
     pub retention: Retention,
     /// What stands between staged and armed.
     pub gates: Vec<Arc<dyn Gate>>,
+    /// What looks at the world between two waves of a rollout.
+    pub probe: Option<Arc<dyn Probe>>,
     /// Who is told how far long work is.
     pub progress: Option<Arc<dyn Progress>>,
 }
@@ -41,6 +43,7 @@ impl Settings {
             lease_wait_ms: LEASE_WAIT_MS,
             retention: Retention::standard(),
             gates: Vec::new(),
+            probe: None,
             progress: None,
         }
     }
@@ -189,6 +192,7 @@ impl Engine {
             Command::Run(request) => self.run(*request).map(Box::new).map(Reply::Ran),
             Command::Try(command) => self.trial(command),
             Command::Proposal(command) => self.proposals(command),
+            Command::Rollout(command) => self.rollout(command),
             Command::Undo {
                 what,
                 options,

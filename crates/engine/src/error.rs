@@ -11,7 +11,9 @@ use backout_model::{
 };
 use backout_storage::{RefError, StorageError};
 
-use crate::{Forcing, GateError, PlanView, RefusedTarget, TakeBack, TrialError, UndoReport};
+use crate::{
+    Forcing, GateError, PlanView, RefusedTarget, RolloutError, TakeBack, TrialError, UndoReport,
+};
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
@@ -340,6 +342,9 @@ pub enum EngineError {
     /// A trial could not be made, found or used.
     #[error(transparent)]
     Trial(#[from] TrialError),
+    /// A rollout could not be begun, found or taken up.
+    #[error(transparent)]
+    Rollout(#[from] RolloutError),
     /// The machine could not be asked.
     #[error("cannot {action}")]
     Io {

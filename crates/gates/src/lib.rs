@@ -14,6 +14,7 @@ mod http;
 mod notify;
 mod paths;
 mod patterns;
+mod probe;
 mod program;
 mod rules;
 mod told;
@@ -22,6 +23,7 @@ mod ways;
 
 pub use content::Content;
 pub use paths::Paths;
+pub use probe::WaveProbe;
 pub use rules::Mistake;
 pub use rules::schema::schema;
 pub use told::{CheckedFile, Holds, STARTER};
