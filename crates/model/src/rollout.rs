@@ -201,6 +201,8 @@ pub enum RolloutState {
     },
     /// Every wave is written and passed.
     Done,
+    /// Every wave passed, and all of it was rolled back since.
+    RolledBack,
     /// All of it was taken back.
     Aborted,
     /// Its task was ended by hand.
@@ -319,6 +321,9 @@ impl RolloutPast {
         is_alive: impl FnOnce(&Owner) -> bool,
     ) -> RolloutState {
         match &self.end {
+            Some(RolloutEnd::Done) if task == Some(TaskStatus::RolledBack) => {
+                return RolloutState::RolledBack;
+            }
             Some(RolloutEnd::Done) => return RolloutState::Done,
             Some(RolloutEnd::Stopped { wave, why, back }) => {
                 let (wave, why, back) = (*wave, why.clone(), *back);

@@ -199,6 +199,9 @@ fn an_end_is_the_last_word() {
         let past = past(vec![WAVE_1], Some(end));
         assert_eq!(past.state(None, |_| true), state);
     }
+    let done = past(vec![WAVE_1], Some(RolloutEnd::Done));
+    let since = done.state(Some(TaskStatus::RolledBack), |_| false);
+    assert_eq!(since, RolloutState::RolledBack);
 }
 
 #[test]

@@ -152,7 +152,10 @@ pub(crate) fn cmd_rollout(session: &mut Session, args: RolloutArgs) -> Result<()
 /// Gives the exit code of what a rollout has come to.
 const fn ended(state: &RolloutState) -> Result<(), Failure> {
     match state {
-        RolloutState::Done | RolloutState::Aborted | RolloutState::ByHand => Ok(()),
+        RolloutState::Done
+        | RolloutState::RolledBack
+        | RolloutState::Aborted
+        | RolloutState::ByHand => Ok(()),
         RolloutState::Interrupted { .. } => Err(Failure::Shown(130)),
         RolloutState::Running { .. }
         | RolloutState::Died { .. }

@@ -86,6 +86,7 @@ fn told(view: &RolloutView) -> (String, Option<&str>) {
                 None,
             )
         }
+        RolloutState::RolledBack => ("done, and rolled back since".to_owned(), None),
         RolloutState::Aborted => ("aborted, and all of it is undone".to_owned(), None),
         RolloutState::ByHand => ("its task was ended by hand".to_owned(), None),
     }
@@ -109,7 +110,7 @@ const fn style(state: &RolloutState) -> anstyle::Style {
     match state {
         RolloutState::Running { .. } => PLAIN,
         RolloutState::Done => GOOD,
-        RolloutState::Aborted | RolloutState::ByHand => DIM,
+        RolloutState::RolledBack | RolloutState::Aborted | RolloutState::ByHand => DIM,
         RolloutState::Died { .. }
         | RolloutState::Waits { .. }
         | RolloutState::Held { .. }
@@ -167,6 +168,9 @@ fn hint(view: &RolloutView) -> Option<String> {
         }
         RolloutState::Stopped { .. } => "mend the change and begin a new rollout".to_owned(),
         RolloutState::Done => format!("take all of it back with {}", call("rollback")),
-        RolloutState::Running { .. } | RolloutState::Aborted | RolloutState::ByHand => return None,
+        RolloutState::Running { .. }
+        | RolloutState::RolledBack
+        | RolloutState::Aborted
+        | RolloutState::ByHand => return None,
     })
 }

@@ -35,6 +35,7 @@ mod power;
 mod processes;
 mod random;
 mod reach;
+mod rollout;
 mod storm;
 mod trial;
 mod trust;

@@ -95,7 +95,7 @@ impl Engine {
                 Err(error) => return self.left(id, with_causes(&error)),
             }
         } else {
-            let why = "its rollout was stopped".to_owned();
+            let why = STOPPED.to_owned();
             let entry = Entry::of(vec![Event::TaskRollback { task, why }, ended]);
             self.store.append(&entry, Durability::Power)?;
         }
