@@ -30,7 +30,7 @@ impl Probe for WaveProbe {
         let check = look.check;
         if let Some(line) = &check.command {
             let is_each = line.contains(TARGET);
-            let targets = look.targets.iter().map(|target| target.to_string());
+            let targets = look.targets.iter().map(ToString::to_string);
             let targets: Vec<String> = if is_each {
                 targets.collect()
             } else {
@@ -38,9 +38,10 @@ impl Probe for WaveProbe {
             };
             for target in targets {
                 if let Some(said) = ran(look, line, &target) {
-                    return Some(match is_each {
-                        true => format!("for `{target}` {said}"),
-                        false => said,
+                    return Some(if is_each {
+                        format!("for `{target}` {said}")
+                    } else {
+                        said
                     });
                 }
             }

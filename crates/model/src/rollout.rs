@@ -288,7 +288,7 @@ impl RolloutPast {
                     });
                 }
                 (Event::RolloutAt { owner, mark, .. }, Some(past)) => {
-                    past.marks.push((owner, mark))
+                    past.marks.push((owner, mark));
                 }
                 (Event::RolloutEnded { end, .. }, Some(past)) => past.end = Some(end),
                 _ => {}
@@ -381,7 +381,7 @@ impl RolloutPast {
 
     /// Gives the wave that it has come to.
     fn wave(&self) -> u32 {
-        let told = self.marks.iter().filter_map(|(_, mark)| match mark {
+        let mut newest_first = self.marks.iter().rev().filter_map(|(_, mark)| match mark {
             RolloutMark::Wave { wave }
             | RolloutMark::Passed { wave }
             | RolloutMark::Waits { wave, .. }
@@ -390,7 +390,7 @@ impl RolloutPast {
             | RolloutMark::Failed { wave, .. } => Some(*wave),
             RolloutMark::Aborting | RolloutMark::Left { .. } => None,
         });
-        told.last().unwrap_or(1)
+        newest_first.next().unwrap_or(1)
     }
 }
 

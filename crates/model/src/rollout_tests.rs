@@ -1,3 +1,5 @@
+//! Rollouts: waves, what is next and where one stands, as tables.
+
 use super::*;
 use crate::{DriverName, Timestamp};
 

@@ -167,6 +167,11 @@ const fn ended(state: &RolloutState) -> Result<(), Failure> {
 }
 
 fn start(session: &Session, args: StartArgs) -> Result<RolloutStart, Failure> {
+    if session.global.task.is_some() {
+        let report = Report::usage("`--task` does not go with `rollout`");
+        let report = report.because("a rollout is a task of its own");
+        return Err(report.next("give it a name with `--name`").into());
+    }
     let steps = match (&args.plan, &args.content) {
         (Some(plan), _) => planned(session, plan)?,
         (None, Some(content)) => same(session, content, &args.targets)?,

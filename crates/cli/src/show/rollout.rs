@@ -20,13 +20,13 @@ pub(super) fn shown(session: &mut Session, view: &RolloutView) {
         let why = session.here.shorten(&printable(why));
         text.extend(["  why: ", &why, "\n"]);
     }
-    let named = session.listed(TARGETS_MAX);
+    let listed = session.listed(TARGETS_MAX);
     let rows = view.waves.iter().zip(1..).map(|(wave, number)| {
         let (word, style) = word(wave.standing);
         vec![
             Cell::plain(format!("  wave {number}")),
             Cell::new(style, word),
-            Cell::plain(targets(session, wave, named)),
+            Cell::plain(targets(session, wave, listed)),
         ]
     });
     text.push_str(&table(rows.collect(), None));
@@ -130,12 +130,12 @@ const fn word(standing: WaveStanding) -> (&'static str, anstyle::Style) {
     }
 }
 
-fn targets(session: &Session, wave: &WaveView, named: usize) -> String {
-    let first = wave.targets.iter().take(named);
+fn targets(session: &Session, wave: &WaveView, listed: usize) -> String {
+    let first = wave.targets.iter().take(listed);
     let mut names: Vec<String> = first
         .map(|step| session.here.show(step.target.as_path()))
         .collect();
-    let more = wave.targets.len().saturating_sub(named);
+    let more = wave.targets.len().saturating_sub(listed);
     names.extend((more > 0).then(|| format!("and {more} more")));
     names.join(", ")
 }

@@ -326,9 +326,10 @@ fn who_is_interrupted_in_a_pause_stops_there_and_can_go_on() {
     let line = start(3, &["--pause", "1h"]);
     for _ in 0..2 {
         let is_first = world.read(&config(1)) != "new\n";
-        let child = match is_first {
-            true => world.spawn(&words(&line)),
-            false => world.spawn(&["rollout", "resume"]),
+        let child = if is_first {
+            world.spawn(&words(&line))
+        } else {
+            world.spawn(&["rollout", "resume"])
         };
         until("it is under way", || {
             world.read(&config(1)) == "new\n" && state(&world) == "running"

@@ -1,10 +1,6 @@
 //! Rollouts at the engine: waves, checks that are scripted, who goes on, and what the store keeps for them.
 
-#![expect(
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
