@@ -288,7 +288,7 @@ fn mentioned(event: &Event) -> Vec<OperationId> {
         Event::Undone { by, .. } | Event::Redone { by, .. } => ids.push(*by),
         // A rollout is no operation.
         Event::RolloutBegun(_) | Event::RolloutAt { .. } | Event::RolloutEnded { .. } => {
-            ids.clear()
+            ids.clear();
         }
         _ => {}
     }
