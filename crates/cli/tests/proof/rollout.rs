@@ -120,6 +120,7 @@ fn a_canary_that_fails_is_restored_and_nothing_else_is_touched() {
     let after: Vec<_> = (2..=SERVERS).map(|number| look(&world, number)).collect();
     assert_eq!(looks, after);
     assert_eq!(writes(&world), (0, 1));
+    assert!(world.ok(&["export"]).contains("its rollout was stopped"));
     world.check_store();
 }
 
@@ -316,6 +317,7 @@ fn who_is_killed_in_a_pause_is_told_as_dead_and_can_be_taken_back() {
     assert!(told.contains("its process died in wave 1 of 2"), "{told}");
     world.ok(&["rollout", "abort"]);
     assert_eq!(state(&world), "aborted");
+    assert!(world.ok(&["export"]).contains("its rollout was aborted"));
     assert!(world.tree() == before);
     world.check_store();
 }
@@ -355,6 +357,14 @@ fn of_two_who_go_on_one_is_told() {
     for word in ["resume", "abort"] {
         let report = json(&world, 1, &["rollout", word, "r"]);
         assert_eq!(report["code"], "rollout-at-work", "{report}");
+        for part in [
+            "nothing was done about the rollout `r`",
+            "carries it out",
+            "watch it with",
+            "to stop it, interrupt that process; it can be gone on with later",
+        ] {
+            assert!(report.to_string().contains(part), "{report}");
+        }
         let pid = first.id().to_string();
         assert!(report["why"].to_string().contains(&pid), "{report}");
     }

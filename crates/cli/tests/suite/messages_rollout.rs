@@ -222,6 +222,17 @@ fn what_cannot_be_rolled_out_is_said_before() {
 }
 
 #[test]
+fn a_rollout_is_a_task_of_its_own() {
+    let world = four();
+    insta::assert_snapshot!(world.unmoved(["--task", "t", "rollout", "start", "--content", "new", "a"]), @"
+    error: `--task` does not go with `rollout`
+      why: a rollout is a task of its own
+      next: give it a name with `--name`
+    [exit code 2]
+    ");
+}
+
+#[test]
 fn a_rollout_ended_by_hand_or_interrupted_says_so() {
     let world = four();
     let check = "kill -INT $PPID; for i in 1 2 3 4 5; do sleep 0.1; done";

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use backout_drivers::file::{FileRequest, Progress};
 use backout_engine::{
-    Command, Engine, EngineError, Reply, RolloutCommand, RolloutError, RolloutStart, RolloutView,
-    StartStep, WaveStanding,
+    Command, Engine, EngineError, Reply, Report, RolloutCommand, RolloutError, RolloutStart,
+    RolloutView, StartStep, WaveStanding,
 };
 use backout_model::ports::{GcRequest, Probe, WaveLook};
 use backout_model::{
@@ -313,6 +313,9 @@ fn nothing_begins_that_could_not_be_carried_out() {
     let mut none = start(&world);
     none.steps.clear();
     assert_eq!(begin(&engine, none), "a rollout needs a target");
+    let told = Report::from(EngineError::from(RolloutError::NoTarget));
+    assert_eq!(told.why, ["no target was named"]);
+    assert_eq!(told.next[0].text, "name the files to write");
     let mut twice = start(&world);
     twice.steps.extend(start(&world).steps);
     assert!(begin(&engine, twice).ends_with("is named twice"));
