@@ -71,6 +71,8 @@ mod messages_recover;
 mod messages_refused;
 #[path = "suite/messages_rest.rs"]
 mod messages_rest;
+#[path = "suite/messages_rollout.rs"]
+mod messages_rollout;
 #[path = "suite/messages_run.rs"]
 mod messages_run;
 #[path = "suite/messages_standing.rs"]

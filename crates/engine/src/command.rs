@@ -10,7 +10,9 @@ use backout_model::{
 use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
 
-use crate::{FailedCommand, ProposalCommand, RunRequest, Selection, TryCommand, WriteRequest};
+use crate::{
+    FailedCommand, ProposalCommand, RolloutCommand, RunRequest, Selection, TryCommand, WriteRequest,
+};
 
 /// Who asks, and in what connection.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -51,6 +53,8 @@ pub enum Command {
     Try(TryCommand),
     /// Decide about what waits for a decision.
     Proposal(ProposalCommand),
+    /// Write one change to several targets, wave by wave.
+    Rollout(RolloutCommand),
     /// Take operations back, or show what that would do.
     Undo {
         /// Which.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backout_drivers::command::CommandDriver;
 use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
-use backout_model::ports::{Clock, Driver, Escalation, Gate, Ids, StorageError, Store};
+use backout_model::ports::{Clock, Driver, Escalation, Gate, Ids, Probe, StorageError, Store};
 use backout_model::{DriverName, Effect, Ladder, OperationId, Retention, Timestamp};
 use backout_storage::Store as SqliteStore;
 
@@ -33,6 +33,8 @@ pub struct Settings {
     pub ladder: Ladder,
     /// What lies outside and may help then.
     pub escalation: Option<Arc<dyn Escalation>>,
+    /// What looks at the world between two waves of a rollout.
+    pub probe: Option<Arc<dyn Probe>>,
     /// Who is told how far long work is.
     pub progress: Option<Arc<dyn Progress>>,
 }
@@ -47,6 +49,7 @@ impl Settings {
             gates: Vec::new(),
             ladder: Ladder::default(),
             escalation: None,
+            probe: None,
             progress: None,
         }
     }
@@ -195,6 +198,7 @@ impl Engine {
             Command::Run(request) => self.run(*request).map(Box::new).map(Reply::Ran),
             Command::Try(command) => self.trial(command),
             Command::Proposal(command) => self.proposals(command),
+            Command::Rollout(command) => self.rollout(command),
             Command::Undo {
                 what,
                 options,

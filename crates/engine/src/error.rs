@@ -12,7 +12,8 @@ use backout_model::{
 use backout_storage::{RefError, StorageError};
 
 use crate::{
-    Forcing, GateError, LadderError, PlanView, RefusedTarget, TakeBack, TrialError, UndoReport,
+    Forcing, GateError, LadderError, PlanView, RefusedTarget, RolloutError, TakeBack, TrialError,
+    UndoReport,
 };
 
 /// Says why a command was not, or not wholly, carried out.
@@ -345,6 +346,9 @@ pub enum EngineError {
     /// A trial could not be made, found or used.
     #[error(transparent)]
     Trial(#[from] TrialError),
+    /// A rollout could not be begun, found or taken up.
+    #[error(transparent)]
+    Rollout(#[from] RolloutError),
     /// The machine could not be asked.
     #[error("cannot {action}")]
     Io {

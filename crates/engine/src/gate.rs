@@ -40,6 +40,19 @@ impl Repeatable {
     }
 }
 
+impl Repeatable {
+    /// Gives the request as it is written down, and the content that has its words.
+    pub(crate) fn kept(self) -> (KeptRequest, NewContent) {
+        let kept = KeptRequest {
+            driver: self.request.driver(),
+            body: self.body.digest,
+            contents: self.contents,
+            umask: Some(backout_drivers::file::umask()),
+        };
+        (kept, self.body)
+    }
+}
+
 impl Engine {
     /// Tells whether a request must be made repeatable before it is prepared: because it could not be asked again afterwards,
     /// and its caller gave it a key or a gate may want that.

@@ -68,6 +68,31 @@ impl Engine {
         })
     }
 
+    /// Takes a target without waiting; the error says who has it.
+    pub(crate) fn lease_now(
+        &self,
+        id: OperationId,
+        target: Target,
+    ) -> Result<HeldLease<'_>, EngineError> {
+        let (targets, owner) = ([target], self.store.this_process());
+        loop {
+            match self.store.lease(id, &targets, &owner, &[])? {
+                Lease::Taken => {
+                    return Ok(HeldLease {
+                        engine: self,
+                        id,
+                        is_recorded: false,
+                    });
+                }
+                Lease::Abandoned { by } => self.recover_abandoned(by)?,
+                Lease::Held { target, by, owner } => {
+                    let owner = Box::new(owner);
+                    return Err(EngineError::Busy { target, by, owner });
+                }
+            }
+        }
+    }
+
     /// Takes what only the plan could find: where a link leads that an earlier change of the same batch makes. What the
     /// plan saw there is compared again before it is written.
     pub(crate) fn lease_rest(

@@ -26,6 +26,7 @@ mod repair;
 mod reply;
 mod report;
 mod restore;
+mod rollout;
 mod run;
 mod selection;
 mod sources;
@@ -58,6 +59,10 @@ pub use reply::{
 pub use report::{
     Call, ErrorCode, Next, Report, Severity, Typed, advice, force_options, literal, quoted,
     redo_undone, word_options,
+};
+pub use rollout::{
+    RolloutCommand, RolloutError, RolloutStart, RolloutView, StartStep, StepView, WaveStanding,
+    WaveView,
 };
 pub use run::{
     COPY_BYTES_MAX, Capture, RUN_VARIABLE, Ran, RunReport, RunRequest, STATE_VARIABLE, Watch,

@@ -10,8 +10,8 @@ use backout_crashpoint::crash_point;
 use backout_drivers::file::{FileChange, Was, with_umask};
 use backout_model::ports::{Durability, Entry, Prepared, Request, Ruling, Scope};
 use backout_model::{
-    Decided, Decision, Effect, Event, JsonText, OperationId, PlanError, Proposal, Reach, Refusal,
-    Status, TargetPath, choose,
+    Decided, Decision, Effect, Event, JsonText, KeptRequest, OperationId, PlanError, Proposal,
+    Reach, Refusal, Status, TargetPath, choose,
 };
 use backout_storage::OperationRef;
 use serde::{Deserialize, Serialize};
@@ -335,12 +335,18 @@ impl Engine {
     }
 
     fn request_of(&self, proposal: &Proposal) -> Result<Box<dyn Request>, EngineError> {
-        let driver = self.driver(&proposal.request.driver)?;
-        let stale = |why: String| GateError::Stale {
-            id: proposal.id,
-            why,
-        };
-        let body = self.store.read(&proposal.request.body);
+        self.kept_request(proposal.id, &proposal.request)
+    }
+
+    /// Reads a request that was kept for somebody.
+    pub(crate) fn kept_request(
+        &self,
+        id: OperationId,
+        request: &KeptRequest,
+    ) -> Result<Box<dyn Request>, EngineError> {
+        let driver = self.driver(&request.driver)?;
+        let stale = |why: String| GateError::Stale { id, why };
+        let body = self.store.read(&request.body);
         let body = body.map_err(|error| stale(error.to_string()))?;
         let body = JsonText::from_slice(&body).map_err(|error| stale(error.to_string()))?;
         Ok(driver.read_request(&body)?)

@@ -36,13 +36,7 @@ impl Engine {
             Some(id) => id,
             None => name(&format!("task-{}", self.next_id().short())),
         };
-        match self.store.task(&id)? {
-            Some(task) if task.status == TaskStatus::Open => {
-                return Err(EngineError::TaskOpen { id });
-            }
-            Some(_) => return Err(EngineError::TaskEnded { id }),
-            None => {}
-        }
+        self.check_new_task(&id)?;
         let owner = owner_pid
             .map(|pid| {
                 self.store
@@ -67,8 +61,27 @@ impl Engine {
         })
     }
 
+    /// Makes sure that there is no task of a name.
+    pub(crate) fn check_new_task(&self, id: &TaskId) -> Result<(), EngineError> {
+        let id = id.clone();
+        match self.store.task(&id)? {
+            Some(task) if task.status == TaskStatus::Open => Err(EngineError::TaskOpen { id }),
+            Some(_) => Err(EngineError::TaskEnded { id }),
+            None => Ok(()),
+        }
+    }
+
     /// Keeps a task's operations, durably.
     pub fn commit(&self, task: &TaskId) -> Result<Vec<OperationId>, EngineError> {
+        self.commit_with(task, Vec::new())
+    }
+
+    /// The same, with what becomes true at the same moment.
+    pub(crate) fn commit_with(
+        &self,
+        task: &TaskId,
+        also: Vec<Event>,
+    ) -> Result<Vec<OperationId>, EngineError> {
         let found = self
             .store
             .task(task)?
@@ -110,6 +123,7 @@ impl Engine {
         ids.reverse();
         let mut events: Vec<Event> = ids.iter().map(|&id| Event::Commit { id }).collect();
         events.push(Event::TaskCommit { task: task.clone() });
+        events.extend(also);
         self.store.append(&Entry::of(events), Durability::Power)?;
         Ok(ids)
     }
@@ -232,7 +246,7 @@ fn is_empty_task(error: &EngineError, what: &UndoWhat) -> bool {
 }
 
 /// Makes a name of our own; its characters are plain by construction.
-fn name<T: std::str::FromStr>(text: &str) -> T {
+pub(crate) fn name<T: std::str::FromStr>(text: &str) -> T {
     match text.parse() {
         Ok(name) => name,
         Err(_) => unreachable!("letters, digits and dashes make a name"),

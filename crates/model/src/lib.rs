@@ -33,6 +33,7 @@ mod recorded;
 mod repair;
 mod retention;
 pub mod reversal;
+mod rollout;
 mod status;
 mod strategy;
 mod target;
@@ -60,6 +61,10 @@ pub use recipe::{Completion, DriverName, Effect, Flaw, Recipe, Slot};
 pub use record::{ActPlan, Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};
 pub use repair::{Assumed, Gap, GapLink, Repair};
 pub use retention::{Candidate, ExpiryReason, KEY_MS_MIN, Retention, select_expired};
+pub use rollout::{
+    GoOn, OnWaveFailure, RolloutEnd, RolloutMark, RolloutPast, RolloutPlan, RolloutState,
+    RolloutStep, WaveCheck,
+};
 pub use status::{Status, StatusError};
 pub use strategy::{
     Cost, Decision, NotPrepared, OperationKind, RIDING_BYTES_MAX, Strategy, Traits, choose,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, Asked, Captured, Checkpoint, CommandStart, Completion, Decided, Decision, Dependency,
-    Digest, Escalated, OperationId, Owner, Proposal, Recipe, Repair, Standing, Target,
-    TargetOutcome, TaskId, Timestamp, Trigger, Verb,
+    Digest, Escalated, OperationId, Owner, Proposal, Recipe, Repair, RolloutEnd, RolloutMark,
+    RolloutPlan, Standing, Target, TargetOutcome, TaskId, Timestamp, Trigger, Verb,
 };
 
 /// The hash before the first record.
@@ -259,6 +259,26 @@ pub enum Event {
     },
     /// The journal was damaged and put together again.
     Repaired(Box<Repair>),
+    /// A rollout begins; nothing was touched.
+    RolloutBegun(Box<RolloutPlan>),
+    /// A rollout has come somewhere.
+    RolloutAt {
+        /// The rollout.
+        id: OperationId,
+        /// Who carries it out.
+        owner: Owner,
+        /// Where to.
+        #[serde(flatten)]
+        mark: RolloutMark,
+    },
+    /// A rollout is over.
+    RolloutEnded {
+        /// The rollout.
+        id: OperationId,
+        /// How it ended.
+        #[serde(flatten)]
+        end: RolloutEnd,
+    },
 }
 
 impl Event {
@@ -285,10 +305,13 @@ impl Event {
             Self::Cut { .. } => "cut",
             Self::Lost { .. } => "lost",
             Self::Repaired(_) => "repaired",
+            Self::RolloutBegun(_) => "rollout-begun",
+            Self::RolloutAt { .. } => "rollout-at",
+            Self::RolloutEnded { .. } => "rollout-ended",
         }
     }
 
-    /// Gives the operation the record speaks of, if it is one.
+    /// Gives the operation the record speaks of, if it is one, or the rollout.
     pub fn operation(&self) -> Option<OperationId> {
         match self {
             Self::Intent(intent) => Some(intent.id),
@@ -296,13 +319,16 @@ impl Event {
             Self::Refused(refusal) => Some(refusal.id),
             Self::Captured(captured) => Some(captured.id),
             Self::Escalated(escalated) => Some(escalated.id),
+            Self::RolloutBegun(plan) => Some(plan.id),
             Self::Applied { id, .. }
             | Self::Interrupted { id, .. }
             | Self::Commit { id }
             | Self::Abort { id, .. }
             | Self::Undone { id, .. }
             | Self::Redone { id, .. }
-            | Self::UndoFailed { id, .. } => Some(*id),
+            | Self::UndoFailed { id, .. }
+            | Self::RolloutAt { id, .. }
+            | Self::RolloutEnded { id, .. } => Some(*id),
             Self::TaskBegin { .. }
             | Self::TaskCommit { .. }
             | Self::TaskRollback { .. }

@@ -47,6 +47,7 @@ impl Journal for Store {
         fn writes_since(&self, targets: &[Target], since: Timestamp, limit: u32) -> Answer<u32>;
         fn has_gap_after(&self, lsn: Lsn) -> Answer<bool>;
         fn proposals(&self) -> Answer<Vec<Proposal>>;
+        fn rollouts(&self) -> Answer<Vec<OperationId>>;
         fn proposal(&self, id: OperationId) -> Answer<Option<Proposal>>;
         fn answer_to(&self, key: &CallKey) -> Answer<Option<(OperationId, Asked)>>;
         fn plan_of(&self, act: OperationId) -> Answer<Option<ActPlan>>;

@@ -98,6 +98,7 @@ impl Journal for FaultyStore {
         fn writes_since(&self, targets: &[Target], since: Timestamp, limit: u32) -> Answer<u32>;
         fn has_gap_after(&self, lsn: Lsn) -> Answer<bool>;
         fn proposals(&self) -> Answer<Vec<Proposal>>;
+        fn rollouts(&self) -> Answer<Vec<OperationId>>;
         fn answer_to(&self, key: &CallKey) -> Answer<Option<(OperationId, Asked)>>;
         fn tasks(&self) -> Answer<Vec<Task>>;
         fn checkpoints(&self) -> Answer<Vec<Checkpoint>>;

@@ -84,7 +84,7 @@ fn retention(args: &GcArgs, cap: Option<u64>) -> Retention {
 }
 
 /// Reads a duration in milliseconds; a day is 24 hours.
-fn parse_duration(text: &str) -> Result<i64, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<i64, String> {
     let wrong = || "a duration is like 30d, 12h or 90min".to_owned();
     let span: jiff::Span = text.parse().map_err(|_| wrong())?;
     let duration = SignedDuration::try_from(span)

@@ -29,6 +29,7 @@ mod reject;
 mod restore;
 mod rm;
 mod rollback;
+mod rollout;
 mod run;
 mod set;
 mod show;
@@ -75,6 +76,7 @@ pub(crate) enum Subcommand {
     Pending(pending::PendingArgs),
     Approve(approve::ApproveArgs),
     Reject(reject::RejectArgs),
+    Rollout(rollout::RolloutArgs),
     Classify(classify::ClassifyArgs),
     Config(config::ConfigArgs),
     Undo(undo::UndoArgs),
@@ -131,6 +133,7 @@ impl Subcommand {
             Self::Gc(args) => args.only_looks(),
             Self::Doctor(args) => args.only_looks(),
             Self::Task(args) => args.only_looks(),
+            Self::Rollout(args) => args.only_looks(),
             Self::Checkpoint(args) => args.list,
             Self::Try(args) => args.only_looks(),
             _ => false,
@@ -184,6 +187,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Pending(args) => pending::cmd_pending(session, &args),
         Subcommand::Approve(args) => approve::cmd_approve(session, args),
         Subcommand::Reject(args) => reject::cmd_reject(session, args),
+        Subcommand::Rollout(args) => rollout::cmd_rollout(session, args),
         Subcommand::Classify(args) => classify::cmd_classify(session, &args),
         Subcommand::Config(args) => config::cmd_config(session, args),
         Subcommand::Undo(args) => undo::cmd_undo(session, &args),

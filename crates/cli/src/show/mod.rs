@@ -16,6 +16,7 @@ mod operation;
 pub(crate) mod plan;
 mod proposal;
 pub(crate) mod recover;
+mod rollout;
 pub(crate) mod run;
 mod status;
 mod tasks;
@@ -50,6 +51,8 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         } => proposal::list(session, proposals, trials, *now),
         Reply::Proposal(view) => proposal::shown(session, view, now),
         Reply::Rejected { proposal } => proposal::rejected(session, *proposal),
+        Reply::Rollout(view) => rollout::shown(session, view),
+        Reply::Rollouts { rollouts } => rollout::list(session, rollouts, now),
         Reply::Plan(plan) => plan::plan(session, engine, plan, &undo::Asked::undo()),
         Reply::Undone(report) => undo::undone(session, engine, report, &undo::Asked::undo()),
         Reply::Task(task) => tasks::begun(session, task),
@@ -96,6 +99,8 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         | Reply::Pending { .. }
         | Reply::Proposal(_)
         | Reply::Rejected { .. }
+        | Reply::Rollout(_)
+        | Reply::Rollouts { .. }
         | Reply::Plan(_)
         | Reply::Undone(_)
         | Reply::Failed { .. }

@@ -36,6 +36,7 @@ mod power;
 mod processes;
 mod random;
 mod reach;
+mod rollout;
 mod storm;
 mod trial;
 mod trust;

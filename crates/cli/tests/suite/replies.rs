@@ -173,6 +173,7 @@ fn every_reply_is_as_the_schema_says() {
     running(&mut judge);
     deciding(&mut judge);
     failing(&mut judge);
+    rolling_out(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {
         let name = command.get_name();
@@ -343,6 +344,41 @@ fn grouping(judge: &mut Judge) {
     judge.fails(&world, "--agent me undo", "needs-word");
     judge.replies(&world, "rollback --to here --dry-run", "plan");
     judge.replies(&world, "rollback --to here", "undone");
+}
+
+fn rolling_out(judge: &mut Judge) {
+    let world = World::new().file("a", "1").file("b", "1").file("c", "1");
+    world.put("new", "2");
+    judge.fails(&world, "rollout resume", "unknown-rollout");
+    judge.fails(&world, "rollout status nosuch", "unknown-rollout");
+    judge.fails(&world, "rollout start --content new a ./a", "usage");
+    judge.fails(
+        &world,
+        "rollout start --content new --check-http x a",
+        "refused",
+    );
+    let line = "--agent me rollout start --name r --wave 1 --content new a b c";
+    judge.replies(&world, line, "rollout");
+    judge.replies(&world, "rollout status", "rollout");
+    judge.fails(&world, "rollout abort r", "rollout-ended");
+    world.put("new", "3");
+    let line = "rollout start --name s --wave 1 --content new --check false a b";
+    judge.refuses(&world, line, "rollout");
+    world.put("backout.toml", "[protect]\nask = ['c']\n");
+    let line = "rollout start --name t --content new --check true c";
+    judge.refuses(&world, line, "rollout");
+    let line = "rollout start --name u --content new --wave 1 a c";
+    judge.refuses(&world, line, "rollout");
+    judge.fails(&world, "rollout resume", "which-rollout");
+    judge.replies(&world, "rollout abort u", "rollout");
+    judge.replies(&world, "rollout list", "rollouts");
+    let stream = judge.run(&world, "export");
+    assert!(stream.out.contains("rollout-ended"), "{stream}");
+    for line in stream.out.lines() {
+        judge
+            .schema
+            .check("record", &one_document(&format!("{line}\n")));
+    }
 }
 
 fn looking_after(judge: &mut Judge) {

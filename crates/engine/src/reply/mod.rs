@@ -13,7 +13,7 @@ use backout_model::{
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
 use serde::{Deserialize, Serialize};
 
-use crate::{FailedUndo, ProposalView, Ran, RepairReport, TrialView};
+use crate::{FailedUndo, ProposalView, Ran, RepairReport, RolloutView, TrialView};
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
 pub use recover::{ActLeft, RecoverReport, Recovered, RecoveredAs, TaskLeft};
@@ -58,6 +58,13 @@ pub enum Reply {
     Rejected {
         /// The proposal.
         proposal: OperationId,
+    },
+    /// A rollout, as it stands.
+    Rollout(Box<RolloutView>),
+    /// Rollouts, newest first.
+    Rollouts {
+        /// The rollouts.
+        rollouts: Vec<RolloutView>,
     },
     /// What an undo would do.
     Plan(PlanView),

@@ -7,7 +7,7 @@ use backout_model::ports::BadRecipe;
 use backout_storage::{RefError, StorageError};
 use serde::{Serialize, Serializer};
 
-use crate::{EngineError, GateError, LadderError, TrialError};
+use crate::{EngineError, GateError, LadderError, RolloutError, TrialError};
 
 macro_rules! codes {
     ($($name:ident = $word:literal: $doc:literal,)*) => {
@@ -89,6 +89,10 @@ codes! {
     TrialLost = "trial-lost": "The trial cannot be used any more.",
     TrialUnfinished = "trial-unfinished": "The trial has not ended.",
     TrialUnreadable = "trial-unreadable": "The trial cannot be read.",
+    UnknownRollout = "unknown-rollout": "There is no such rollout.",
+    WhichRollout = "which-rollout": "It is not clear which rollout is meant.",
+    RolloutEnded = "rollout-ended": "The rollout has ended.",
+    RolloutAtWork = "rollout-at-work": "Another process carries the rollout out.",
     StateDirectory = "state-directory": "The state directory cannot be used.",
     NewerFormat = "newer-format": "A newer program made the store.",
     Damaged = "damaged": "The store, or something it holds, is damaged.",
@@ -199,6 +203,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::NotStarted { .. } => ErrorCode::NotStarted,
         EngineError::NoCapture { .. } => ErrorCode::NoCapture,
         EngineError::Trial(error) => trial(error),
+        EngineError::Rollout(error) => rollout(error),
         EngineError::Io { .. } => ErrorCode::Io,
     }
 }
@@ -237,6 +242,17 @@ fn gate(error: &GateError) -> ErrorCode {
         GateError::Answered(_) => ErrorCode::AnsweredBefore,
         GateError::UndoneSince { .. } => ErrorCode::UndoneSince,
         GateError::Unclear { .. } => ErrorCode::Unclear,
+    }
+}
+
+const fn rollout(error: &RolloutError) -> ErrorCode {
+    match error {
+        RolloutError::NoTarget | RolloutError::Twice { .. } => ErrorCode::Usage,
+        RolloutError::BadCheck { .. } => ErrorCode::Refused,
+        RolloutError::Unknown { .. } => ErrorCode::UnknownRollout,
+        RolloutError::Which { .. } => ErrorCode::WhichRollout,
+        RolloutError::Ended { .. } => ErrorCode::RolloutEnded,
+        RolloutError::AtWork { .. } => ErrorCode::RolloutAtWork,
     }
 }
 

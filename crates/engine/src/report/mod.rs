@@ -14,6 +14,7 @@ mod next;
 mod plan;
 mod program;
 mod quote;
+mod rollout;
 mod storage;
 mod trial;
 
@@ -368,6 +369,7 @@ impl Report {
                     )
             }
             EngineError::Trial(error) => trial::report(&error),
+            EngineError::Rollout(error) => rollout::report(&error),
             EngineError::Io { action, source } => {
                 Self::refused(format!("could not {action}")).because(source)
             }

@@ -9,6 +9,7 @@ mod life;
 mod meant;
 mod picky;
 mod reports;
+mod rollout;
 mod shelf;
 mod strange;
 mod strategy;

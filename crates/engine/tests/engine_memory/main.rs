@@ -17,6 +17,8 @@ mod meant;
 mod picky;
 #[path = "../engine/reports.rs"]
 mod reports;
+#[path = "../engine/rollout.rs"]
+mod rollout;
 mod shelf;
 #[path = "../engine/strange.rs"]
 mod strange;

@@ -112,6 +112,9 @@ pub trait Journal: Append {
         Ok(intent_of(self.records_of(act)?).and_then(|intent| intent.plan))
     }
 
+    /// Lists rollouts, newest first, with those that ended.
+    fn rollouts(&self) -> Result<Vec<OperationId>, StorageError>;
+
     /// Lists tasks, newest first.
     fn tasks(&self) -> Result<Vec<Task>, StorageError>;
 

@@ -9,6 +9,7 @@ mod journal;
 mod leases;
 mod maintenance;
 mod owners;
+mod probe;
 mod reference;
 mod store;
 mod verify;
@@ -25,6 +26,7 @@ pub use self::maintenance::{
     StoreSummary, StoredBytes, Tell,
 };
 pub use self::owners::{BEAT_MS, Owners, SILENT_MS_MAX};
+pub use self::probe::{Probe, WaveLook};
 pub use self::reference::{CANDIDATES_MAX, OperationRef, RefError};
 pub use self::store::Store;
 pub use self::verify::{

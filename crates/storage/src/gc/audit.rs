@@ -54,13 +54,14 @@ impl Store {
                 break;
             }
         }
-        // A command's place is where it ended; its records begin where it was armed.
+        // A command's place is where it ended; its records begin where it was armed. An open rollout needs its plan.
         let first_needed: i64 = transaction
             .query_row(
                 "SELECT min(?1, coalesce((
                      SELECT min(intent.lsn) FROM record AS captured
                      JOIN record AS intent ON intent.operation = captured.operation
-                     WHERE captured.kind = 'captured' AND captured.lsn >= ?1), ?1))",
+                     WHERE captured.kind = 'captured' AND captured.lsn >= ?1), ?1),
+                     coalesce((SELECT min(value) FROM meta WHERE key LIKE 'rollout-open/%'), ?1))",
                 [first_needed],
                 |row| row.get(0),
             )

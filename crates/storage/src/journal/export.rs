@@ -85,7 +85,7 @@ impl Store {
     ) -> Result<Option<(Lsn, Lsn, Digest)>, StorageError> {
         let named = |error| self.named(error);
         // The first record that is too young, or speaks of an operation that is still retained or unfinished,
-        // or of a task that is open, or answers a call that may still be made again, ends it.
+        // or of a task or a rollout that is open, or answers a call that may still be made again, ends it.
         let first_needed: Option<i64> = transaction
             .query_row(
                 "SELECT min(record.lsn) FROM record
@@ -93,7 +93,8 @@ impl Store {
                  WHERE record.at > ?1 OR operation.retained = 1
                     OR operation.status IN ('armed', 'applied', 'interrupted', 'in-doubt', 'failed')
                     OR operation.finished > ?1
-                    OR (operation.call_key IS NOT NULL AND record.at > ?2)",
+                    OR (operation.call_key IS NOT NULL AND record.at > ?2)
+                    OR EXISTS (SELECT 1 FROM meta WHERE key = 'rollout-open/' || record.operation)",
                 [before, keyed_before],
                 |row| row.get(0),
             )

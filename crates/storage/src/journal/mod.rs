@@ -19,6 +19,7 @@ mod read;
 mod rebuild;
 mod refs;
 mod replay;
+mod rollouts;
 mod rows;
 mod standing;
 mod summary;

@@ -90,10 +90,14 @@ pub(crate) fn project(
         Event::Cut { up_to, anchor } => {
             let set = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)";
             projection.execute(set, params!["cut-lsn", lsn_to_sql(*up_to)])?;
-            projection.execute(set, params!["cut-hash", anchor.as_bytes().as_slice()])
+            projection.execute(set, params!["cut-hash", anchor.as_bytes().as_slice()])?;
+            projection.forget_rollouts(*up_to)
         }
         Event::Lost { ids, why } => projection.lost(ids, why),
         Event::Repaired(repair) => projection.repaired(repair),
+        Event::RolloutBegun(plan) => projection.rollout_begun(lsn, plan),
+        Event::RolloutAt { .. } => Ok(()),
+        Event::RolloutEnded { id, .. } => projection.rollout_ended(*id),
     }
 }
 
@@ -215,7 +219,7 @@ impl Projection<'_, '_> {
     }
 
     /// Notes that an operation needs a content, which must be there: an undo without it would be none.
-    fn refer(&self, id: i64, digest: &Digest) -> Result<(), StorageError> {
+    pub(super) fn refer(&self, id: i64, digest: &Digest) -> Result<(), StorageError> {
         let bytes = digest.as_bytes().as_slice();
         let is_there: bool = self
             .transaction

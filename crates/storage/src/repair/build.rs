@@ -286,6 +286,10 @@ fn mentioned(event: &Event) -> Vec<OperationId> {
     let mut ids: Vec<OperationId> = event.operation().into_iter().collect();
     match event {
         Event::Undone { by, .. } | Event::Redone { by, .. } => ids.push(*by),
+        // A rollout is no operation.
+        Event::RolloutBegun(_) | Event::RolloutAt { .. } | Event::RolloutEnded { .. } => {
+            ids.clear();
+        }
         _ => {}
     }
     ids

@@ -16,6 +16,7 @@ pub mod leases;
 pub mod proposals;
 pub mod queries;
 pub mod retention;
+pub mod rollouts;
 pub mod standing;
 pub mod threads;
 pub mod verify;
@@ -317,6 +318,8 @@ macro_rules! store_conformance {
                 a_full_store_refuses_what_it_has_no_room_for,
                 old_records_are_exported_and_cut_and_the_chain_goes_on,
                 a_key_outlives_its_images_and_a_short_audit;
+            rollouts: rollouts_are_listed_and_read_back,
+                what_an_open_rollout_needs_stays_until_it_ends;
             verify: a_sound_store_has_no_findings,
                 a_hurt_content_is_found_and_so_is_who_needs_it,
                 a_kept_inode_that_is_gone_is_found;

@@ -107,7 +107,8 @@ impl MemoryStore {
             let is_dead = |id: &OperationId| {
                 let row = state.operations.get(id);
                 let is_known = row.is_some_and(|row| row.operation.status != Status::Refused);
-                !is_known && !alive.contains(id)
+                let is_rollout = matches!(state.rollouts.get(id), Some(Some(_)));
+                !is_known && !is_rollout && !alive.contains(id)
             };
             let referring = state.references.iter().map(|(by, _)| *by);
             let operations = referring.filter(is_dead).collect();

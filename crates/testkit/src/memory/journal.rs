@@ -74,6 +74,16 @@ impl Journal for MemoryStore {
         Ok(proposals.collect())
     }
 
+    fn rollouts(&self) -> Answer<Vec<OperationId>> {
+        let records = self.ask(|state| state.records_where(|_| true))?;
+        let begun = records.into_iter().rev();
+        let begun = begun.filter_map(|record| match record.event {
+            Event::RolloutBegun(plan) => Some(plan.id),
+            _ => None,
+        });
+        Ok(begun.collect())
+    }
+
     fn answer_to(&self, key: &CallKey) -> Answer<Option<(OperationId, Asked)>> {
         let found = self.ask(|state| Ok(state.calls.get(key).copied()))?;
         let Some(id) = found else {

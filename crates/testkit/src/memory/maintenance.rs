@@ -171,21 +171,24 @@ impl State {
             // A record that cannot be read is kept.
             let event: Event = serde_json::from_slice(&stored.body).ok()?;
             let row = event.operation().and_then(|id| self.operations.get(&id));
-            let is_needed = row.is_some_and(|row| {
-                let is_open = matches!(
-                    row.operation.status,
-                    Status::Armed
-                        | Status::Applied
-                        | Status::Interrupted
-                        | Status::InDoubt
-                        | Status::Failed
-                );
-                let is_answer = self.calls.values().any(|id| *id == row.operation.id);
-                row.operation.retained
-                    || is_open
-                    || row.finished > before
-                    || (is_answer && stored.at > keyed_before)
-            });
+            let rollout = event.operation().and_then(|id| self.rollouts.get(&id));
+            let is_needed = matches!(rollout, Some(Some(_)));
+            let is_needed = is_needed
+                || row.is_some_and(|row| {
+                    let is_open = matches!(
+                        row.operation.status,
+                        Status::Armed
+                            | Status::Applied
+                            | Status::Interrupted
+                            | Status::InDoubt
+                            | Status::Failed
+                    );
+                    let is_answer = self.calls.values().any(|id| *id == row.operation.id);
+                    row.operation.retained
+                        || is_open
+                        || row.finished > before
+                        || (is_answer && stored.at > keyed_before)
+                });
             if stored.at > before || is_needed {
                 break;
             }

@@ -11,7 +11,8 @@ use backout_model::reversal::Made;
 use backout_model::{
     Asked, Assumed, CallKey, Captured, Checkpoint, CheckpointName, Completion, Dependency, Digest,
     Escalated, Event, GENESIS, Intent, Lsn, Operation, OperationId, Owner, Proposal, Recipe,
-    Record, Slot, Standing, Status, Target, TargetOutcome, Task, TaskId, TaskStatus, Timestamp,
+    Record, RolloutPlan, Slot, Standing, Status, Target, TargetOutcome, Task, TaskId, TaskStatus,
+    Timestamp,
 };
 
 use super::change::Change;
@@ -110,6 +111,8 @@ pub(super) struct State {
     pub(super) calls: BTreeMap<CallKey, OperationId>,
     /// Acts that have begun, whose they are, and whether somebody was told that they were left.
     pub(super) acts: BTreeMap<OperationId, (Owner, bool)>,
+    /// Rollouts, with the places of the plans of those that are open.
+    pub(super) rollouts: BTreeMap<OperationId, Option<Lsn>>,
     /// Who said when that they are at work.
     pub(super) beats: HashMap<Owner, Timestamp>,
 }
@@ -129,6 +132,7 @@ impl Default for State {
             changes: BTreeMap::new(),
             calls: BTreeMap::new(),
             acts: BTreeMap::new(),
+            rollouts: BTreeMap::new(),
             beats: HashMap::new(),
         }
     }
@@ -331,7 +335,12 @@ impl State {
             Event::Expired { ids, .. } => self.expired(at, ids),
             Event::Lost { ids, why } => self.lost(at, ids, why),
             Event::Repaired(repair) => repair.assumed.iter().for_each(|it| self.assume(it)),
-            Event::Cut { .. } => {}
+            Event::RolloutBegun(plan) => self.rollout_begun(at, plan)?,
+            Event::RolloutEnded { id, .. } => {
+                self.rollouts.insert(*id, None);
+                self.references.retain(|(by, _)| by != id);
+            }
+            Event::Cut { .. } | Event::RolloutAt { .. } => {}
         }
         Ok(())
     }
@@ -342,6 +351,18 @@ impl State {
             row.undo_failed = escalated.is_open();
             row.finished = at.now;
         }
+    }
+
+    /// Notes a rollout, with what its requests need.
+    fn rollout_begun(&mut self, at: At, plan: &RolloutPlan) -> Answer<()> {
+        for digest in plan.contents() {
+            if at.mode == Mode::Append && !self.has(digest) {
+                return Err(StorageError::ContentGone { digest: *digest });
+            }
+            self.references.insert((plan.id, *digest));
+        }
+        self.rollouts.insert(plan.id, Some(at.lsn));
+        Ok(())
     }
 
     fn intent(&mut self, at: At, intent: &Intent) -> Answer<()> {
