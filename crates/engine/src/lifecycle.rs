@@ -24,7 +24,7 @@ use crate::gate::Repeatable;
 use crate::lease::HeldLease;
 use crate::once::Answer;
 use crate::strategy::is_doubtful;
-use crate::window::durability_of;
+use crate::window::{durability_of, told_with};
 use crate::{Context, Engine, EngineError, Finished, GateError, UndoOptions, UndoWhat};
 
 const MINUTE_MS: i64 = 60_000;
@@ -393,7 +393,7 @@ impl Engine {
             Ok(_) => self.undo(&what, &options),
             Err(error) => Err(error.into()),
         };
-        let cause = Box::new(cause);
+        let cause = Box::new(told_with(cause, &undone));
         match undone {
             Ok(_) => EngineError::TakenBack { id, cause },
             Err(EngineError::Partial(report)) => EngineError::HalfDone {
