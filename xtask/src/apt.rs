@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 13] = [
+const NEEDED: [(&str, &str); 14] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -19,6 +19,7 @@ const NEEDED: [(&str, &str); 13] = [
     ("script", "bsdutils"),
     ("bwrap", "bubblewrap"),
     ("pgrep", "procps"),
+    ("nginx", "nginx-light"),
 ];
 
 /// A file that the tests use, and the package that brings it.

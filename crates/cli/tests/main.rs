@@ -45,6 +45,8 @@ mod messages;
 mod messages_asking;
 #[path = "suite/messages_away.rs"]
 mod messages_away;
+#[path = "suite/messages_checks.rs"]
+mod messages_checks;
 #[path = "suite/messages_diff.rs"]
 mod messages_diff;
 #[path = "suite/messages_doctor.rs"]

@@ -24,7 +24,7 @@ use crate::gate::Repeatable;
 use crate::lease::HeldLease;
 use crate::once::Answer;
 use crate::strategy::is_doubtful;
-use crate::window::durability_of;
+use crate::window::{durability_of, told_with};
 use crate::{Context, Engine, EngineError, Finished, GateError, UndoOptions, UndoWhat};
 
 const MINUTE_MS: i64 = 60_000;
@@ -393,7 +393,7 @@ impl Engine {
             Ok(_) => self.undo(&what, &options),
             Err(error) => Err(error.into()),
         };
-        let cause = Box::new(cause);
+        let cause = Box::new(told_with(cause, &undone));
         match undone {
             Ok(_) => EngineError::TakenBack { id, cause },
             Err(EngineError::Partial(report)) => EngineError::HalfDone {
@@ -499,6 +499,23 @@ impl StagedOperation<'_> {
         self.prepared.is_noop
     }
 
+    /// What the record of its arming begins with.
+    fn head(&self) -> Head {
+        Head {
+            verb: self.verb,
+            summary: self.summary.clone(),
+            decision: self.decision.clone(),
+            undoes: None,
+            with: None,
+            group: None,
+            asked: None,
+            call: self.call.clone(),
+            approval: self.approval.clone(),
+            plan: None,
+            trigger: None,
+        }
+    }
+
     /// Arms, applies and commits.
     pub fn apply(self) -> Result<Finished, EngineError> {
         self.apply_and_verify(|| Ok(()))
@@ -514,33 +531,11 @@ impl StagedOperation<'_> {
         self.prepared.notes.extend(said_of_fallback(&self.decision));
         let (mut notes, targets) = (self.prepared.notes.clone(), self.prepared.targets.clone());
         if self.prepared.is_noop {
-            let summary = self.summary;
-            return Ok(Finished {
-                id: None,
-                summary,
-                status: None,
-                strategy: None,
-                decision: None,
-                notes,
-                left: None,
-                is_again: false,
-            });
+            return Ok(Finished::nothing(self.summary, notes));
         }
         let engine = self.engine;
         let is_watched = engine.is_watched(self.verb, &targets);
-        let head = Head {
-            verb: self.verb,
-            summary: self.summary.clone(),
-            decision: self.decision.clone(),
-            undoes: None,
-            with: None,
-            group: None,
-            asked: None,
-            call: self.call.clone(),
-            approval: self.approval.clone(),
-            plan: None,
-            trigger: None,
-        };
+        let head = self.head();
         let mut depends_on = engine.depends_on(id, &self.context, &targets, &self.sources)?;
         depends_on.extend(self.built_on);
         depends_on.sort_unstable();

@@ -55,6 +55,21 @@ impl Engine {
     }
 }
 
+/// Adds what went wrong when a change was taken back to why it was.
+pub(crate) fn told_with(
+    cause: EngineError,
+    undone: &Result<UndoReport, EngineError>,
+) -> EngineError {
+    match (cause, undone) {
+        (EngineError::Gate(GateError::Failed { mut reasons }), Ok(report)) => {
+            let notes = report.notes.iter();
+            reasons.extend(notes.map(|note| Reason::new("after it was taken back", note.clone())));
+            GateError::Failed { reasons }.into()
+        }
+        (cause, _) => cause,
+    }
+}
+
 /// How durable the record is that ends a change: who has watched one does not do so again.
 pub(crate) fn durability_of(is_watched: bool, asked: Durability) -> Durability {
     if is_watched { Durability::Power } else { asked }

@@ -11,7 +11,7 @@ use backout_model::{Failure, OutcomeKind, Rungs, Severity, Target};
 
 use crate::notify;
 use crate::paths::Paths;
-use crate::program::run;
+use crate::program::{Rest, run};
 use crate::rules::Rules;
 use crate::rules::kinds::{Program, Rungs as Written};
 
@@ -94,9 +94,14 @@ impl Escalation for Hooks {
 
     fn restore(&self, failure: &Failure) -> Result<(), String> {
         let program = self.hook(failure).ok_or("there is no such hook")?;
-        let name = program.words.first().cloned().unwrap_or_default();
-        let told = run(&program, &variables(failure), &as_json(failure)).told();
-        told.map_or(Ok(()), |said| Err(format!("`{name}` failed: {said}")))
+        let told = run(
+            &program,
+            &variables(failure),
+            &as_json(failure),
+            Rest::Stays,
+        )
+        .told();
+        told.map_or(Ok(()), Err)
     }
 
     fn alerts(&self, failure: &Failure) -> bool {

@@ -102,13 +102,16 @@ fn a_hook_that_fails_is_told_with_what_it_said() {
     let world = World::with("[notify]\ncommand = ['/no/such/program']");
     let error = world.hooks.alert(&world.failure).unwrap_err();
     assert!(error.contains("`/no/such/program`"), "{error}");
+    let world = World::with("[notify]\nwebhook = 'http://127.0.0.1:1/'");
+    let error = world.hooks.alert(&world.failure).unwrap_err();
+    assert!(error.starts_with("the webhook was not told: "), "{error}");
 }
 
 #[test]
 fn a_hook_that_hangs_is_ended_with_all_that_it_started() {
     let world = World::new("sleep 600 & echo $! > pid; wait", "500ms");
     let error = world.hooks.restore(&world.failure).unwrap_err();
-    assert!(error.contains("it took longer than"), "{error}");
+    assert!(error.contains("took longer than"), "{error}");
     let process = format!("/proc/{}/stat", world.read("pid").trim());
     let is_gone = || match fs::read_to_string(&process) {
         Ok(stat) => stat.contains(") Z"),

@@ -200,7 +200,8 @@ mod tests {
     #[test]
     fn what_is_no_http_is_an_error_and_so_is_silence() {
         let (url, _asked) = serve(b"hello", false);
-        assert!(get(&url, Duration::from_secs(10)).is_err());
+        let error = get(&url, Duration::from_secs(10)).unwrap_err();
+        assert_eq!(error.to_string(), "the answer is no HTTP");
         let (url, _asked) = serve(b"", true);
         let error = get(&url, Duration::from_millis(50)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -1,7 +1,6 @@
 //! `[notify]`: tells people that something waits for them. What goes wrong here stops nothing.
 
 use std::path::Path;
-use std::time::Duration;
 
 use backout_model::{Proposal, Target};
 use hmac::{Hmac, Mac as _};
@@ -10,11 +9,8 @@ use sha2::Sha256;
 
 use crate::http::{self, Url};
 use crate::paths::Paths;
-use crate::program::run;
+use crate::program::{Rest, run};
 use crate::rules::kinds::{Notify, Program};
-
-/// How long a webhook may take.
-const TIME: Duration = Duration::from_secs(5);
 
 /// Tells everybody whom a `backout.toml` above one of the targets names, each once.
 pub(crate) fn tell(paths: &Paths, targets: &[Target], line: &str, told: &serde_json::Value) {
@@ -55,9 +51,8 @@ pub(crate) fn tell_one(
     let mut wrong = Vec::new();
     let line = format!("backout: {line}");
     if let Some(program) = &notify.command {
-        let name = program.words.first().cloned().unwrap_or_default();
-        let said = run(&worded(program, &line), variables, body).told();
-        wrong.extend(said.map(|said| format!("`{name}` failed: {said}")));
+        let said = run(&worded(program, &line), variables, body, Rest::Stays).told();
+        wrong.extend(said);
     }
     if let Some(url) = &notify.webhook {
         let said = posted(notify, url, body).err();
@@ -68,10 +63,10 @@ pub(crate) fn tell_one(
         let program = Program {
             words: words.map(str::to_owned).to_vec(),
             directory: "/".into(),
-            time_max: TIME,
+            time_max: notify.time_max,
             output_max: 0,
         };
-        let said = run(&program, &[], "").told();
+        let said = run(&program, &[], "", Rest::Stays).told();
         wrong.extend(said.map(|said| format!("the desktop was not told: {said}")));
     }
     wrong
@@ -81,7 +76,7 @@ pub(crate) fn tell_one(
 fn posted(notify: &Notify, url: &Url, body: &str) -> Result<(), String> {
     let signed = notify.secret_file.as_deref().map(|file| sign(file, body));
     let line = signed.transpose().map_err(|error| error.to_string())?;
-    let answer = http::post(url, body, &line.unwrap_or_default(), TIME);
+    let answer = http::post(url, body, &line.unwrap_or_default(), notify.time_max);
     let status = answer.map_err(|error| error.to_string())?.status;
     if (200..300).contains(&status) {
         Ok(())

@@ -105,6 +105,11 @@ impl Patterns {
         Ok(does_count)
     }
 
+    /// Tells whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.globs.is_empty()
+    }
+
     /// Gives the pattern that a path matches, as it is written.
     pub(crate) fn matched(&self, path: &Path) -> Option<&str> {
         let mut globs = self.globs.iter();

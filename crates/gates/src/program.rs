@@ -6,17 +6,38 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use backout_capture::overlay::{self, Ended, Invocation, OverlayError, Streams, Survivors};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 
 use crate::rules::kinds::Program;
 
 /// How often we look whether a program has ended.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// How long we listen to what a program left running: it may talk for ever.
+const LINGER: Duration = Duration::from_millis(200);
+
+/// How often what a program left running is looked for: what is ended cannot start more.
+const ROUNDS_MAX: usize = 20;
+
+/// The variable by which what a program started is known.
+const MARK: &str = "BACKOUT_PROGRAM";
+
+/// What becomes of what a program leaves running. If its time is up, its group ends in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// It ends: who looks leaves nothing behind.
+    Ends,
+    /// It stays: a reload may start a service.
+    Stays,
+}
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +55,12 @@ pub(crate) enum End {
 
 impl End {
     fn of(ended: Ended, is_timed_out: bool, program: &Program, said: String) -> Self {
+        let name = program.words.first().map_or("", String::as_str);
         let how = match ended {
-            _ if is_timed_out => format!("it took longer than {:?}", program.time_max),
+            _ if is_timed_out => format!("`{name}` took longer than {:?}", program.time_max),
             Ended::Code(0) => return Self::Passed,
-            Ended::Code(code) => format!("it ended with {code}"),
-            Ended::Signal(signal) => format!("it was ended by signal {signal}"),
+            Ended::Code(code) => format!("`{name}` ended with {code}"),
+            Ended::Signal(signal) => format!("`{name}` was ended by signal {signal}"),
         };
         Self::Failed { how, said }
     }
@@ -62,13 +84,15 @@ impl End {
 }
 
 /// Runs a program as it is, with `input` to read.
-pub(crate) fn run(program: &Program, variables: &[(&str, String)], input: &str) -> End {
+pub(crate) fn run(program: &Program, variables: &[(&str, String)], input: &str, rest: Rest) -> End {
     let Some((name, arguments)) = program.words.split_first() else {
         return End::not_begun("it has no name");
     };
+    let mark = mark();
     let mut command = Command::new(name);
     command
         .args(arguments)
+        .env(MARK, &mark)
         .current_dir(&program.directory)
         .envs(variables.iter().map(|(name, value)| (name, value)))
         .process_group(0);
@@ -97,9 +121,12 @@ pub(crate) fn run(program: &Program, variables: &[(&str, String)], input: &str) 
         thread::spawn(move || std::io::Write::write_all(&mut to, input.as_bytes()));
     }
     let is_over = until_over(group, Instant::now() + program.time_max);
-    // What it left running ends with it. As long as nobody has asked how it ended, its number is its own.
-    if let Some(group) = group {
-        let _gone = kill_process_group(group, Signal::KILL);
+    // As long as nobody has asked how it ended, its number is its own.
+    if !is_over || rest == Rest::Ends {
+        if let Some(group) = group {
+            let _gone = kill_process_group(group, Signal::KILL);
+        }
+        end_marked(&mark);
     }
     match child.wait() {
         Ok(status) => End::of(ended_of(status), !is_over, program, words.take()),
@@ -119,6 +146,38 @@ fn until_over(process: Option<Pid>, deadline: Instant) -> bool {
             Ok(None) if Instant::now() >= deadline => return false,
             Ok(None) => thread::sleep(LOOK),
         }
+    }
+}
+
+/// A value that no other process has in its environment.
+fn mark() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_nanos();
+    format!("{}-{now}", std::process::id())
+}
+
+/// Ends every process that has the mark in its environment: what left its group has it still.
+fn end_marked(mark: &str) {
+    let wanted = format!("{MARK}={mark}");
+    for _ in 0..ROUNDS_MAX {
+        let mut is_any = false;
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            let mut variables = environment.split(|byte| *byte == 0);
+            if variables.any(|it| it == wanted.as_bytes())
+                && let Some(pid) = Pid::from_raw(pid)
+            {
+                is_any |= kill_process(pid, Signal::KILL).is_ok();
+            }
+        }
+        if !is_any {
+            return;
+        }
+        thread::sleep(LOOK);
     }
 }
 
@@ -176,7 +235,10 @@ n=$1; shift
 while [ "$n" -gt 0 ]; do rm -rf -- "$1" || exit 125; shift; n=$((n-1)); done
 n=$1; shift
 while [ "$n" -gt 0 ]; do
-  mkdir -p -- "${2%/*}/" && { [ -d "$2" ] && rm -rf -- "$2"; cat -- "$1" >"$2"; } || exit 125
+  mkdir -p -- "${2%/*}/" && {
+    [ -d "$2" ] && rm -rf -- "$2"
+    { cat -- "$1" >"$2"; } 2>/dev/null || { rm -f -- "$2" && cat -- "$1" >"$2"; }
+  } || exit 125
   shift 2; n=$((n-1))
 done
 exec "$@"
@@ -219,12 +281,17 @@ fn ended_of(status: std::process::ExitStatus) -> Ended {
 }
 
 /// What a program says, being read.
-struct Words(thread::JoinHandle<Vec<u8>>);
+struct Words {
+    said: Arc<Mutex<Vec<u8>>>,
+    /// Closed when all ends of the pipe are.
+    is_over: Receiver<()>,
+}
 
 impl Words {
-    /// Gives what was said. All ends of the pipe are closed by now.
+    /// Gives what was said, and does not wait for ever for what goes on running.
     fn take(self) -> String {
-        let said = self.0.join().unwrap_or_default();
+        let _over = self.is_over.recv_timeout(LINGER);
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&said).into_owned()
     }
 }
@@ -232,14 +299,17 @@ impl Words {
 /// Opens a pipe and reads it to its end; what is beyond a limit is read and dropped.
 fn listen(bytes_max: usize) -> std::io::Result<(OwnedFd, Words)> {
     let (mut from, to) = std::io::pipe()?;
-    let reader = thread::spawn(move || {
-        let mut said = Vec::new();
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let (over, is_over) = channel::<()>();
+    let heard = Arc::clone(&said);
+    thread::spawn(move || {
+        let _over = over;
         let mut piece = [0; 8192];
         while let Ok(count @ 1..) = from.read(&mut piece) {
+            let mut said = heard.lock().unwrap_or_else(PoisonError::into_inner);
             let room = bytes_max.saturating_sub(said.len()).min(count);
             said.extend(piece.get(..room).unwrap_or_default());
         }
-        said
     });
-    Ok((to.into(), Words(reader)))
+    Ok((to.into(), Words { said, is_over }))
 }

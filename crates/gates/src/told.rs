@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use backout_checks::syntax::Format;
+use backout_model::TargetPath;
 use serde::Serialize;
 
 use crate::paths::{FILE, Paths};
@@ -16,6 +17,7 @@ pub const STARTER: &str = include_str!("starter.toml");
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckedFile {
     /// The file.
+    #[serde(serialize_with = "as_path")]
     pub file: PathBuf,
     /// Whether it is there.
     pub is_there: bool,
@@ -27,11 +29,18 @@ pub struct CheckedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Holds {
     /// The file of rules that says so.
+    #[serde(serialize_with = "as_path")]
     pub file: PathBuf,
     /// The rule, by its name there.
     pub rule: String,
     /// What it says.
     pub says: String,
+}
+
+/// A path, as it is written everywhere: also if it is no UTF-8.
+fn as_path<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    let path = TargetPath::new(path).map_err(serde::ser::Error::custom)?;
+    path.serialize(serializer)
 }
 
 impl Paths {

@@ -11,7 +11,7 @@ use backout_model::{Target, Verb};
 
 use crate::http;
 use crate::paths::Paths;
-use crate::program::{End, run};
+use crate::program::{End, Rest, run};
 use crate::rules::Rules;
 use crate::rules::kinds::{Probe, Program, Watch};
 
@@ -77,7 +77,7 @@ impl Gate for Watches {
             let watch = rules.watches.get(*number)?;
             let said = reloaded(watch.reload.as_ref()?, &[])?;
             Some(format!(
-                "after it was taken back, `{}` did not reload: {said}",
+                "`{}` did not reload what is there again: {said}",
                 watch.name
             ))
         });
@@ -86,7 +86,7 @@ impl Gate for Watches {
 }
 
 fn reloaded(program: &Program, variables: &[(&str, String)]) -> Option<String> {
-    run(program, variables, "").told()
+    run(program, variables, "", Rest::Stays).told()
 }
 
 /// Reloads and looks, as often as it takes. Gives what is wrong.
@@ -121,7 +121,7 @@ fn watched(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
 fn looked(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
     match &watch.probe {
         Probe::Reload => None,
-        Probe::Command(program) => match run(program, variables, "") {
+        Probe::Command(program) => match run(program, variables, "", Rest::Ends) {
             End::Passed => None,
             failed => failed.told(),
         },

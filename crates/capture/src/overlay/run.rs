@@ -110,12 +110,12 @@ fn attempt(
         is_timed_out,
     } = result?;
     Ok(Finished {
-        is_timed_out,
         plan,
         ended,
         survivors,
         not_layered,
         began,
+        is_timed_out,
     })
 }
 

@@ -46,6 +46,8 @@ pub struct OperationFacts {
     pub bytes: u64,
     /// How many files it removes.
     pub removed: u64,
+    /// How many bytes shorter the files become that stay.
+    pub shrunk: u64,
     /// The paths it changes.
     pub paths: Vec<String>,
     /// What it was asked to work on.
@@ -54,8 +56,9 @@ pub struct OperationFacts {
 
 impl OperationFacts {
     /// The names of the fields.
-    pub(crate) const FIELDS: [&'static str; 10] = [
-        "kind", "verb", "summary", "agent", "task", "files", "bytes", "removed", "paths", "targets",
+    pub(crate) const FIELDS: [&'static str; 11] = [
+        "kind", "verb", "summary", "agent", "task", "files", "bytes", "removed", "shrunk", "paths",
+        "targets",
     ];
 
     /// The facts as a condition is asked about them.

@@ -13,6 +13,7 @@ fn facts() -> OperationFacts {
         files: 21,
         bytes: 1 << 40,
         removed: 3,
+        shrunk: 0,
         paths: vec!["/srv/a.yaml".into(), "/srv/ä.yaml".into()],
         targets: vec!["/srv".into()],
         ..OperationFacts::default()
@@ -79,7 +80,7 @@ fn a_mistake_is_told_with_its_place() {
     let table = [
         ("operation.kindd == 'a'", 1, 11, "`operation` has no field `kindd`", "did you mean `kind`?"),
         ("'ä' == 'ä' &&\n operation.pths == []", 2, 12, "`operation` has no field `pths`", "did you mean `paths`?"),
-        ("has(operation.owner)", 1, 4, "`operation` has no field `owner`", "its fields are kind, verb, summary, agent, task, files, bytes, removed, paths, targets"),
+        ("has(operation.owner)", 1, 4, "`operation` has no field `owner`", "its fields are kind, verb, summary, agent, task, files, bytes, removed, shrunk, paths, targets"),
         ("operatoin.kind == 'a'", 1, 1, "there is no variable `operatoin`", "did you mean `operation`?"),
         ("files > 3", 1, 1, "there is no variable `files`", "write `operation.files`"),
         ("operation.kind == remove", 1, 19, "there is no variable `remove`", "the only variable is `operation`; texts stand in quotes"),

@@ -53,7 +53,13 @@ impl Schema {
             )));
         }
         let tree = Tree::read(Format::Jsonc, text.as_bytes()).map_err(|finding| Finding {
-            found: format!("the schema cannot be read: {}", finding.found),
+            found: {
+                let why = finding.found.strip_prefix("it cannot be read: ");
+                format!(
+                    "the schema cannot be read: {}",
+                    why.unwrap_or(&finding.found)
+                )
+            },
             ..finding
         })?;
         let json = Arc::new(tree.to_json());

@@ -1,10 +1,11 @@
 //! `backout config`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use backout_drivers::file::{Expect, FileRequest, Source};
 use backout_engine::Report;
 use backout_gates::{CheckedFile, Holds, Paths, STARTER, schema};
+use backout_model::TargetPath;
 use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
 
@@ -56,8 +57,8 @@ struct Checked<'a> {
 #[derive(Debug, Serialize)]
 struct Held<'a> {
     reply: &'static str,
-    path: &'a std::path::Path,
-    files: &'a [PathBuf],
+    path: TargetPath,
+    files: Vec<TargetPath>,
     holds: &'a [Holds],
 }
 
@@ -111,8 +112,11 @@ fn holds(session: &mut Session, paths: &Paths, path: Option<PathBuf>) -> Result<
     if session.ui.is_json() {
         session.ui.print_json(&Held {
             reply: "config-shown",
-            path: &path,
-            files: &files,
+            path: in_json(&path)?,
+            files: files
+                .iter()
+                .map(|it| in_json(it))
+                .collect::<Result<_, _>>()?,
             holds: &holds,
         });
     } else {
@@ -120,6 +124,15 @@ fn holds(session: &mut Session, paths: &Paths, path: Option<PathBuf>) -> Result<
         show::config::holds(session, &path, &checked, &holds);
     }
     Ok(())
+}
+
+fn in_json(path: &Path) -> Result<TargetPath, Failure> {
+    let path = TargetPath::new(path);
+    path.map_err(|error| {
+        Report::refused("nothing was looked at")
+            .because(error)
+            .into()
+    })
 }
 
 fn init(session: &mut Session) -> Result<(), Failure> {

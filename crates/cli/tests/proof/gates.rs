@@ -343,10 +343,13 @@ fn rules_that_cannot_be_read_refuse_and_say_where() {
     for (text, words) in [
         (
             "[protect]\ndny = []\n",
-            "line 2, column 7: `protect.dny` is not known",
+            "line 2, column 1: `protect.dny` is not known",
         ),
         ("[protect]\nask = ['a['\n", "line 2"),
-        ("[protect]\nexpires = 'soon'\n", "a time is wanted"),
+        (
+            "[protect]\nexpires = 'soon'\n",
+            "`protect.expires` must be a time",
+        ),
         ("[surprise]\n", "`surprise` is not known"),
     ] {
         world.file("backout.toml", text);

@@ -14,6 +14,7 @@
 
 mod attacks;
 mod bad_days;
+mod checks;
 mod commands;
 mod crash;
 mod damage;

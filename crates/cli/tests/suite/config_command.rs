@@ -34,6 +34,7 @@ fn every_mistake_is_told_as_compilers_do() {
     insta::assert_snapshot!(world.cli(["config", "check"]), @r#"
     backout.toml:2:1: `protect.dny` is not known; did you mean `deny`?
     backout.toml:4:11: `policy.secrets` must be one of "deny", "ask", "warn", "off": did you mean `deny`?
+    backout.toml:5:1: a [[watch]] needs a `name`
     backout.toml:6:9: `watch.tries` must be a whole number from 1 to 1000
     [exit code 1]
     "#);
@@ -49,6 +50,7 @@ fn every_mistake_is_told_as_compilers_do() {
     error: nothing was written
       why: `backout.toml` cannot be understood: line 2, column 1: `protect.dny` is not known; did you mean `deny`? (rules must be readable)
       why: `backout.toml` cannot be understood: line 4, column 11: `policy.secrets` must be one of "deny", "ask", "warn", "off": did you mean `deny`? (rules must be readable)
+      why: `backout.toml` cannot be understood: line 5, column 1: a [[watch]] needs a `name` (rules must be readable)
       why: `backout.toml` cannot be understood: line 6, column 9: `watch.tries` must be a whole number from 1 to 1000 (rules must be readable)
       next: mend `backout.toml`
       next: the journal has it as 9e3779b9
@@ -139,7 +141,7 @@ fn what_somebody_else_changed_meanwhile_stays_and_is_told() {
     let script = "echo 1 > a; echo 1 > b";
     insta::assert_snapshot!(world.cli(["run", "--", "/bin/sh", "-c", script]), @r"
     error: what the command wrote was taken back in part, as 3c6ef372
-      why: it ended with 1 (watch `well` in backout.toml)
+      why: `/bin/sh` ended with 1 (watch `well` in backout.toml)
       next: mend what was written, and write it again
       next: what it wrote comes back with `backout redo 3c6ef372`, and no gate looks at it then
       next: see what stays with `backout show 9e3779b9`
@@ -151,7 +153,7 @@ fn what_somebody_else_changed_meanwhile_stays_and_is_told() {
     let script = "echo 1 >> b";
     insta::assert_snapshot!(world.cli(["run", "--", "/bin/sh", "-c", script]), @r"
     error: what the command wrote must not stay, and could not be taken back
-      why: it ended with 1 (watch `well` in backout.toml)
+      why: `/bin/sh` ended with 1 (watch `well` in backout.toml)
       next: mend what was written, and write it again
       next: see what stays with `backout show 9e3779b9`
     [exit code 1]

@@ -222,12 +222,9 @@ fn a_hook_that_lies_is_told_and_one_that_restores_is_looked_at() {
 fn a_hook_that_fails_or_hangs_is_told() {
     let world = trouble();
     hooked(&world, "echo no image >&2; exit 3", "", ["undo", "@-1"]);
-    has(
-        &world.cli(["failed"]),
-        &["no image", "failed: it ended with 3"],
-    );
+    has(&world.cli(["failed"]), &["no image", "` ended with 3"]);
     hooked(&world, "sleep 600", "", ["undo", "@-1"]);
-    has(&world.cli(["failed"]), &["it took longer than 2s"]);
+    has(&world.cli(["failed"]), &["` took longer than 2s"]);
 }
 
 #[test]

@@ -153,6 +153,22 @@ pub struct Finished {
     pub is_again: bool,
 }
 
+impl Finished {
+    /// The answer where everything is as asked already.
+    pub(crate) const fn nothing(summary: String, notes: Vec<String>) -> Self {
+        Self {
+            id: None,
+            summary,
+            status: None,
+            strategy: None,
+            decision: None,
+            notes,
+            left: None,
+            is_again: false,
+        }
+    }
+}
+
 /// What was left out of a trial that was applied in part, and still waits for a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftPending {

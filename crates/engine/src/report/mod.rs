@@ -224,11 +224,15 @@ impl Report {
                 {
                     return left_over(id, putting_back, cause);
                 }
+                let is_watched = matches!(*cause, EngineError::Gate(GateError::Failed { .. }));
                 let mut report = Self::from(*cause);
                 report.why.push(format!(
                     "operation {} was put back: nothing of it stays",
                     id.short()
                 ));
+                if is_watched {
+                    report = report.operation(id);
+                }
                 report
             }
             EngineError::NotRecorded { id, cause } => {

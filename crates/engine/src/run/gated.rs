@@ -29,6 +29,11 @@ pub(super) struct Gated {
 }
 
 impl Gated {
+    /// What is recorded of it with the command: who asks the journal later finds why it was taken back.
+    pub(super) fn recorded(&self) -> Vec<String> {
+        Reason::told(&self.reasons)
+    }
+
     /// Tells whether the command is done when it is recorded.
     pub(super) const fn is_done(&self) -> bool {
         self.reasons.is_empty() && !self.is_watched

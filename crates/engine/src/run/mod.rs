@@ -326,7 +326,8 @@ impl Engine {
         let gated = self.ask_about(&armed.summary, &settled)?;
         notes.extend(gated.warnings.iter().cloned());
         let (completion, targets) = (settled.completion.clone(), settled.targets.clone());
-        let (captured, contents) = self.captured(id, settled, notes.clone(), end.clone())?;
+        let recorded = [notes.clone(), gated.recorded()].concat();
+        let (captured, contents) = self.captured(id, settled, recorded, end.clone())?;
         let report = RunReport {
             id,
             summary: armed.summary,

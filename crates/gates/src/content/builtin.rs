@@ -62,7 +62,8 @@ pub(super) fn look(rules: &Rules, file: &Looked<'_>, _verb: Verb) -> Ruling {
     ruling
 }
 
-/// What is wrong with the syntax. A file that was broken before may be written, broken or not: it has to be mended somehow.
+/// What is wrong with the syntax. A file that was broken before may be written, broken or not: it has to be mended somehow. An
+/// empty one is not broken.
 fn broken(rules: &Rules, file: &Looked<'_>, outcome: Outcome) -> (Outcome, Vec<Finding>) {
     let Some(format) = format_of(rules, file) else {
         return (outcome, Vec::new());
@@ -74,11 +75,17 @@ fn broken(rules: &Rules, file: &Looked<'_>, outcome: Outcome) -> (Outcome, Vec<F
     };
     let was_broken = || {
         let old = file.old_bytes();
-        old.is_some_and(|bytes| !syntax::check(format, bytes).is_empty())
+        old.is_some_and(|bytes| {
+            !bytes.trim_ascii().is_empty() && !syntax::check(format, bytes).is_empty()
+        })
     };
     if !found.is_empty() && was_broken() {
-        let told = "it was broken before as well, so it is written";
-        let found = found.into_iter().map(|finding| finding.mended_by(told));
+        let found = found.into_iter().map(|mut finding| {
+            finding
+                .found
+                .push_str("; it was broken before as well, so it is written");
+            finding
+        });
         return (outcome.min(Outcome::Warn), found.collect());
     }
     (outcome, found)
@@ -135,7 +142,7 @@ fn too_open(file: &Looked<'_>) -> Vec<Finding> {
     let beyond = new & *UMASK & 0o777;
     let mut found = Vec::new();
     if beyond != 0 {
-        let usual = mode & !*UMASK;
+        let usual = mode & !*UMASK & 0o1777;
         let told = format!(
             "its mode {mode:04o} is more than the umask {:04o} gives",
             *UMASK

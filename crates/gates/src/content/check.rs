@@ -8,7 +8,7 @@ use backout_model::ports::{Reason, Ruling, StagedChange};
 
 use super::file::Looked;
 use super::{Content, builtin, reason_of, ruled, texts};
-use crate::program::{End, Shell, filled, run, run_in_layers};
+use crate::program::{End, Rest, Shell, filled, run, run_in_layers};
 use crate::rules::Rules;
 use crate::rules::kinds::{Check, Program};
 
@@ -81,9 +81,7 @@ impl Content {
             let path = file.path.as_path();
             let at = staged.place_of(path)?;
             let said = self.run(&filled(program, at, path), &staged).told()?;
-            let what = program.words.first().map_or("", String::as_str);
-            let found = staged.unstaged(&said);
-            let finding = Finding::new(format!("`{what}` says no: {found}"))
+            let finding = Finding::new(staged.unstaged(&said))
                 .mended_by("mend what it names, and write it again");
             Some(reason_of(rules, &name, file, finding))
         });
@@ -95,7 +93,7 @@ impl Content {
         let places = [self.layers.join(std::process::id().to_string())];
         match run_in_layers(program, &staged.shell, &places, &self.masks) {
             Ok(end) => end,
-            Err(_no_layers) => run(program, &[], ""),
+            Err(_no_layers) => run(program, &[], "", Rest::Ends),
         }
     }
 }

@@ -84,6 +84,11 @@ impl<'c> Looked<'c> {
         self.new.is_some()
     }
 
+    /// Tells whether it is a directory that goes, with all that is in it.
+    pub(super) fn is_tree_that_goes(&self) -> bool {
+        self.after.is_none() && self.before.is_some_and(|facts| facts.is_directory)
+    }
+
     /// Gives the target that it is.
     pub(super) fn target(&self) -> Target {
         Target::node(self.path.clone())

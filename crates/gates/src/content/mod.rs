@@ -82,10 +82,11 @@ impl Gate for Content {
     }
 
     fn forbids(&self, _agent: Option<&AgentId>, path: &Path, to: Option<&Path>) -> Option<Reason> {
-        [Some(path), to].into_iter().flatten().find_map(|path| {
-            let rules = self.paths.rules_for(path);
-            rules.iter().find_map(|rules| whole::forbids(rules, path))
-        })
+        let mut all: Vec<Arc<Rules>> = Vec::new();
+        for name in [Some(path), to].into_iter().flatten() {
+            all.extend(self.paths.rules_for(name));
+        }
+        all.iter().find_map(|rules| whole::forbids(rules, path, to))
     }
 }
 

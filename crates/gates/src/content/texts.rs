@@ -44,6 +44,8 @@ pub(super) fn look(rules: &Rules, check: &Check, file: &Looked<'_>) -> Vec<Findi
     {
         found.extend(structure::check(&before, &tree));
     }
+    // As they are met by who reads the file.
+    found.sort_by_key(|finding| finding.place.map(|place| (place.line, place.column)));
     found
 }
 
@@ -62,6 +64,9 @@ fn by_schema(path: &Path, tree: &Tree<'_>) -> Vec<Finding> {
         Ok(schema) => schema.check(tree),
         Err(Finding { found, place, .. }) => {
             let place = place.map(|place| format!("{place}: "));
+            let found = found
+                .strip_prefix("the schema cannot be read: ")
+                .unwrap_or(&found);
             of_schema(format!("{}{found}", place.unwrap_or_default()))
         }
     }

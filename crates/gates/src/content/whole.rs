@@ -1,7 +1,7 @@
 //! What is asked of a change as a whole: how much it touches, what conditions say of it, how risky it is.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use backout_checks::Finding;
@@ -11,6 +11,7 @@ use backout_model::{Strategy, Verb};
 
 use super::file::Looked;
 use super::{rule_in, ruled, waits_ms};
+use crate::patterns::Patterns;
 use crate::rules::Rules;
 use crate::rules::kinds::{Outcome, Risk, Rule, Test};
 
@@ -26,6 +27,8 @@ struct Extent {
     files: u64,
     bytes: u64,
     removed: u64,
+    /// How many bytes shorter the files become that stay.
+    shrunk: u64,
 }
 
 /// Asks everything that is about a whole change.
@@ -64,8 +67,15 @@ fn extent(change: &StagedChange<'_>, files: &[Looked<'_>]) -> Extent {
             extent.bytes += bytes;
             continue;
         }
+        // A directory is no file, and what is in it is counted by itself.
+        if file.after.is_some_and(|facts| facts.is_directory) {
+            continue;
+        }
         extent.files += 1;
         extent.removed += u64::from(is_removed);
+        if let (Some(before), Some(after)) = (file.before, file.after) {
+            extent.shrunk += before.size.saturating_sub(after.size);
+        }
         extent.bytes += file.weight();
     }
     extent
@@ -103,6 +113,7 @@ fn too_much(rules: &Rules, change: &StagedChange<'_>, extent: Extent) -> Ruling 
         files,
         bytes,
         removed,
+        ..
     } = extent;
     if let Some(max) = policy.files_max.filter(|max| files > *max) {
         over(
@@ -213,6 +224,7 @@ fn facts(change: &StagedChange<'_>, files: &[Looked<'_>], extent: Extent) -> Ope
         files: extent.files,
         bytes: extent.bytes,
         removed: extent.removed,
+        shrunk: extent.shrunk,
         paths: files.iter().map(|file| file.path.to_string()).collect(),
         targets: change.targets.iter().map(ToString::to_string).collect(),
     }
@@ -271,9 +283,14 @@ fn level(
     extent: Extent,
 ) -> (Level, String) {
     let verb = change.verb.as_str();
-    let paths = || files.iter().map(|file| file.path.as_path());
-    let in_high = paths().find(|path| risk.high_paths.matched(path).is_some());
-    if let Some(path) = in_high {
+    let written = |patterns: &Patterns| {
+        let each = files
+            .iter()
+            .map(|file| (file.path.as_path(), file.is_tree_that_goes()));
+        each.into_iter()
+            .find_map(|(path, is_tree)| written_path(patterns, path, path, is_tree))
+    };
+    if let Some(path) = written(&risk.high_paths) {
         return (
             Level::High,
             format!("`{}` is among the high-paths", path.display()),
@@ -291,8 +308,7 @@ fn level(
             return (Level::High, format!("the way back is {other}"));
         }
     }
-    let in_medium = paths().find(|path| risk.medium_paths.matched(path).is_some());
-    if let Some(path) = in_medium {
+    if let Some(path) = written(&risk.medium_paths) {
         return (
             Level::Medium,
             format!("`{}` is among the medium-paths", path.display()),
@@ -312,22 +328,52 @@ fn level(
     (Level::Low, String::new())
 }
 
-/// Says why a command may not write a path, if consent is needed for it: a call cannot wait.
-pub(super) fn forbids(rules: &Rules, path: &Path) -> Option<Reason> {
+/// Finds what patterns match of a path, and of all below it if that is written as one, as if it were at `place`.
+fn written_path(patterns: &Patterns, path: &Path, place: &Path, is_tree: bool) -> Option<PathBuf> {
+    if patterns.matched(place).is_some() {
+        return Some(place.to_owned());
+    }
+    let mut waiting = vec![(path.to_owned(), place.to_owned())];
+    let mut left = COUNTED_MAX;
+    while let Some((directory, place)) = waiting.pop().filter(|_| is_tree && !patterns.is_empty()) {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let place = place.join(entry.file_name());
+            left = left.saturating_sub(1);
+            // More are not looked through: somebody has to.
+            if left == 0 || patterns.matched(&place).is_some() {
+                return Some(place);
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push((entry.path(), place));
+            }
+        }
+    }
+    None
+}
+
+/// Says why a command may not write a path, if consent is needed for it: a call cannot wait. What it moves is looked through.
+pub(super) fn forbids(rules: &Rules, path: &Path, to: Option<&Path>) -> Option<Reason> {
     let risk = rules.risk.as_ref()?;
-    let high = risk
-        .high_paths
-        .matched(path)
-        .filter(|_| risk.high != Outcome::Off);
-    let medium = || {
-        risk.medium_paths
-            .matched(path)
-            .filter(|_| risk.medium != Outcome::Off)
-    };
-    let pattern = high.or_else(medium)?;
+    let is_tree = to.is_some();
+    let places = [Some(path), to];
+    let mut places = places.into_iter().flatten();
+    let levels = [
+        (&risk.high_paths, risk.high),
+        (&risk.medium_paths, risk.medium),
+    ];
+    let (place, pattern) = places.find_map(|place| {
+        let mut levels = levels
+            .iter()
+            .filter(|(_, outcome)| *outcome != Outcome::Off);
+        levels.find_map(|(patterns, _)| {
+            let found = written_path(patterns, path, place, is_tree)?;
+            let pattern = patterns.matched(&found).unwrap_or_default().to_owned();
+            Some((found, pattern))
+        })
+    })?;
     let name = rule_in(rules, &format!("risk `{pattern}`"));
     Some(Reason::new(
         name,
-        format!("a write of `{}` has to be approved", path.display()),
+        format!("a write of `{}` has to be approved", place.display()),
     ))
 }

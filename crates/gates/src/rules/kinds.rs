@@ -197,6 +197,8 @@ pub(crate) struct Notify {
     pub(crate) webhook: Option<Url>,
     pub(crate) secret_file: Option<PathBuf>,
     pub(crate) desktop: bool,
+    /// How long each of them may take.
+    pub(crate) time_max: Duration,
 }
 
 impl Notify {

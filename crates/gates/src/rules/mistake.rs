@@ -17,8 +17,21 @@ pub struct Mistake {
     /// What.
     pub what: String,
     /// Line and column, from 1, if it is at one place.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "place",
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "as_place"
+    )]
     pub at: Option<(usize, usize)>,
+}
+
+/// A place, as it is written everywhere.
+fn as_place<S: serde::Serializer>(
+    at: &Option<(usize, usize)>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let place = at.map(|(line, column)| serde_json::json!({"line": line, "column": column}));
+    place.serialize(serializer)
 }
 
 impl fmt::Display for Mistake {
@@ -50,17 +63,32 @@ impl<'t> Mistakes<'t> {
         self.found.push(Mistake { what, at });
     }
 
-    /// Walks over a whole file.
-    pub(crate) fn look(&mut self, table: &dyn TableLike) {
+    /// Tells whether something within a part of the text is noted already.
+    pub(crate) fn is_any_in(&self, span: Option<std::ops::Range<usize>>) -> bool {
+        let Some(span) = span else {
+            return false;
+        };
+        let (from, to) = (
+            place_of(self.text, span.start),
+            place_of(self.text, span.end),
+        );
+        let mut places = self.found.iter().filter_map(|mistake| mistake.at);
+        places.any(|at| from <= at && at <= to)
+    }
+
+    /// Walks over a whole file. Says whether it is worth reading on: one of another version is not.
+    pub(crate) fn look(&mut self, table: &dyn TableLike) -> bool {
         let newer = table.get("version").and_then(Item::as_integer);
         if let Some(version) = newer.filter(|version| *version > VERSION) {
             let span = table.get("version").and_then(Item::span);
             let what = format!(
                 "the file is of version {version}, and this program reads version {VERSION}; update Backout"
             );
-            return self.note(span, what);
+            self.note(span, what);
+            return false;
         }
         self.table(table, FILE, "");
+        true
     }
 
     fn table(&mut self, table: &dyn TableLike, keys: &[Key], prefix: &str) {
@@ -152,6 +180,8 @@ impl<'t> Mistakes<'t> {
                         item.span(),
                         format!("`{name}.{word}` is not known; {nearest}"),
                     );
+                } else if let Some(wanted) = wanted_of(word, item) {
+                    self.note(item.span(), format!("`{name}.{word}` must be {wanted}"));
                 }
             }
         }
@@ -165,6 +195,17 @@ impl<'t> Mistakes<'t> {
         };
         self.note(item.span(), format!("`{name}` must be {what}{like}"));
     }
+}
+
+/// Says what a word of a rule about values wants, if it has something else.
+fn wanted_of(word: &str, value: &Value) -> Option<&'static str> {
+    let (is_good, wanted) = match word {
+        "min" | "max" => (value.is_integer() || value.is_float(), "a number"),
+        "required" | "exists" | "unique" => (value.is_bool(), "true or false"),
+        "one-of" => (value.is_array(), "a list"),
+        _ => (value.is_str(), "a text"),
+    };
+    (!is_good).then_some(wanted)
 }
 
 /// Checks what is no table. The error says what is wanted, with an example.
@@ -192,10 +233,12 @@ fn plain(item: &Item, kind: Kind) -> Result<(), (String, String)> {
             Some(word) if words.contains(&word) => Ok(()),
             Some(word) => {
                 let nearest = nearest(word, words);
-                Err((
-                    format!("one of {}: {nearest}", one_of(words)),
-                    String::new(),
-                ))
+                let more = if nearest.starts_with("known") {
+                    format!(", not \"{word}\"")
+                } else {
+                    format!(": {nearest}")
+                };
+                Err((format!("one of {}{more}", one_of(words)), String::new()))
             }
             None => Err((format!("one of {}", one_of(words)), String::new())),
         },

@@ -54,14 +54,18 @@ impl Rules {
             vec![Mistake { what, at }]
         })?;
         let mut mistakes = Mistakes::new(text);
-        mistakes.look(document.as_table());
-        if !mistakes.found.is_empty() {
+        if !mistakes.look(document.as_table()) {
             return Err(mistakes.found);
         }
         let rules = read::rules(file, document.as_table(), roots, &mut mistakes);
         if mistakes.found.is_empty() {
             Ok(rules)
         } else {
+            // Of one place one mistake is enough.
+            mistakes.found.sort_by_key(|mistake| mistake.at);
+            mistakes
+                .found
+                .dedup_by(|one, other| one.at.is_some() && one.at == other.at);
             Err(mistakes.found)
         }
     }

@@ -110,12 +110,14 @@ impl Reader<'_, '_, '_> {
         what: &str,
         span: Option<std::ops::Range<usize>>,
     ) -> String {
-        let name = text(table, "name").filter(|name| !name.is_empty());
-        name.unwrap_or_else(|| {
+        let name = text(table, "name").unwrap_or_default();
+        // What is no text is noted already.
+        let is_given = table.get("name").is_some_and(|item| !item.is_str());
+        if name.is_empty() && !is_given {
             self.mistakes
                 .note(span, format!("a [[{what}]] needs a `name`"));
-            String::new()
-        })
+        }
+        name
     }
 
     fn syntax(&mut self, table: &dyn TableLike) -> Syntax {
@@ -123,7 +125,7 @@ impl Reader<'_, '_, '_> {
         let by_pattern = table.get("formats").and_then(Item::as_table_like);
         for (pattern, item) in by_pattern.into_iter().flat_map(TableLike::iter) {
             let name = item.as_str().unwrap_or_default();
-            if !FORMATS.contains(&name) {
+            if item.is_str() && !FORMATS.contains(&name) {
                 let nearest = nearest(name, FORMATS);
                 let what = format!("`{name}` is no format; {nearest}");
                 self.mistakes.note(item.span(), what);
@@ -153,6 +155,7 @@ impl Reader<'_, '_, '_> {
         for value in values.into_iter().flatten() {
             match serde_json::from_value(json_of(value)) {
                 Ok(rule) => about_values.push(rule),
+                Err(_) if self.mistakes.is_any_in(value.span()) => {}
                 Err(error) => self.mistakes.note(value.span(), error.to_string()),
             }
         }
@@ -182,6 +185,10 @@ impl Reader<'_, '_, '_> {
                     .map_err(|it| wrong("condition", it))
             }
             (None, Some(file)) => self.rego(&file),
+            // What is no text is noted already.
+            (None, None) if table.contains_key("when") || table.contains_key("rego") => {
+                return None;
+            }
             (_, _) => {
                 let what = "a [[rule]] needs a condition in `when`, or a policy in `rego`";
                 self.mistakes.note(span, what.to_owned());
@@ -277,6 +284,7 @@ impl Reader<'_, '_, '_> {
             webhook: self.url(table, "webhook"),
             secret_file: text(table, "webhook-secret-file").map(|name| self.path(&name)),
             desktop: is(table, "desktop").unwrap_or(false),
+            time_max: time(table, "timeout").unwrap_or(TIME),
         }
     }
 

@@ -353,11 +353,6 @@ const NOTIFY: &[Key] = &[
         "A program that is told, as JSON on its standard input.",
     ),
     key(
-        "timeout",
-        Kind::Time { never: false },
-        "How long the program may take; 10s unless you say otherwise.",
-    ),
-    key(
         "webhook",
         Kind::Text,
         "An http:// URL that is told, as JSON.",
@@ -368,6 +363,11 @@ const NOTIFY: &[Key] = &[
         "A file with the key that signs what the webhook gets.",
     ),
     key("desktop", Kind::Bool, "Whether the desktop shows it."),
+    key(
+        "timeout",
+        Kind::Time { never: false },
+        "How long each of them may take; 10s unless you say otherwise.",
+    ),
 ];
 
 const LADDER: &[Key] = &[

@@ -134,7 +134,7 @@ fn all_mistakes_are_found_in_one_look() {
         .iter()
         .map(|mistake| mistake.at.unwrap().0)
         .collect();
-    assert_eq!(lines, [2, 4, 6], "{mistakes:?}");
+    assert_eq!(lines, [2, 4, 5, 6], "{mistakes:?}");
 }
 
 #[test]

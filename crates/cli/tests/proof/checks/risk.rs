@@ -1,0 +1,148 @@
+//! Risk: what is small passes, what is not waits for a person, and who decides is bound to what he saw.
+
+use super::{ruled, waits};
+use crate::trust::json;
+use crate::world::{World, said};
+
+fn risky(more: &str) -> World {
+    let world = ruled(&format!(
+        "[risk]\nlow-bytes-max = 100\nhigh-paths = ['prod/**']\nmedium-paths = ['staging/**']\nhigh-operations = ['chmod']\n{more}\n"
+    ));
+    world.file("prod/app.conf", "old\n");
+    world.file("staging/app.conf", "old\n");
+    world.file("notes", "old\n");
+    world
+}
+
+fn proposal(world: &World, id: &str) -> serde_json::Value {
+    let all = world.json(&["pending"]);
+    let all = all["proposals"].as_array().unwrap().clone();
+    let found = all
+        .into_iter()
+        .find(|it| it["id"].as_str().unwrap().starts_with(id));
+    found.unwrap()
+}
+
+#[test]
+fn low_passes_medium_waits_an_hour_and_high_for_ever() {
+    let world = risky("");
+    world.ok(&["write", "notes", "--text", "small"]);
+    let large = "x".repeat(101);
+    for (arguments, word, expires) in [
+        (
+            &["write", "notes", "--text", &large][..],
+            "medium risk: it is about 101 bytes",
+            true,
+        ),
+        (
+            &["write", "staging/app.conf", "--text", "x"],
+            "medium risk: `",
+            true,
+        ),
+        (
+            &["write", "prod/app.conf", "--text", "x"],
+            "high risk: `",
+            false,
+        ),
+        (
+            &["chmod", "0600", "notes"],
+            "high risk: `chmod` is among the high-operations",
+            false,
+        ),
+        (&["rm", "-r", "prod"], "high risk", false),
+    ] {
+        let id = waits(&world, arguments);
+        let waiting = proposal(&world, &id);
+        let found = waiting["reasons"].to_string();
+        assert!(found.contains(word), "{arguments:?}: {found}");
+        assert_eq!(
+            waiting["expires"].is_null(),
+            !expires,
+            "{arguments:?}: {waiting:#}"
+        );
+        world.ok(&["approve", &id]);
+    }
+    assert!(!world.path("prod").exists());
+}
+
+#[test]
+fn what_nobody_decides_in_time_is_refused() {
+    let world = risky("medium-waits = '1ms'");
+    let id = waits(&world, &["write", "staging/app.conf", "--text", "new\n"]);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let report = json(&world, 1, &["approve", &id]);
+    assert_eq!(report["code"], "proposal-expired", "{report}");
+    assert_eq!(world.read("staging/app.conf"), "old\n");
+    let shown = world.json(&["show", &id]);
+    assert_eq!(shown["operation"]["status"], "refused");
+}
+
+#[test]
+fn outcomes_can_be_chosen() {
+    let world = risky("medium = 'allow'\nhigh = 'deny'");
+    world.ok(&["write", "staging/app.conf", "--text", "x"]);
+    super::denied(&world, &["write", "prod/app.conf", "--text", "x"]);
+    assert_eq!(world.read("prod/app.conf"), "old\n");
+}
+
+#[test]
+fn a_command_may_not_write_what_a_person_has_to_approve() {
+    let world = risky("");
+    let output = world.run(&["run", "--", "sh", "-c", "echo x > prod/app.conf"]);
+    let text = said(&output);
+    assert!(!output.status.success(), "{text}");
+    assert!(text.contains("Operation not permitted"), "{text}");
+    assert!(text.contains("risk `prod/**` in"), "{text}");
+    assert_eq!(world.read("prod/app.conf"), "old\n");
+    for line in [
+        "rm prod/app.conf",
+        "mv prod other",
+        "mv notes prod/notes",
+        "chmod 600 prod/app.conf",
+        "ln prod/app.conf out",
+    ] {
+        let output = world.run(&["run", "--", "sh", "-c", line]);
+        assert!(!output.status.success(), "{line}: {}", said(&output));
+        assert_eq!(world.read("prod/app.conf"), "old\n", "{line}");
+    }
+    world.ok(&["run", "--", "sh", "-c", "echo x > notes"]);
+}
+
+#[test]
+fn who_decides_is_another_and_decides_what_he_saw() {
+    let world = risky("");
+    let id = waits(
+        &world,
+        &[
+            "--agent",
+            "bob",
+            "write",
+            "prod/app.conf",
+            "--text",
+            "new\n",
+        ],
+    );
+    assert_eq!(
+        json(&world, 1, &["--agent", "bob", "approve", &id])["code"],
+        "own-proposal"
+    );
+    world.file("prod/app.conf", "a person's\n");
+    assert_eq!(json(&world, 1, &["approve", &id])["code"], "proposal-stale");
+    world.ok(&["reject", &id]);
+    let id = waits(
+        &world,
+        &[
+            "--agent",
+            "bob",
+            "write",
+            "prod/app.conf",
+            "--text",
+            "new\n",
+        ],
+    );
+    let rules = world.read("backout.toml") + "high = 'deny'\n";
+    world.file("backout.toml", &rules);
+    assert_eq!(json(&world, 1, &["approve", &id])["code"], "gate");
+    assert_eq!(world.read("prod/app.conf"), "a person's\n");
+    world.check_store();
+}
