@@ -6,7 +6,7 @@ use backout_model::WaveCheck;
 use backout_model::ports::{Probe, WaveLook};
 
 use crate::http::{self, Url};
-use crate::program::run;
+use crate::program::{Rest, run};
 use crate::rules::kinds::Program;
 
 /// What stands for a target in the line.
@@ -73,7 +73,7 @@ fn ran(look: &WaveLook<'_>, line: &str, target: &str) -> Option<String> {
     if !target.is_empty() {
         variables.push(("BACKOUT_TARGET", target.to_owned()));
     }
-    run(&program, &variables, "").told()
+    run(&program, &variables, "", Rest::Ends).told()
 }
 
 /// Asks the address. Gives what is wrong.

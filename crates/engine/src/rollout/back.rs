@@ -3,7 +3,8 @@
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
-    Event, OnWaveFailure, Operation, OperationId, RolloutEnd, RolloutMark, RolloutPlan, Status,
+    Event, OnWaveFailure, Operation, OperationId, RolloutEnd, RolloutMark, RolloutPlan, Source,
+    Status, Trigger, TriggerKind,
 };
 use backout_storage::OperationRef;
 
@@ -51,7 +52,11 @@ impl Engine {
     /// Takes one write back. What set it off is the failure of the plan.
     fn take_step_back(&self, id: OperationId) -> Result<(), EngineError> {
         let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
-        self.undo(&what, &UndoOptions::default()).map(drop)
+        let options = UndoOptions {
+            trigger: Some(Trigger::new(TriggerKind::PlanFailure, Source::Command)),
+            ..UndoOptions::default()
+        };
+        self.undo(&what, &options).map(drop)
     }
 
     /// Takes all of a rollout back because somebody wants that.

@@ -308,20 +308,13 @@ impl State {
             Event::Redone { id, by, targets } => self.redone(at, *id, *by, targets.as_deref())?,
             Event::UndoFailed { id, .. } => self.status(at, *id, Status::Failed)?,
             Event::Escalated(escalated) => self.escalated(at, escalated),
-            Event::TaskBegin { task, agent, owner } => {
-                let begun = Task {
-                    id: task.clone(),
-                    status: TaskStatus::Open,
-                    began: at.now,
-                    agent: agent.clone(),
-                    owner: owner.clone(),
-                };
-                let row = TaskRow {
-                    task: begun,
-                    was: None,
-                };
-                self.tasks.insert(task.clone(), row);
-            }
+            Event::TaskBegin { task, agent, owner } => self.begin_task(Task {
+                id: task.clone(),
+                status: TaskStatus::Open,
+                began: at.now,
+                agent: agent.clone(),
+                owner: owner.clone(),
+            }),
             Event::TaskCommit { task } => self.finish_task(task, TaskStatus::Committed),
             Event::TaskRollback { task, .. } => self.finish_task(task, TaskStatus::RolledBack),
             Event::Checkpoint(checkpoint) => {
@@ -343,6 +336,14 @@ impl State {
             Event::Cut { .. } | Event::RolloutAt { .. } => {}
         }
         Ok(())
+    }
+
+    fn begin_task(&mut self, task: Task) {
+        let row = TaskRow {
+            task: task.clone(),
+            was: None,
+        };
+        self.tasks.insert(task.id, row);
     }
 
     /// Notes that taking an operation back failed, or that this is solved.
