@@ -1,5 +1,6 @@
 //! `[notify]`: tells people that something waits for them. What goes wrong here stops nothing.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use backout_model::{Proposal, Target};
@@ -103,12 +104,10 @@ fn sign(file: &Path, body: &str) -> std::io::Result<String> {
     let key = key.trim_ascii();
     let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(std::io::Error::other)?;
     mac.update(body.as_bytes());
-    let digits: String = mac
-        .finalize()
-        .into_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let mut digits = String::new();
+    for byte in mac.finalize().into_bytes() {
+        let _written = write!(digits, "{byte:02x}");
+    }
     Ok(format!("X-Backout-Signature: sha256={digits}\r\n"))
 }
 

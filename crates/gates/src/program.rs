@@ -102,7 +102,7 @@ pub(crate) fn run(program: &Program, variables: &[(&str, String)], input: &str, 
     };
     let streams = sink
         .try_clone()
-        .and_then(|more| Ok((Stdio::from(sink), Stdio::from(more))));
+        .map(|more| (Stdio::from(sink), Stdio::from(more)));
     match streams {
         Ok((one, other)) => drop(command.stdin(Stdio::piped()).stdout(one).stderr(other)),
         Err(error) => return End::not_begun(error.to_string()),

@@ -72,23 +72,39 @@ impl Paths {
     }
 }
 
+/// Collects what one file says.
+struct Holding<'r> {
+    rules: &'r Rules,
+    all: Vec<Holds>,
+}
+
+impl Holding<'_> {
+    fn add(&mut self, rule: String, says: String) {
+        let file = self.rules.file.clone();
+        self.all.push(Holds { file, rule, says });
+    }
+}
+
 fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
-    let mut all = Vec::new();
-    let mut hold = |rule: String, says: String| {
-        let file = rules.file.clone();
-        all.push(Holds { file, rule, says });
+    let mut holding = Holding {
+        rules,
+        all: Vec::new(),
     };
+    by_path(&mut holding, path);
+    by_policy(&mut holding);
+    by_tables(&mut holding, path);
+    holding.all
+}
+
+fn by_path(holding: &mut Holding<'_>, path: &Path) {
+    let rules = holding.rules;
     if let Some(pattern) = rules.denies(path) {
-        hold(
-            format!("protect.deny `{pattern}`"),
-            "nobody writes it".to_owned(),
-        );
+        let rule = format!("protect.deny `{pattern}`");
+        holding.add(rule, "nobody writes it".to_owned());
     }
     if let Some(pattern) = rules.asks(path) {
-        hold(
-            format!("protect.ask `{pattern}`"),
-            "somebody has to approve it".to_owned(),
-        );
+        let rule = format!("protect.ask `{pattern}`");
+        holding.add(rule, "somebody has to approve it".to_owned());
     }
     if let Some(syntax) = &rules.syntax
         && syntax.skip.matched(path).is_none()
@@ -98,10 +114,13 @@ fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
         let by_name = Format::of(path, &[]).map(Format::name);
         if let Some(name) = by_rule.map(|(_, name)| name.as_str()).or(by_name) {
             let says = format!("it is parsed as {name}{}", said(syntax.on_failure));
-            hold("syntax".to_owned(), says);
+            holding.add("syntax".to_owned(), says);
         }
     }
-    let policy = &rules.policy;
+}
+
+fn by_policy(holding: &mut Holding<'_>) {
+    let policy = &holding.rules.policy;
     for (name, outcome, what) in [
         ("secrets", policy.secrets, "it is searched for secrets"),
         ("permissions", policy.permissions, "its mode is looked at"),
@@ -112,7 +131,7 @@ fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
         ),
     ] {
         if let Some(outcome) = outcome.filter(|outcome| *outcome != Outcome::Off) {
-            hold(format!("policy.{name}"), format!("{what}{}", said(outcome)));
+            holding.add(format!("policy.{name}"), format!("{what}{}", said(outcome)));
         }
     }
     for (name, max, what) in [
@@ -126,16 +145,20 @@ fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
     ] {
         if let Some(max) = max {
             let says = format!("more than {max} {what} at once have to be approved");
-            hold(format!("policy.{name}"), says);
+            holding.add(format!("policy.{name}"), says);
         }
     }
+}
+
+fn by_tables(holding: &mut Holding<'_>, path: &Path) {
+    let rules = holding.rules;
     for check in rules.checks.iter().filter(|it| it.scope.fits_path(path)) {
         let says = format!("it is checked{}", said(check.on_failure));
-        hold(format!("check `{}`", check.name), says);
+        holding.add(format!("check `{}`", check.name), says);
     }
-    for rule in &rules.rules {
+    for rule in &rules.conditions {
         let says = format!("if {}, {}", rule.test.told(), then(rule.then));
-        hold(format!("rule `{}`", rule.name), says);
+        holding.add(format!("rule `{}`", rule.name), says);
     }
     for watch in rules.watches.iter().filter(|it| it.scope.fits_path(path)) {
         let how = match &watch.probe {
@@ -146,7 +169,7 @@ fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
             }
         };
         let says = format!("after a write {how}, or it is taken back");
-        hold(format!("watch `{}`", watch.name), says);
+        holding.add(format!("watch `{}`", watch.name), says);
     }
     if let Some(risk) = &rules.risk {
         let is_high = risk.high_paths.matched(path).is_some();
@@ -156,9 +179,8 @@ fn holding(rules: &Rules, path: &Path) -> Vec<Holds> {
             (false, true) => "medium risk",
             (false, false) => "low risk if it is small and alone",
         };
-        hold("risk".to_owned(), format!("a write of it is of {level}"));
+        holding.add("risk".to_owned(), format!("a write of it is of {level}"));
     }
-    all
 }
 
 const fn then(outcome: Outcome) -> &'static str {

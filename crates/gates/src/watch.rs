@@ -11,7 +11,7 @@ use backout_model::{Target, Verb};
 
 use crate::http;
 use crate::paths::Paths;
-use crate::program::{End, Rest, run};
+use crate::program::{Rest, run};
 use crate::rules::Rules;
 use crate::rules::kinds::{Probe, Program, Watch};
 
@@ -121,10 +121,7 @@ fn watched(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
 fn looked(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
     match &watch.probe {
         Probe::Reload => None,
-        Probe::Command(program) => match run(program, variables, "", Rest::Ends) {
-            End::Passed => None,
-            failed => failed.told(),
-        },
+        Probe::Command(program) => run(program, variables, "", Rest::Ends).told(),
         Probe::Http {
             url,
             status,

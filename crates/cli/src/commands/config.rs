@@ -19,7 +19,7 @@ use crate::state_dir::{home, own_rules};
 ///
 /// A backout.toml says what a good write looks like, who must approve what, and what happens when it goes wrong. It counts for
 /// everything in its directory and below; the files of all directories above count too, and the user's own in
-/// $XDG_CONFIG_HOME/backout.
+/// `$XDG_CONFIG_HOME/backout`.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]

@@ -15,24 +15,21 @@ pub(crate) fn checked(session: &mut Session, files: &[CheckedFile]) {
             .print("no backout.toml counts here; write a first one with `backout config init`\n");
         return;
     }
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for file in files {
         let name = printable(&session.here.show(&file.file));
         if !file.is_there {
-            text.push_str(&format!(
-                "{name}: {}\n",
-                paint(BAD, "there is no such file")
-            ));
+            lines.push(format!("{name}: {}", paint(BAD, "there is no such file")));
         } else if file.mistakes.is_empty() {
-            text.push_str(&format!("{name}: {}\n", paint(GOOD, "can be read")));
+            lines.push(format!("{name}: {}", paint(GOOD, "can be read")));
         }
         for mistake in &file.mistakes {
             let place = mistake.at.map(|(line, column)| format!(":{line}:{column}"));
             let what = printable(&mistake.what);
-            text.push_str(&format!("{name}{}: {what}\n", place.unwrap_or_default()));
+            lines.push(format!("{name}{}: {what}", place.unwrap_or_default()));
         }
     }
-    session.ui.print(&text);
+    session.ui.print(&(lines.join("\n") + "\n"));
 }
 
 /// Shows what holds for a path.
@@ -41,9 +38,7 @@ pub(crate) fn holds(session: &mut Session, path: &Path, files: &[CheckedFile], h
     let mut text = String::new();
     let shown = name(path, session);
     if files.is_empty() {
-        text.push_str(&format!(
-            "no backout.toml counts for {shown}: every write passes\n"
-        ));
+        text = format!("no backout.toml counts for {shown}: every write passes\n");
     }
     for file in files {
         let title = name(&file.file, session);

@@ -46,18 +46,21 @@ fn newest(world: &World) -> Ran {
 /// Has a command find hooks in the user's own rules, a line for a shell each.
 fn with_hooks(command: &mut Command, config: &Path, restore: &str, alert: &str) {
     let shell = |line: &str| serde_json::json!(["sh", "-c", line]).to_string();
-    let mut rules = String::new();
+    let mut rules = Vec::new();
     if !restore.is_empty() {
         for severity in ["low", "medium", "high", "critical"] {
             let hook = shell(restore);
-            rules += &format!("[ladder.{severity}]\nrestore = {hook}\ntimeout = '2s'\n");
+            rules.push(format!(
+                "[ladder.{severity}]\nrestore = {hook}\ntimeout = '2s'\n"
+            ));
         }
     }
     if !alert.is_empty() {
-        rules += &format!("[notify]\ncommand = {}\ntimeout = '2s'\n", shell(alert));
+        let hook = shell(alert);
+        rules.push(format!("[notify]\ncommand = {hook}\ntimeout = '2s'\n"));
     }
     std::fs::create_dir_all(config.join("backout")).unwrap();
-    std::fs::write(config.join("backout/backout.toml"), rules).unwrap();
+    std::fs::write(config.join("backout/backout.toml"), rules.concat()).unwrap();
     command.env("XDG_CONFIG_HOME", config);
 }
 

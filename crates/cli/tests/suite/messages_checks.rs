@@ -110,11 +110,8 @@ fn what_holds_for_a_path() {
     ");
 }
 
-#[test]
-fn every_mistake_with_its_place() {
-    let world = World::new().file(
-        "backout.toml",
-        "version = 1
+/// Something wrong in each of its tables.
+const WRONG: &str = "version = 1
 surprise = 1
 [protect]
 deny = ['../out', '']
@@ -154,8 +151,11 @@ high = 'warn'
 webhook = 'http://u:p@a/'
 [ladder.grave]
 retries = 1
-",
-    );
+";
+
+#[test]
+fn every_mistake_with_its_place() {
+    let world = World::new().file("backout.toml", WRONG);
     insta::assert_snapshot!(world.cli(["config", "check"]), @r#"
     backout.toml:2:1: `surprise` is not known; known are version, protect, syntax, policy, check, rule, watch, risk, notify, ladder
     backout.toml:4:8: `../out` can match nothing: this file counts for what is in `$WORLD/work`

@@ -163,11 +163,11 @@ fn by_conditions(
     files: &[Looked<'_>],
     extent: Extent,
 ) -> Ruling {
-    if rules.rules.is_empty() {
+    if rules.conditions.is_empty() {
         return Ruling::Allow;
     }
     let facts = facts(change, files, extent).to_json();
-    rules.rules.iter().fold(Ruling::Allow, |ruling, rule| {
+    rules.conditions.iter().fold(Ruling::Allow, |ruling, rule| {
         let (outcome, found) = match asked(rule, &facts) {
             Ok(found) => (rule.then, found),
             // What nobody can tell is no pass.

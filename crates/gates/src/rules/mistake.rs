@@ -26,6 +26,7 @@ pub struct Mistake {
 }
 
 /// A place, as it is written everywhere.
+#[expect(clippy::ref_option, reason = "serde asks so")]
 fn as_place<S: serde::Serializer>(
     at: &Option<(usize, usize)>,
     serializer: S,
@@ -93,18 +94,17 @@ impl<'t> Mistakes<'t> {
 
     fn table(&mut self, table: &dyn TableLike, keys: &[Key], prefix: &str) {
         for (name, item) in table.iter() {
-            match keys.iter().find(|key| key.name == name) {
-                Some(key) => self.item(item, key.kind, &format!("{prefix}{name}")),
-                None => {
-                    let span = table.key(name).and_then(toml_edit::Key::span);
-                    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-                    let nearest = nearest(name, &names);
-                    self.note(
-                        span.or_else(|| item.span()),
-                        format!("`{prefix}{name}` is not known; {nearest}"),
-                    );
-                }
+            if let Some(key) = keys.iter().find(|key| key.name == name) {
+                self.item(item, key.kind, &format!("{prefix}{name}"));
+                continue;
             }
+            let span = table.key(name).and_then(toml_edit::Key::span);
+            let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+            let nearest = nearest(name, &names);
+            self.note(
+                span.or_else(|| item.span()),
+                format!("`{prefix}{name}` is not known; {nearest}"),
+            );
         }
     }
 
@@ -267,8 +267,14 @@ fn plain(item: &Item, kind: Kind) -> Result<(), (String, String)> {
             Some(table) if table.iter().all(|(_, item)| item.as_str().is_some()) => Ok(()),
             _ => wrong("a table of formats", "{ \"*.tmpl\" = \"yaml\" }"),
         },
-        Kind::Bool | Kind::Text | Kind::Size | Kind::Patterns => Ok(()),
-        Kind::Table(_) | Kind::Tables(_) | Kind::BySeverity(_) | Kind::Values => Ok(()),
+        Kind::Bool
+        | Kind::Text
+        | Kind::Size
+        | Kind::Patterns
+        | Kind::Table(_)
+        | Kind::Tables(_)
+        | Kind::BySeverity(_)
+        | Kind::Values => Ok(()),
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Rules {
     pub(crate) syntax: Option<Syntax>,
     pub(crate) policy: Policy,
     pub(crate) checks: Vec<Check>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) conditions: Vec<Rule>,
     pub(crate) watches: Vec<Watch>,
     pub(crate) risk: Option<Risk>,
     pub(crate) notify: Notify,

@@ -45,7 +45,7 @@ pub(super) fn rules(
         syntax: under("syntax").map(|table| reader.syntax(table)),
         policy: under("policy").map(policy).unwrap_or_default(),
         checks: reader.each(table, "check", Reader::check),
-        rules: reader
+        conditions: reader
             .each(table, "rule", Reader::rule)
             .into_iter()
             .flatten()

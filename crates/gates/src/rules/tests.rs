@@ -11,118 +11,123 @@ fn read(text: &str) -> Result<Rules, Vec<Mistake>> {
     Rules::read(Path::new("/p/backout.toml"), text, &roots)
 }
 
+/// A file, a part of what is told of it, and where.
+type Wrong = (&'static str, &'static str, (usize, usize));
+
+const WRONG: &[Wrong] = &[
+    ("[protect]\ndeny = 'x'", "a list of patterns", (2, 8)),
+    ("[protect]\ndeny = [1]", "a list of patterns", (2, 8)),
+    (
+        "[protect]\n  dny = []",
+        "`protect.dny` is not known; did you mean `deny`?",
+        (2, 3),
+    ),
+    (
+        "[other]\n",
+        "`other` is not known; known are version, protect",
+        (1, 2),
+    ),
+    (
+        "protect = 1",
+        "`protect` must be a table, like [protect]",
+        (1, 11),
+    ),
+    (
+        "[protect]\nexpires = 'soon'",
+        "a time, or \"never\"",
+        (2, 11),
+    ),
+    (
+        "[protect]\nexpires = '-1h'",
+        "a time, or \"never\"",
+        (2, 11),
+    ),
+    (
+        "[protect]\ndeny = ['a[']",
+        "unclosed character class",
+        (2, 8),
+    ),
+    ("[protect]\ndeny = ['']", "must not be empty", (2, 8)),
+    ("[protect]\ndeny = ['../q']", "can match nothing", (2, 8)),
+    ("[protect\n", "", (1, 9)),
+    ("version = 2", "update Backout", (1, 11)),
+    ("version = 'x'", "a whole number", (1, 11)),
+    (
+        "[policy]\nsecrets = 'dney'",
+        "did you mean `deny`?",
+        (2, 11),
+    ),
+    (
+        "[policy]\nbytes-max = '10 bananas'",
+        "must be a size",
+        (2, 13),
+    ),
+    (
+        "[policy]\nremoved-percent-max = 101",
+        "from 0 to 100",
+        (2, 23),
+    ),
+    ("[[check]]\nname = 'a'", "it checks nothing", (1, 1)),
+    ("[[check]]\nstructure = true", "needs a `name`", (1, 1)),
+    (
+        "[[check]]\nname = 'a'\ncommand = []",
+        "a program and its arguments",
+        (3, 11),
+    ),
+    (
+        "[[check]]\nname = 'a'\nformats = ['jsn']\nstructure = true",
+        "did you mean `json`?",
+        (3, 11),
+    ),
+    (
+        "[[check]]\nname = 'a'\nvalues = [{ min = 1 }]",
+        "needs a `key`",
+        (3, 11),
+    ),
+    (
+        "[[check]]\nname = 'a'\nvalues = [{ key = 'a', mni = 1 }]",
+        "did you mean `min`?",
+        (3, 30),
+    ),
+    ("[[rule]]\nname = 'a'", "needs a condition", (1, 1)),
+    (
+        "[[watch]]\nname = 'a'\nreload = ['x']",
+        "needs `paths`",
+        (1, 1),
+    ),
+    (
+        "[[watch]]\nname = 'a'\npaths = ['x']",
+        "it looks at nothing",
+        (1, 1),
+    ),
+    (
+        "[[watch]]\nname = 'a'\npaths = ['x']\nhttp = 'https://x'",
+        "curl",
+        (4, 8),
+    ),
+    (
+        "[watch]\nname = 'a'",
+        "a list of tables, like [[watch]]",
+        (1, 1),
+    ),
+    ("[ladder.hgih]", "did you mean `high`?", (1, 9)),
+    (
+        "[syntax]\nformats = { '*.x' = 'jsno' }",
+        "did you mean `json`?",
+        (2, 21),
+    ),
+    ("[notify]\ndesktop = 1", "true or false", (2, 11)),
+];
+
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
-    for (text, what, at) in [
-        ("[protect]\ndeny = 'x'", "a list of patterns", (2, 8)),
-        ("[protect]\ndeny = [1]", "a list of patterns", (2, 8)),
-        (
-            "[protect]\n  dny = []",
-            "`protect.dny` is not known; did you mean `deny`?",
-            (2, 3),
-        ),
-        (
-            "[other]\n",
-            "`other` is not known; known are version, protect",
-            (1, 2),
-        ),
-        (
-            "protect = 1",
-            "`protect` must be a table, like [protect]",
-            (1, 11),
-        ),
-        (
-            "[protect]\nexpires = 'soon'",
-            "a time, or \"never\"",
-            (2, 11),
-        ),
-        (
-            "[protect]\nexpires = '-1h'",
-            "a time, or \"never\"",
-            (2, 11),
-        ),
-        (
-            "[protect]\ndeny = ['a[']",
-            "unclosed character class",
-            (2, 8),
-        ),
-        ("[protect]\ndeny = ['']", "must not be empty", (2, 8)),
-        ("[protect]\ndeny = ['../q']", "can match nothing", (2, 8)),
-        ("[protect\n", "", (1, 9)),
-        ("version = 2", "update Backout", (1, 11)),
-        ("version = 'x'", "a whole number", (1, 11)),
-        (
-            "[policy]\nsecrets = 'dney'",
-            "did you mean `deny`?",
-            (2, 11),
-        ),
-        (
-            "[policy]\nbytes-max = '10 bananas'",
-            "must be a size",
-            (2, 13),
-        ),
-        (
-            "[policy]\nremoved-percent-max = 101",
-            "from 0 to 100",
-            (2, 23),
-        ),
-        ("[[check]]\nname = 'a'", "it checks nothing", (1, 1)),
-        ("[[check]]\nstructure = true", "needs a `name`", (1, 1)),
-        (
-            "[[check]]\nname = 'a'\ncommand = []",
-            "a program and its arguments",
-            (3, 11),
-        ),
-        (
-            "[[check]]\nname = 'a'\nformats = ['jsn']\nstructure = true",
-            "did you mean `json`?",
-            (3, 11),
-        ),
-        (
-            "[[check]]\nname = 'a'\nvalues = [{ min = 1 }]",
-            "needs a `key`",
-            (3, 11),
-        ),
-        (
-            "[[check]]\nname = 'a'\nvalues = [{ key = 'a', mni = 1 }]",
-            "did you mean `min`?",
-            (3, 30),
-        ),
-        ("[[rule]]\nname = 'a'", "needs a condition", (1, 1)),
-        (
-            "[[watch]]\nname = 'a'\nreload = ['x']",
-            "needs `paths`",
-            (1, 1),
-        ),
-        (
-            "[[watch]]\nname = 'a'\npaths = ['x']",
-            "it looks at nothing",
-            (1, 1),
-        ),
-        (
-            "[[watch]]\nname = 'a'\npaths = ['x']\nhttp = 'https://x'",
-            "curl",
-            (4, 8),
-        ),
-        (
-            "[watch]\nname = 'a'",
-            "a list of tables, like [[watch]]",
-            (1, 1),
-        ),
-        ("[ladder.hgih]", "did you mean `high`?", (1, 9)),
-        (
-            "[syntax]\nformats = { '*.x' = 'jsno' }",
-            "did you mean `json`?",
-            (2, 21),
-        ),
-        ("[notify]\ndesktop = 1", "true or false", (2, 11)),
-    ] {
+    for (text, what, at) in WRONG {
         let mistakes = read(text).unwrap_err();
         let [mistake] = mistakes.as_slice() else {
             panic!("{text}: {mistakes:?}");
         };
         assert!(mistake.what.contains(what), "{text}: {mistake:?}");
-        assert_eq!(mistake.at, Some(at), "{text}: {mistake:?}");
+        assert_eq!(mistake.at, Some(*at), "{text}: {mistake:?}");
     }
 }
 

@@ -83,7 +83,7 @@ remedy = 'edit it instead'
 fn cascading_write_failure() {
     let world = ruled("");
     world.file("db.json", "{\"pool\": 5}\n");
-    let mut rules = String::new();
+    let mut rules = Vec::new();
     for number in 1..=5 {
         let reload = script(
             &world,
@@ -100,11 +100,11 @@ fn cascading_write_failure() {
             "true"
         };
         let probe = script(&world, &format!("probe-{number}"), probe);
-        rules += &format!(
+        rules.push(format!(
             "[[watch]]\nname = 'service {number}'\npaths = ['db.json']\nreload = ['{reload}']\ncommand = ['{probe}']\ntries = 1\n"
-        );
+        ));
     }
-    world.file("backout.toml", &rules);
+    world.file("backout.toml", &rules.concat());
     let report = fails_watch(&world, &["write", "db.json", "--text", "{\"pool\": 500}\n"]);
     let why = report["why"].to_string();
     assert!(why.contains("watch `service 4` in"), "{why}");
