@@ -390,7 +390,8 @@ impl Engine {
             ..UndoOptions::default()
         };
         let undone = match recorded {
-            Ok(_) => self.undo(&what, &options),
+            // Who wants to stop wants it back.
+            Ok(_) => self.files.going_back(|| self.undo(&what, &options)),
             Err(error) => Err(error.into()),
         };
         let cause = Box::new(told_with(cause, &undone));

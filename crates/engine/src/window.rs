@@ -4,6 +4,7 @@
 //! Design: `docs/design/checks.md`.
 
 use backout_crashpoint::crash_point;
+use backout_drivers::file::FileError;
 use backout_model::ports::{AppliedChange, Durability, Reason};
 use backout_model::{Target, Verb};
 
@@ -19,9 +20,15 @@ impl Engine {
     /// Has the gates look at the world after a change. What they find is the error.
     pub(crate) fn watched(&self, change: &AppliedChange<'_>) -> Result<(), EngineError> {
         crash_point("engine.watching");
+        let is_stopped = || self.is_stopped();
         let gates = self.settings.gates.iter();
-        let reasons: Vec<Reason> = gates.flat_map(|gate| gate.watch(change)).collect();
+        let reasons: Vec<Reason> = gates
+            .flat_map(|gate| gate.watch(change, &is_stopped))
+            .collect();
         crash_point("engine.watched");
+        if is_stopped() {
+            return Err(FileError::Stopped.into());
+        }
         if reasons.is_empty() {
             Ok(())
         } else {

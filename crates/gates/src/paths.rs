@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backout_model::ports::{Gate, Reason, Ruling, StagedChange};
-use backout_model::{AgentId, Proposal, Reach, Target, TargetPath};
+use backout_model::{AgentId, Proposal, Reach, Target, TargetPath, Verb};
 
 use crate::notify;
 use crate::patterns::Roots;
@@ -289,6 +289,10 @@ fn text_of(file: &Path) -> Result<Option<String>, String> {
 
 impl Gate for Paths {
     fn look(&self, change: &StagedChange<'_>) -> Ruling {
+        // A command was asked before each call, and may have closed what it made since.
+        if change.verb == Verb::Run {
+            return Ruling::Allow;
+        }
         let mut ruling = Ruling::Allow;
         let is_agents = change.agent.is_some();
         for target in change.targets {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use backout_model::ports::{AppliedChange, Gate, Reason, Ruling, StagedChange};
 use backout_model::{Target, Verb};
@@ -19,6 +19,20 @@ use crate::rules::kinds::{Probe, Program, Watch};
 #[derive(Debug)]
 pub struct Watches {
     paths: Arc<Paths>,
+}
+
+/// The variable that tells how many watches this process is within.
+const DEPTH: &str = "BACKOUT_WATCH_DEPTH";
+
+/// Within more watches nothing is written that is watched.
+const DEPTH_MAX: u32 = 3;
+
+/// How long nobody asks whether somebody wants to stop.
+const SLICE: Duration = Duration::from_millis(50);
+
+fn depth() -> u32 {
+    let text = std::env::var(DEPTH).unwrap_or_default();
+    text.parse().unwrap_or(0)
 }
 
 /// A watch, and the rules that it stands in.
@@ -51,20 +65,31 @@ impl Watches {
 }
 
 impl Gate for Watches {
-    fn look(&self, _change: &StagedChange<'_>) -> Ruling {
-        Ruling::Allow
+    fn look(&self, change: &StagedChange<'_>) -> Ruling {
+        if depth() < DEPTH_MAX || !self.watches(change.verb, change.targets) {
+            return Ruling::Allow;
+        }
+        let found = "a watch writes what is watched, and would go on for ever";
+        let reason = Reason::new("watches within watches", found)
+            .mended_by("let the reload write only what no watch is for");
+        Ruling::Deny {
+            reasons: vec![reason],
+        }
     }
 
     fn watches(&self, verb: Verb, targets: &[Target]) -> bool {
         !self.meant(Some(verb), targets).is_empty()
     }
 
-    fn watch(&self, change: &AppliedChange<'_>) -> Vec<Reason> {
-        let variables = [("BACKOUT_OPERATION", change.id.to_string())];
+    fn watch(&self, change: &AppliedChange<'_>, is_stopped: &dyn Fn() -> bool) -> Vec<Reason> {
+        let variables = [
+            ("BACKOUT_OPERATION", change.id.to_string()),
+            (DEPTH, (depth() + 1).to_string()),
+        ];
         let meant = self.meant(Some(change.verb), change.targets);
         let found = meant.iter().filter_map(|(rules, number)| {
             let watch = rules.watches.get(*number)?;
-            let found = watched(watch, &variables)?;
+            let found = watched(watch, &variables, is_stopped)?;
             let name = format!("watch `{}` in {}", watch.name, rules.file.display());
             Some(Reason::new(name, found).mended_by("mend what was written, and write it again"))
         });
@@ -90,7 +115,11 @@ fn reloaded(program: &Program, variables: &[(&str, String)]) -> Option<String> {
 }
 
 /// Reloads and looks, as often as it takes. Gives what is wrong.
-fn watched(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
+fn watched(
+    watch: &Watch,
+    variables: &[(&str, String)],
+    is_stopped: &dyn Fn() -> bool,
+) -> Option<String> {
     if let Some(program) = &watch.reload
         && let Some(said) = reloaded(program, variables)
     {
@@ -113,8 +142,20 @@ fn watched(watch: &Watch, variables: &[(&str, String)]) -> Option<String> {
                 }
             }
         }
-        thread::sleep(watch.pause);
+        if !rested(watch.pause, is_stopped) {
+            return Some("somebody stopped it".to_owned());
+        }
     }
+}
+
+/// Waits, and tells whether nobody wants to stop.
+fn rested(pause: Duration, is_stopped: &dyn Fn() -> bool) -> bool {
+    let end = Instant::now() + pause;
+    while Instant::now() < end && !is_stopped() {
+        let left = end.saturating_duration_since(Instant::now());
+        thread::sleep(left.min(SLICE));
+    }
+    !is_stopped()
 }
 
 /// Looks once. Gives what is wrong.

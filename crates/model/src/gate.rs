@@ -284,7 +284,8 @@ pub trait Gate: fmt::Debug + Send + Sync {
     }
 
     /// Looks at the world after a change that it watches. Whatever it gives back fails the change, which is then taken back.
-    fn watch(&self, _change: &AppliedChange<'_>) -> Vec<Reason> {
+    /// Who looks for long asks now and then whether somebody wants to stop.
+    fn watch(&self, _change: &AppliedChange<'_>, _is_stopped: &dyn Fn() -> bool) -> Vec<Reason> {
         Vec::new()
     }
 

@@ -65,7 +65,7 @@ fn a_wave_that_failed_says_why_and_what_stays() {
     let check = "test {wave} -lt 2 || { echo it is down; exit 3; }";
     insta::assert_snapshot!(world.cli(["rollout", "start", "--name", "r", "--wave", "1", "--check", check, "--content", "new", "a", "b", "c", "d"]), @"
     rollout r: stopped, wave 2 failed and it is undone; waves 3 to 4 were never touched
-      why: the check said no: it ended with 3: it is down
+      why: the check said no: `/bin/sh` ended with 3: it is down
       wave 1  passed     a
       wave 2  undone     b
       wave 3  untouched  c
@@ -76,7 +76,7 @@ fn a_wave_that_failed_says_why_and_what_stays() {
     let world = four();
     insta::assert_snapshot!(world.cli(["rollout", "start", "--name", "r", "--wave", "1", "--check", check, "--on-failure", "all", "--content", "new", "a", "b", "c"]), @"
     rollout r: stopped, wave 2 failed and it and all before it are undone; wave 3 was never touched
-      why: the check said no: it ended with 3: it is down
+      why: the check said no: `/bin/sh` ended with 3: it is down
       wave 1  undone     a
       wave 2  undone     b
       wave 3  untouched  c

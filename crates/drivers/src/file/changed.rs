@@ -3,8 +3,10 @@
 //! - Of what is staged the new bytes wait beside their target, and the old ones are still in it.
 //! - Of what a command did the new bytes are in place, and the old ones are where the recipe keeps them.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -96,6 +98,17 @@ fn facts_of(image: &Image, path: &TargetPath) -> Option<NodeFacts> {
     }
 }
 
+/// Gives the bytes that a new link leads to, if it leads to a file.
+fn led_to<'s>(path: &TargetPath, link: &Image) -> Option<Box<dyn FileBytes + 's>> {
+    let Image::Symlink { to, .. } = link else {
+        return None;
+    };
+    let to = Path::new(OsStr::from_bytes(&to.0));
+    let to = path.as_path().parent()?.join(to);
+    let real = to.canonicalize().ok().filter(|real| real.is_file())?;
+    Some(Box::new(AtPath(TargetPath::new(real).ok()?)))
+}
+
 fn was_file(facts: Option<NodeFacts>) -> bool {
     facts.is_some_and(|facts| facts.is_file)
 }
@@ -171,6 +184,8 @@ impl Staged {
                 Some(Box::new(Stored(&*self.contents, *digest)))
             }
             (Image::File { .. }, material) => Some(Box::new(Waiting(material))),
+            // Whoever reads the name reads what it leads to.
+            (Image::Symlink { .. }, _) => led_to(path, after),
             (_, _) => None,
         };
         ChangedFile {
@@ -207,7 +222,10 @@ impl ports::Staged for Happened {
         let sides = self.sides.iter().map(|side| {
             let (before, after) = (facts(&side.before), facts(&side.after));
             let old = side.before.as_ref().filter(|was| was.is_file());
-            let is_new = was_file(after) && side.after.as_ref().is_some_and(|was| !was.is_dress());
+            let is_link = after.is_some_and(|it| !it.is_file && !it.is_directory);
+            let leads = is_link && side.path.as_path().is_file();
+            let is_new = (was_file(after) || leads)
+                && side.after.as_ref().is_some_and(|was| !was.is_dress());
             ChangedFile {
                 path: side.path.clone(),
                 before,

@@ -214,6 +214,11 @@ impl FileDriver {
         past::read(&self.context, was, bytes_max)
     }
 
+    /// Does something that nobody stops: it takes back what was begun.
+    pub fn going_back<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.context.going_back(work)
+    }
+
     /// Tells how many syncs were made, of files, directories and file systems.
     pub fn sync_count(&self) -> u64 {
         self.context.syncs.count()

@@ -11,7 +11,9 @@ use backout_drivers::file::Happened;
 use backout_model::ports::{
     AppliedChange, Durability, Entry, NewContent, Reason, Ruling, StagedChange,
 };
-use backout_model::{Completion, Effect, Event, Status, Target, Verb};
+use backout_model::{
+    Completion, Effect, Event, Source, Status, Target, Trigger, TriggerKind, Verb,
+};
 
 use super::RunReport;
 use super::part::decision;
@@ -123,11 +125,15 @@ impl Engine {
 
     fn take_back_gated(&self, report: &mut RunReport) -> Result<(), EngineError> {
         let what = UndoWhat::Operations(vec![OperationRef::Prefix(report.id.to_string())]);
+        let rules: Vec<&str> = report.reasons.iter().map(|it| it.rule.as_str()).collect();
+        let rule = rules.join("; ");
+        let trigger = Trigger::new(TriggerKind::PolicyViolation, Source::Gate { rule });
         let options = UndoOptions {
             partial: true,
+            trigger: Some(trigger),
             ..UndoOptions::default()
         };
-        match self.undo(&what, &options) {
+        match self.files.going_back(|| self.undo(&what, &options)) {
             Ok(undone) => {
                 report.status = Status::Undone;
                 report.undone = Some(undone);

@@ -56,6 +56,11 @@ fn by_schema(path: &Path, tree: &Tree<'_>) -> Vec<Finding> {
             path.display()
         ))]
     };
+    // A pipe would keep us waiting, and a device never ends.
+    let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
+    if !is_file && path.exists() {
+        return of_schema("it is not a file".to_owned());
+    }
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => return of_schema(error.to_string()),

@@ -1,6 +1,7 @@
 //! What `backout.toml` promises, by the real program: checks before a write, watches after it, risk, policies, people who are
 //! told. Real services, real validators, real failures.
 
+mod around;
 mod broken_rules;
 mod nginx;
 mod notified;
