@@ -39,7 +39,7 @@ impl Probe for WaveProbe {
             for target in targets {
                 if let Some(said) = ran(look, line, &target) {
                     return Some(if is_each {
-                        format!("for `{target}` {said}")
+                        format!("for `{target}`: {said}")
                     } else {
                         said
                     });
@@ -163,9 +163,9 @@ mod tests {
             None,
         );
         let said = look(&failing, &["/a", "/b", "/c"]).unwrap();
-        assert_eq!(said, "for `/b` it ended with 3: no way");
+        assert_eq!(said, "for `/b`: `/bin/sh` ended with 3: no way");
         let said = look(&check(Some("exit 1"), None), &["/a"]).unwrap();
-        assert_eq!(said, "it ended with 1");
+        assert_eq!(said, "`/bin/sh` ended with 1");
     }
 
     #[test]

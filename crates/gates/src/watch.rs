@@ -24,8 +24,8 @@ pub struct Watches {
 /// The variable that tells how many watches this process is within.
 const DEPTH: &str = "BACKOUT_WATCH_DEPTH";
 
-/// Within more watches nothing is written that is watched.
-const DEPTH_MAX: u32 = 3;
+/// Within so many watches nothing is written that is watched: it would wait for itself.
+const DEPTH_MAX: u32 = 1;
 
 /// How long nobody asks whether somebody wants to stop.
 const SLICE: Duration = Duration::from_millis(50);
@@ -97,10 +97,11 @@ impl Gate for Watches {
     }
 
     fn taken_back(&self, targets: &[Target]) -> Vec<String> {
+        let variables = [(DEPTH, (depth() + 1).to_string())];
         let meant = self.meant(None, targets);
         let said = meant.iter().filter_map(|(rules, number)| {
             let watch = rules.watches.get(*number)?;
-            let said = reloaded(watch.reload.as_ref()?, &[])?;
+            let said = reloaded(watch.reload.as_ref()?, &variables)?;
             Some(format!(
                 "`{}` did not reload what is there again: {said}",
                 watch.name
@@ -142,8 +143,9 @@ fn watched(
                 }
             }
         }
+        // Whoever asked for the look knows that it was stopped.
         if !rested(watch.pause, is_stopped) {
-            return Some("somebody stopped it".to_owned());
+            return None;
         }
     }
 }

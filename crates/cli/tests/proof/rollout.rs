@@ -137,7 +137,7 @@ fn a_wave_that_fails_is_undone_and_the_rest_is_never_touched() {
     );
     let why = reply["why"].as_str().unwrap();
     assert!(
-        why.contains("s08/nginx.conf` it ended with 7: is down"),
+        why.contains("s08/nginx.conf`: `/bin/sh` ended with 7: is down"),
         "{why}"
     );
     let standings: Vec<&Value> = reply["waves"]

@@ -86,7 +86,7 @@ fn a_wave_that_failed_says_why_and_what_stays() {
     let world = four();
     insta::assert_snapshot!(world.cli(["rollout", "start", "--name", "r", "--check", "false", "--tries", "2", "--content", "new", "a"]), @"
     rollout r: stopped, wave 1 failed and it is undone
-      why: the check said no: it ended with 1 in 2 tries
+      why: the check said no: `/bin/sh` ended with 1 in 2 tries
       wave 1  undone  a
     hint: mend the change and begin a new rollout
     [exit code 1]
