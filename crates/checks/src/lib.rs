@@ -21,3 +21,4 @@ pub mod value;
 pub mod values;
 
 pub use finding::{Finding, Place};
+pub use nearest::nearest;

@@ -125,7 +125,7 @@ impl Paths {
     pub(crate) fn read_anew(&self, file: &Path) -> Option<Result<Rules, Vec<Mistake>>> {
         let text = match text_of(file).transpose()? {
             Ok(text) => text,
-            Err(what) => return Some(Err(vec![Mistake { what, at: None }])),
+            Err(what) => return Some(Err(vec![Mistake { what, place: None }])),
         };
         let roots = Roots {
             base: file.parent().unwrap_or(Path::new("/")),

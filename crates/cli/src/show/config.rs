@@ -24,7 +24,9 @@ pub(crate) fn checked(session: &mut Session, files: &[CheckedFile]) {
             lines.push(format!("{name}: {}", paint(GOOD, "can be read")));
         }
         for mistake in &file.mistakes {
-            let place = mistake.at.map(|(line, column)| format!(":{line}:{column}"));
+            let place = mistake
+                .place
+                .map(|at| format!(":{}:{}", at.line, at.column));
             let what = printable(&mistake.what);
             lines.push(format!("{name}{}: {what}", place.unwrap_or_default()));
         }

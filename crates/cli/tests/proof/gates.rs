@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::ruled::{code, waits};
 use crate::trust::json;
 use crate::world::{World, said};
 
@@ -18,20 +19,6 @@ fn guarded() -> World {
     world.file("free", "1\n");
     world.file("backout.toml", "[protect]\nask = ['d']\ndeny = ['s']\n");
     world
-}
-
-/// Asks for a write that must wait, and gives its id.
-fn propose(world: &World, arguments: &[&str]) -> String {
-    let report = json(world, 1, arguments);
-    assert_eq!(report["code"], "waits", "{report}");
-    report["operation"].as_str().unwrap()[..8].to_owned()
-}
-
-fn code(world: &World, arguments: &[&str]) -> String {
-    json(world, 1, arguments)["code"]
-        .as_str()
-        .unwrap()
-        .to_owned()
 }
 
 fn status_of(world: &World, id: &str) -> String {
@@ -97,7 +84,7 @@ fn a_tree_that_holds_something_protected_is_protected_too() {
 fn what_is_approved_is_exactly_what_was_proposed_and_is_undone_by_the_same_id() {
     let world = guarded();
     let before = world.tree();
-    let id = propose(
+    let id = waits(
         &world,
         &["--agent", "bob", "write", "d/a", "--text", "two\n"],
     );
@@ -190,7 +177,7 @@ fn every_kind_of_write_waits_and_happens_as_asked() {
 #[test]
 fn what_changed_since_cannot_be_approved_and_stays_as_it_is() {
     let world = guarded();
-    let id = propose(&world, &["write", "d/a", "--text", "two\n"]);
+    let id = waits(&world, &["write", "d/a", "--text", "two\n"]);
     world.file("d/a", "a person's\n");
     assert_eq!(code(&world, &["approve", &id]), "proposal-stale");
     assert_eq!(world.read("d/a"), "a person's\n");
@@ -216,7 +203,7 @@ fn what_changed_since_cannot_be_approved_and_stays_as_it_is() {
 fn of_many_who_decide_at_once_one_does() {
     for _ in 0..5 {
         let world = guarded();
-        let id = propose(&world, &["write", "d/a", "--text", "two\n"]);
+        let id = waits(&world, &["write", "d/a", "--text", "two\n"]);
         let decide = |number: usize| {
             let how = if number.is_multiple_of(2) {
                 "approve"
@@ -256,7 +243,7 @@ fn of_many_who_decide_at_once_one_does() {
 #[test]
 fn who_proposed_it_does_not_approve_it() {
     let world = guarded();
-    let id = propose(
+    let id = waits(
         &world,
         &["--agent", "bob", "write", "d/a", "--text", "two\n"],
     );
@@ -274,7 +261,7 @@ fn who_proposed_it_does_not_approve_it() {
     assert_eq!(world.read("d/a"), "one\n");
     // Withdrawing it is another matter.
     world.ok(&["--agent", "bob", "reject", &id]);
-    let id = propose(
+    let id = waits(
         &world,
         &["--agent", "bob", "write", "d/a", "--text", "two\n"],
     );
@@ -305,7 +292,7 @@ fn a_proposal_dies_at_any_point_and_is_whole_or_was_never_made() {
         abort(&world, &ask, point);
         assert!(world.tree() == before, "point {point}");
         let id = match pending(&world).as_slice() {
-            [] => propose(&world, &ask),
+            [] => waits(&world, &ask),
             [one] => one["id"].as_str().unwrap().to_owned(),
             many => panic!("{many:?}"),
         };
@@ -314,12 +301,12 @@ fn a_proposal_dies_at_any_point_and_is_whole_or_was_never_made() {
         world.check_store();
     }
     let world = guarded();
-    let id = propose(&world, &ask);
+    let id = waits(&world, &ask);
     let points = passed(&world, &["approve", &id]);
     assert!(points >= 8, "{points}");
     for point in 1..=points {
         let world = guarded();
-        let id = propose(&world, &ask);
+        let id = waits(&world, &ask);
         abort(&world, &["approve", &id], point);
         world.run(&["recover"]);
         let (now, status) = (world.read("d/a"), status_of(&world, &id));
@@ -368,7 +355,7 @@ fn rules_that_cannot_be_read_refuse_and_say_where() {
 #[test]
 fn an_agent_does_not_change_the_rules_without_consent() {
     let world = guarded();
-    let id = propose(&world, &["--agent", "bob", "rm", "backout.toml"]);
+    let id = waits(&world, &["--agent", "bob", "rm", "backout.toml"]);
     assert!(world.path("backout.toml").exists());
     world.ok(&["reject", &id]);
     world.ok(&["write", "backout.toml", "--text", ""]);
@@ -392,7 +379,7 @@ fn the_way_back_is_never_closed() {
     // A restore is a write like any other.
     let id = &id.as_str().unwrap()[..8];
     world.file("d/a", "theirs\n");
-    let waits = propose(&world, &["restore", "d/a", "--from", id]);
+    let waits = waits(&world, &["restore", "d/a", "--from", id]);
     world.ok(&["approve", &waits]);
     assert_eq!(world.read("d/a"), "one\n");
     world.ok(&["undo", &waits]);
@@ -405,7 +392,7 @@ fn what_waits_is_kept_whatever_gc_is_told() {
     let world = guarded();
     let large = "0123456789\n".repeat(20_000);
     world.file("free", &large);
-    let id = propose(&world, &["write", "d/a", "--from", "free"]);
+    let id = waits(&world, &["write", "d/a", "--from", "free"]);
     world.file("free", "gone\n");
     for _ in 0..2 {
         let nothing = ["--keep", "0s", "--keep-at-least", "0s", "--audit", "0s"];
@@ -416,7 +403,7 @@ fn what_waits_is_kept_whatever_gc_is_told() {
     world.ok(&["undo", &id]);
     assert_eq!(world.read("d/a"), "one\n");
     // What was rejected keeps nothing.
-    let id = propose(&world, &["write", "d/a", "--text", "two\n"]);
+    let id = waits(&world, &["write", "d/a", "--text", "two\n"]);
     world.ok(&["reject", &id]);
     world.ok(&["gc"]);
     world.check_store();
@@ -436,12 +423,12 @@ fn the_same_call_is_answered_again_and_writes_nothing_twice() {
     assert_eq!(code(&world, &other), "key-taken");
     assert_eq!(world.read("free"), "a person's\n");
     // What waits, waits; what was refused, was refused.
-    let waits = ["--once", "call-2", "write", "d/a", "--text", "two\n"];
-    let id = propose(&world, &waits);
-    assert_eq!(propose(&world, &waits), id);
+    let call = ["--once", "call-2", "write", "d/a", "--text", "two\n"];
+    let id = waits(&world, &call);
+    assert_eq!(waits(&world, &call), id);
     assert_eq!(pending(&world).len(), 1);
     world.ok(&["approve", &id]);
-    assert_eq!(world.json(&waits)["status"], "committed");
+    assert_eq!(world.json(&call)["status"], "committed");
     let denied = ["--once", "call-3", "write", "s/key", "--text", "x"];
     let first = json(&world, 1, &denied)["operation"].clone();
     assert_eq!(json(&world, 1, &denied)["operation"], first);

@@ -1,24 +1,7 @@
 //! Ways around the rules that lead through what the rules hang on: directories, links, other names, and how a pattern is written.
 
-use crate::trust::json;
+use crate::ruled::{code, ruled, waits};
 use crate::world::World;
-
-fn ruled(rules: &str) -> World {
-    let world = World::in_memory();
-    world.file("backout.toml", rules);
-    world
-}
-
-fn code(world: &World, arguments: &[&str]) -> String {
-    let report = json(world, 1, arguments);
-    report["code"].as_str().unwrap().to_owned()
-}
-
-fn propose(world: &World, arguments: &[&str]) -> String {
-    let report = json(world, 1, arguments);
-    assert_eq!(report["code"], "waits", "{report}");
-    report["operation"].as_str().unwrap()[..8].to_owned()
-}
 
 #[test]
 fn a_protected_file_gets_no_other_name_by_which_it_could_be_written() {
@@ -65,7 +48,7 @@ fn an_agent_does_not_take_the_rules_from_where_they_count() {
         &["rm", "-r", "up/linked/rules"],
     ] {
         let arguments = [&["--agent", "bob"], arguments].concat();
-        let id = propose(&world, &arguments);
+        let id = waits(&world, &arguments);
         world.ok(&["reject", &id]);
         assert!(world.tree() == before, "{arguments:?}");
     }
@@ -106,7 +89,7 @@ fn an_agent_does_not_move_the_way_to_the_users_own_rules() {
         let place = home.join(place);
         let place = place.to_str().unwrap();
         let moved = format!("{place}-moved");
-        let id = propose(&world, &["--agent", "bob", "mv", place, &moved]);
+        let id = waits(&world, &["--agent", "bob", "mv", place, &moved]);
         world.ok(&["reject", &id]);
         let output = world.run(&["--agent", "bob", "run", "--", "mv", place, &moved]);
         assert!(!output.status.success(), "{place}");

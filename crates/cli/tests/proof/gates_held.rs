@@ -5,25 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::ruled::{code, ruled, waits};
 use crate::trust::json;
 use crate::world::World;
-
-fn ruled(rules: &str) -> World {
-    let world = World::in_memory();
-    world.file("backout.toml", rules);
-    world
-}
-
-fn code(world: &World, arguments: &[&str]) -> String {
-    let report = json(world, 1, arguments);
-    report["code"].as_str().unwrap().to_owned()
-}
-
-fn propose(world: &World, arguments: &[&str]) -> String {
-    let report = json(world, 1, arguments);
-    assert_eq!(report["code"], "waits", "{report}");
-    report["operation"].as_str().unwrap()[..8].to_owned()
-}
 
 fn pending(world: &World) -> Vec<Value> {
     let reply = world.json(&["pending"]);
@@ -81,7 +65,7 @@ fn a_tree_that_changed_anywhere_below_is_not_what_was_proposed() {
                 let link = world.path(top).join("sub/link");
                 std::os::unix::fs::symlink("run", link).unwrap();
             }
-            let id = propose(&world, asked);
+            let id = waits(&world, asked);
             world.ok(&["pending", &id]);
             change(&world.path(if asked[1] == "new" { "new" } else { "dep/old" }));
             let before = world.tree();
@@ -93,7 +77,7 @@ fn a_tree_that_changed_anywhere_below_is_not_what_was_proposed() {
         let world = ruled("[protect]\nask = ['dep']\n");
         world.file("new/sub/run", "good\n");
         world.file("dep/old/sub/run", "good\n");
-        let id = propose(&world, asked);
+        let id = waits(&world, asked);
         let shown = world.ok(&["pending", &id]);
         assert!(shown.contains("with all that is in it:"), "{shown}");
         assert!(shown.contains("sub/run"), "{shown}");
@@ -111,7 +95,7 @@ fn a_single_file_that_moves_is_held_by_more_than_its_times() {
     let world = ruled("[protect]\nask = ['dep']\n");
     world.file("dep/x", "");
     world.file("f", "good\n");
-    let id = propose(&world, &["mv", "f", "dep/f"]);
+    let id = waits(&world, &["mv", "f", "dep/f"]);
     let modified = world.path("f").metadata().unwrap().modified().unwrap();
     std::fs::write(world.path("f"), "evil\n").unwrap();
     let file = std::fs::File::options().write(true).open(world.path("f"));
@@ -220,7 +204,7 @@ fn what_stands_for_rules_and_is_no_file_refuses_at_once() {
 #[test]
 fn rules_that_break_while_somebody_approves_leave_the_proposal_waiting() {
     let world = ruled("[protect]\nask = ['f']\n");
-    let id = propose(&world, &["write", "f", "--text", "1"]);
+    let id = waits(&world, &["write", "f", "--text", "1"]);
     for rules in ["[protect\n", "[protect]\ndeny = ['f']\n"] {
         world.file("backout.toml", rules);
         assert_eq!(code(&world, &["approve", &id]), "gate");
@@ -242,7 +226,7 @@ fn who_approves_gives_nothing_of_his_own_rights() {
         let world = ruled("[protect]\nask = ['d']\n");
         world.file("d/x", "");
         world.file("free", "1");
-        let id = propose(&world, asked);
+        let id = waits(&world, asked);
         let approve = format!(
             "umask 077; exec {} approve {id}",
             env!("CARGO_BIN_EXE_backout")
@@ -274,7 +258,7 @@ fn who_approves_gives_nothing_of_his_own_rights() {
 fn a_proposal_changed_nothing_and_is_not_the_newest_operation() {
     let world = ruled("[protect]\nask = ['d']\ndeny = ['s']\n");
     world.ok(&["write", "f", "--text", "1"]);
-    let id = propose(&world, &["write", "-p", "d/a", "--text", "1"]);
+    let id = waits(&world, &["write", "-p", "d/a", "--text", "1"]);
     assert!(world.ok(&["diff", "@"]).contains('f'), "the write");
     let report = json(&world, 1, &["diff", &id]);
     assert_eq!(report["code"], "nothing-done", "{report}");
@@ -296,7 +280,7 @@ fn a_task_does_not_end_over_its_proposals() {
     let world = ruled("[protect]\nask = ['f']\n");
     let proposed = |task: &str| {
         world.ok(&["task", "begin", task]);
-        propose(&world, &["--task", task, "write", "f", "--text", "1"])
+        waits(&world, &["--task", task, "write", "f", "--text", "1"])
     };
     let id = proposed("t");
     let report = json(&world, 1, &["commit", "t"]);
@@ -415,7 +399,7 @@ fn a_mode_that_was_approved_is_not_given_to_another_file() {
     for (what, change) in changes {
         let world = ruled("[protect]\nask = [\"dep\"]\n");
         world.file("dep/s", "good\n");
-        let id = propose(&world, &["--agent", "bot", "chmod", "4755", "dep/s"]);
+        let id = waits(&world, &["--agent", "bot", "chmod", "4755", "dep/s"]);
         change(&world.path("dep/s"));
         assert_eq!(code(&world, &["approve", &id]), "proposal-stale", "{what}");
         let mode = world.path("dep/s").metadata().unwrap().permissions().mode();
@@ -423,7 +407,7 @@ fn a_mode_that_was_approved_is_not_given_to_another_file() {
     }
     let world = ruled("[protect]\nask = [\"dep\"]\n");
     world.file("dep/s", "good\n");
-    let id = propose(&world, &["--agent", "bot", "chmod", "4755", "dep/s"]);
+    let id = waits(&world, &["--agent", "bot", "chmod", "4755", "dep/s"]);
     world.ok(&["approve", &id]);
     let mode = world.path("dep/s").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o4755);

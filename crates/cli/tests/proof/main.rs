@@ -38,6 +38,7 @@ mod processes;
 mod random;
 mod reach;
 mod rollout;
+mod ruled;
 mod storm;
 mod trial;
 mod trust;

@@ -1,15 +1,9 @@
 //! Calls with a key, by the real program: at most once in effect, the first answer again, and never "done" for what is not
 //! there.
 
+use crate::ruled::code;
 use crate::trust::json;
 use crate::world::World;
-
-fn code(world: &World, arguments: &[&str]) -> String {
-    json(world, 1, arguments)["code"]
-        .as_str()
-        .unwrap()
-        .to_owned()
-}
 
 #[test]
 fn a_call_whose_process_died_is_carried_out_by_the_next_one_exactly_once() {

@@ -36,33 +36,6 @@ desktop = false
 ";
 
 #[test]
-fn a_first_file_of_rules() {
-    let world = World::new();
-    insta::assert_snapshot!(world.cli(["config", "check"]), @"
-    no backout.toml counts here; write a first one with `backout config init`
-    ");
-    insta::assert_snapshot!(world.cli(["config", "show", "app.json"]), @"
-    no backout.toml counts for app.json: every write passes
-    ");
-    insta::assert_snapshot!(world.cli(["config", "init"]), @"
-    wrote backout.toml  (9e3779b9, undo with `backout undo 9e3779b9`)
-    ");
-    insta::assert_snapshot!(world.cli(["config", "init"]), @"
-    error: nothing was written
-      why: there is a `backout.toml` here already
-      next: see what it says with `backout config show`
-    [exit code 1]
-    ");
-    insta::assert_snapshot!(world.cli(["config", "check"]), @"
-    backout.toml: can be read
-    ");
-    insta::assert_snapshot!(world.cli(["config", "check", "other.toml"]), @"
-    other.toml: there is no such file
-    [exit code 1]
-    ");
-}
-
-#[test]
 fn what_holds_for_a_path() {
     let world = World::new().file("backout.toml", RULES);
     insta::assert_snapshot!(world.cli(["config", "show", "app.json"]), @"

@@ -2,43 +2,27 @@
 
 use std::fmt;
 
+use backout_checks::Place;
 use serde::Serialize;
 use toml_edit::{Item, TableLike, Value};
 
 use super::spec::{FILE, Key, Kind, SEVERITIES, VALUE, VERSION};
 use super::units;
 
-/// Names further away than this are not meant.
-const DISTANCE_MAX: usize = 3;
-
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mistake {
     /// What.
     pub what: String,
-    /// Line and column, from 1, if it is at one place.
-    #[serde(
-        rename = "place",
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "as_place"
-    )]
-    pub at: Option<(usize, usize)>,
-}
-
-/// A place, as it is written everywhere.
-#[expect(clippy::ref_option, reason = "serde asks so")]
-fn as_place<S: serde::Serializer>(
-    at: &Option<(usize, usize)>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let place = at.map(|(line, column)| serde_json::json!({"line": line, "column": column}));
-    place.serialize(serializer)
+    /// Where, if it is at one place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at {
-            Some((line, column)) => write!(f, "line {line}, column {column}: {}", self.what),
+        match self.place {
+            Some(place) => write!(f, "{place}: {}", self.what),
             None => f.write_str(&self.what),
         }
     }
@@ -60,8 +44,8 @@ impl<'t> Mistakes<'t> {
 
     /// Notes one at a place of the text.
     pub(crate) fn note(&mut self, span: Option<std::ops::Range<usize>>, what: String) {
-        let at = span.map(|span| place_of(self.text, span.start));
-        self.found.push(Mistake { what, at });
+        let place = span.map(|span| Place::of(self.text, span.start));
+        self.found.push(Mistake { what, place });
     }
 
     /// Tells whether something within a part of the text is noted already.
@@ -70,10 +54,10 @@ impl<'t> Mistakes<'t> {
             return false;
         };
         let (from, to) = (
-            place_of(self.text, span.start),
-            place_of(self.text, span.end),
+            Place::of(self.text, span.start),
+            Place::of(self.text, span.end),
         );
-        let mut places = self.found.iter().filter_map(|mistake| mistake.at);
+        let mut places = self.found.iter().filter_map(|mistake| mistake.place);
         places.any(|at| from <= at && at <= to)
     }
 
@@ -285,19 +269,8 @@ fn texts(item: &Item) -> Option<Vec<&str>> {
 
 /// Says which name was probably meant; if none, all that there are.
 pub(crate) fn nearest(name: &str, names: &[&str]) -> String {
-    let distance = |known: &&&str| strsim::damerau_levenshtein(name, known);
-    match names.iter().min_by_key(distance) {
-        Some(known) if distance(&known) <= DISTANCE_MAX.min(known.len() / 2 + 1) => {
-            format!("did you mean `{known}`?")
-        }
-        _ => format!("known are {}", names.join(", ")),
+    match backout_checks::nearest(name, names.iter().copied()) {
+        Some(known) => format!("did you mean `{known}`?"),
+        None => format!("known are {}", names.join(", ")),
     }
-}
-
-/// Gives line and column of a place in a text, both from 1.
-pub(crate) fn place_of(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-    (line, column)
 }

@@ -15,12 +15,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use backout_checks::Place;
 use toml_edit::Document;
 
 use crate::patterns::{Patterns, Roots};
 use kinds::{Check, Notify, Policy, Risk, Rule, Rungs, Syntax, Watch};
 pub use mistake::Mistake;
-use mistake::{Mistakes, place_of};
+use mistake::Mistakes;
 
 /// How long a proposal waits unless somebody says otherwise.
 const EXPIRES: Duration = Duration::from_hours(24);
@@ -49,9 +50,9 @@ impl Rules {
     /// Reads the rules of a file, or all that is wrong with it.
     pub(crate) fn read(file: &Path, text: &str, roots: &Roots<'_>) -> Result<Self, Vec<Mistake>> {
         let document: Document<String> = text.parse().map_err(|error: toml_edit::TomlError| {
-            let at = error.span().map(|span| place_of(text, span.start));
+            let place = error.span().map(|span| Place::of(text, span.start));
             let what = error.message().to_owned();
-            vec![Mistake { what, at }]
+            vec![Mistake { what, place }]
         })?;
         let mut mistakes = Mistakes::new(text);
         if !mistakes.look(document.as_table()) {
@@ -62,10 +63,10 @@ impl Rules {
             Ok(rules)
         } else {
             // Of one place one mistake is enough.
-            mistakes.found.sort_by_key(|mistake| mistake.at);
+            mistakes.found.sort_by_key(|mistake| mistake.place);
             mistakes
                 .found
-                .dedup_by(|one, other| one.at.is_some() && one.at == other.at);
+                .dedup_by(|one, other| one.place.is_some() && one.place == other.place);
             Err(mistakes.found)
         }
     }

@@ -12,7 +12,7 @@ fn read(text: &str) -> Result<Rules, Vec<Mistake>> {
 }
 
 /// A file, a part of what is told of it, and where.
-type Wrong = (&'static str, &'static str, (usize, usize));
+type Wrong = (&'static str, &'static str, (u32, u32));
 
 const WRONG: &[Wrong] = &[
     ("[protect]\ndeny = 'x'", "a list of patterns", (2, 8)),
@@ -127,7 +127,9 @@ fn what_is_wrong_is_told_with_its_place() {
             panic!("{text}: {mistakes:?}");
         };
         assert!(mistake.what.contains(what), "{text}: {mistake:?}");
-        assert_eq!(mistake.at, Some(*at), "{text}: {mistake:?}");
+        let (line, column) = *at;
+        let place = Some(Place { line, column });
+        assert_eq!(mistake.place, place, "{text}: {mistake:?}");
     }
 }
 
@@ -135,9 +137,9 @@ fn what_is_wrong_is_told_with_its_place() {
 fn all_mistakes_are_found_in_one_look() {
     let text = "[protect]\ndny = []\n[policy]\nsecrets = 1\n[[watch]]\ntries = 0\n";
     let mistakes = read(text).unwrap_err();
-    let lines: Vec<usize> = mistakes
+    let lines: Vec<u32> = mistakes
         .iter()
-        .map(|mistake| mistake.at.unwrap().0)
+        .map(|mistake| mistake.place.unwrap().line)
         .collect();
     assert_eq!(lines, [2, 4, 5, 6], "{mistakes:?}");
 }

@@ -24,15 +24,9 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
+use crate::ruled::{ruled, waits};
 use crate::trust::json;
 use crate::world::World;
-
-/// A world with these rules.
-fn ruled(rules: &str) -> World {
-    let world = World::in_memory();
-    world.file("backout.toml", rules);
-    world
-}
 
 /// A write that must be refused. Gives the reasons.
 #[track_caller]
@@ -50,14 +44,6 @@ fn denied_once(world: &World, arguments: &[&str]) -> String {
         panic!("{arguments:?}: {reasons:#?}");
     };
     reason["found"].as_str().unwrap().to_owned()
-}
-
-/// A write that must wait. Gives its id.
-#[track_caller]
-fn waits(world: &World, arguments: &[&str]) -> String {
-    let report = json(world, 1, arguments);
-    assert_eq!(report["code"], "waits", "{arguments:?}: {report}");
-    report["operation"].as_str().unwrap()[..8].to_owned()
 }
 
 /// A write that a watch must fail. Gives the whole answer.
