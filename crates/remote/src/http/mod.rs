@@ -1,0 +1,1 @@
+//! Calls of web services, with the calls that answer them.

@@ -1,0 +1,1 @@
+//! Rows of MySQL and MariaDB tables.
