@@ -123,6 +123,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
     let unless = |is_fine: bool, why: &'static str| (!is_fine).then_some(why);
     match command {
         Subcommand::Write(_)
+        | Subcommand::Sql(_)
         | Subcommand::Edit(_)
         | Subcommand::Set(_)
         | Subcommand::Unset(_)

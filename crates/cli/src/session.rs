@@ -17,6 +17,7 @@ use backout_storage::OperationRef;
 use crate::advice;
 use crate::args::GlobalArgs;
 use crate::commands::gc::parse_size;
+use crate::drivers;
 use crate::env_vars;
 use crate::failure::Failure;
 use crate::paths::Here;
@@ -103,11 +104,12 @@ impl Session {
     /// Opens the engine.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         let settings = self.settings()?;
-        let engine = if self.needs_no_store {
+        let mut engine = if self.needs_no_store {
             Engine::open_to_look(settings)?
         } else {
             Engine::open(settings)?
         };
+        drivers::register(&mut engine)?;
         Ok(engine.for_caller(self.context()?))
     }
 
@@ -247,6 +249,11 @@ impl Session {
             }
             _ => None,
         })
+    }
+
+    /// Has something written by any driver, and says so in the past tense.
+    pub(crate) fn write_by(&mut self, request: WriteRequest, said: &str) -> Result<(), Failure> {
+        self.carry_out(request, said, |_| None)
     }
 
     /// Has something written and shows it, with better advice than the engine's if there is any.

@@ -33,6 +33,7 @@ mod rollout;
 mod run;
 mod set;
 mod show;
+mod sql;
 mod status;
 mod task;
 mod try_;
@@ -67,6 +68,7 @@ pub(crate) enum Subcommand {
     Chmod(chmod::ChmodArgs),
     Chown(chown::ChownArgs),
     Batch(batch::BatchArgs),
+    Sql(sql::SqlArgs),
     Try(try_::TryArgs),
     Log(log::LogArgs),
     Show(show::ShowArgs),
@@ -113,6 +115,7 @@ impl Subcommand {
                 | Self::Chmod(_)
                 | Self::Chown(_)
                 | Self::Batch(_)
+                | Self::Sql(_)
                 | Self::Restore(_)
         )
     }
@@ -143,7 +146,7 @@ impl Subcommand {
 
 /// The commands that take a key.
 const ONCE: &str =
-    "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, restore";
+    "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, restore";
 
 /// Does what was asked.
 pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
@@ -178,6 +181,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Chmod(args) => chmod::cmd_chmod(session, &args),
         Subcommand::Chown(args) => chown::cmd_chown(session, &args),
         Subcommand::Batch(args) => batch::cmd_batch(session, &args),
+        Subcommand::Sql(args) => sql::cmd_sql(session, args),
         Subcommand::Try(args) => try_::cmd_try(session, args),
         Subcommand::Log(args) => log::cmd_log(session, &args),
         Subcommand::Show(args) => show::cmd_show(session, &args),
