@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use backout_drivers::file::{FileError, Progress as _, Source};
+use backout_drivers::file::{FileError, Source};
 use backout_engine::{EngineError, Report};
+use backout_model::ports::Progress as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use backout_capture::live::Guest;
 use backout_drivers::config::ConfigRequest;
-use backout_drivers::file::{FileError, FileRequest, Progress};
+use backout_drivers::file::{FileError, FileRequest};
 use backout_engine::{
     Call, Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
     Typed, UndoReport, WriteRequest,
 };
 use backout_gates::{Content, Hooks, Paths, Watches, WaveProbe};
-use backout_model::ports::Clock as _;
+use backout_model::ports::{Clock as _, Progress};
 use backout_model::{AgentId, Digest, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
 

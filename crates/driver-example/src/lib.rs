@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use backout_model::ports::{
     Applied, Driver, DriverError, Examined, Fault, How, Outline, Prepared, PreparedUndo, Request,
-    Scope, Staged, State, ValueChange,
+    Scope, Staged, State, ValueChange, Watch,
 };
 use backout_model::{
     Armed, DriverName, Effect, JsonText, Key, OperationId, OperationKind, Reach, Recipe, Strategy,
@@ -91,13 +91,22 @@ impl From<TableError> for DriverError {
 
 /// The driver of one table.
 #[derive(Debug)]
-pub struct Rows(pub Table);
+pub struct Rows {
+    table: Table,
+    watch: Watch,
+}
 
 impl Rows {
+    /// Writes rows of a table.
+    pub fn new(table: Table) -> Self {
+        let watch = Watch::default();
+        Self { table, watch }
+    }
+
     /// Looks at the rows of a recipe: what each is now, and what that is to the recipe.
     fn look(&self, recipe: &Recipe) -> Result<Vec<(Change, Option<String>, State)>, DriverError> {
         let Changes(changes) = recipe.read(VERSION)?;
-        let mut rows = self.0.rows()?;
+        let mut rows = self.table.rows()?;
         let look = |change: Change| {
             let now = rows.remove(&change.row);
             let state = State::of(&now, &change.before, &change.after);
@@ -109,7 +118,7 @@ impl Rows {
     /// Puts rows back, the last one first.
     fn put_back(&self, changes: &[Change]) -> Result<(), DriverError> {
         for Change { row, before, after } in changes.iter().rev() {
-            match self.0.put(row, after.as_deref(), before.as_deref()) {
+            match self.table.put(row, after.as_deref(), before.as_deref()) {
                 // It was not put, or it is somebody else's by now.
                 Ok(()) | Err(TableError::Changed(_)) => {}
                 Err(error) => return Err(DriverError::half_done(error)),
@@ -122,6 +131,10 @@ impl Rows {
 impl Driver for Rows {
     fn name(&self) -> DriverName {
         ROWS
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        Some(&self.watch)
     }
 
     fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {
@@ -141,7 +154,7 @@ impl Driver for Rows {
         request: &dyn Request,
         _strategy: Strategy,
     ) -> Result<Prepared, DriverError> {
-        let (PutRows(wanted), mut rows) = (request.as_a()?, self.0.rows()?);
+        let (PutRows(wanted), mut rows) = (request.as_a()?, self.table.rows()?);
         let changes = wanted.clone().into_iter().map(|(row, after)| {
             let before = rows.remove(&row);
             Change { row, before, after }
@@ -152,12 +165,18 @@ impl Driver for Rows {
     fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {
         let (_, recipe, staged) = armed.into_parts();
         let Changes(changes) = staged.take()?;
+        self.watch.total(changes.len() as u64);
         for (index, Change { row, before, after }) in changes.iter().enumerate() {
-            if let Err(error) = self.0.put(row, before.as_deref(), after.as_deref()) {
+            if let Err(stopped) = self.watch.check() {
+                self.put_back(changes.get(..index).unwrap_or(&changes))?;
+                return Err(stopped.into());
+            }
+            if let Err(error) = self.table.put(row, before.as_deref(), after.as_deref()) {
                 let may_be_put = index + usize::from(matches!(error, TableError::Io(_)));
                 self.put_back(changes.get(..may_be_put).unwrap_or(&changes))?;
                 return Err(error.into());
             }
+            self.watch.advance(1);
         }
         let completion = None;
         let examined = self.examine(&Effect { recipe, completion }, true)?;
@@ -196,9 +215,8 @@ impl Driver for Rows {
     }
 
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
-        Ok(Outline::of(
-            effect.recipe.read::<Changes>(VERSION)?.targets()?,
-        ))
+        let targets = effect.recipe.read::<Changes>(VERSION)?.targets()?;
+        Ok(Outline::of(targets).seen_by("whoever reads the table"))
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {

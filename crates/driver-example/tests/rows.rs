@@ -4,15 +4,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use backout_driver_example::{PutRows, Rows, Table, TableError};
-use backout_model::ports::{Driver, How, Request};
+use backout_model::ports::{Driver, How, Progress, Request, Watch};
 use backout_model::{Key, OperationId, OutcomeKind, Strategy};
 use backout_testkit::driver::{Harness, Steps, applied, conforms};
 
 /// A table in a directory of its own, and what is asked of it.
 struct World {
     _directory: tempfile::TempDir,
+    table: Table,
     driver: Rows,
     steps: Arc<Steps>,
     request: PutRows,
@@ -24,14 +26,16 @@ impl World {
         let steps = Arc::new(Steps::default());
         let counted = Arc::clone(&steps);
         let table = Table::new(directory.path().join("table"));
+        let table = table.with_steps(move || counted.pass().map_err(std::io::Error::other));
         let world = Self {
-            driver: Rows(table.with_steps(move || counted.pass().map_err(std::io::Error::other))),
+            driver: Rows::new(table.clone()),
+            table,
             _directory: directory,
             steps,
             request: wanted_rows(wanted),
         };
         for (row, value) in rows {
-            world.driver.0.put(row, None, Some(value)).unwrap();
+            world.table.put(row, None, Some(value)).unwrap();
         }
         world
     }
@@ -57,7 +61,7 @@ impl Harness for World {
     }
 
     fn snapshot(&self, _exactly: bool) -> Self::Snapshot {
-        self.driver.0.rows().unwrap()
+        self.table.rows().unwrap()
     }
 
     fn contents(&self, snapshot: &Self::Snapshot) -> BTreeSet<String> {
@@ -66,9 +70,9 @@ impl Harness for World {
 
     fn drift(&self) -> bool {
         let row = self.request.0.keys().next().unwrap();
-        let now = self.driver.0.rows().unwrap();
+        let now = self.table.rows().unwrap();
         let now = now.get(row).map(String::as_str);
-        self.driver.0.put(row, now, Some("somebody's")).is_ok()
+        self.table.put(row, now, Some("somebody's")).is_ok()
     }
 
     fn fail_at_step(&self, at: Option<usize>, abandons: bool) {
@@ -122,10 +126,47 @@ fn a_table_that_somebody_else_writes_may_be_free_a_moment_later() {
         Strategy::Transaction,
     );
     let armed = world.arm(OperationId::from_bits(1), prepared.unwrap());
-    let lock = world.driver.0.lock().unwrap();
+    let lock = world.table.lock().unwrap();
     let error = world.driver.apply(armed).unwrap_err();
     assert!(matches!(error.as_a(), Some(TableError::Busy)), "{error:?}");
     assert!(error.fault().may_pass() && !error.fault().is_half_done());
     drop(lock);
     assert_eq!(world.snapshot(true), BTreeMap::new());
+}
+
+/// Wants the work to stop once a row is done.
+#[derive(Debug, Default)]
+struct StopsAfterOne(AtomicU64);
+
+impl Progress for StopsAfterOne {
+    fn total(&self, items: u64) {
+        assert_eq!(items, 3);
+    }
+
+    fn advance(&self, items: u64) {
+        self.0.fetch_add(items, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+#[test]
+fn rows_that_somebody_stops_are_put_back() {
+    let wanted = [("a", Some("1")), ("b", Some("1")), ("c", None)];
+    let world = World::new(&[("b", "0"), ("c", "0")], &wanted);
+    let watch = world.driver.watch().unwrap();
+    watch.join(&Watch::of(Arc::new(StopsAfterOne::default())));
+    let id = OperationId::from_bits(1);
+    let prepared = world
+        .driver
+        .prepare(id, &world.request, Strategy::Transaction);
+    let before = world.snapshot(true);
+    let error = world
+        .driver
+        .apply(world.arm(id, prepared.unwrap()))
+        .unwrap_err();
+    assert!(error.fault().is_stop() && !error.fault().is_half_done());
+    assert_eq!(world.snapshot(true), before);
 }

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backout_drivers::command::CommandDriver;
 use backout_drivers::config::ConfigDriver;
-use backout_drivers::file::{FileDriver, Progress};
-use backout_model::ports::{Clock, Driver, Escalation, Gate, Ids, Probe, StorageError, Store};
+use backout_drivers::file::FileDriver;
+use backout_model::ports::{
+    Clock, Driver, Escalation, Gate, Ids, Probe, Progress, StorageError, Store, Watch,
+};
 use backout_model::{DriverName, Effect, Ladder, OperationId, Retention, Timestamp};
 use backout_storage::Store as SqliteStore;
 
@@ -69,6 +71,8 @@ pub struct Engine {
     /// The driver of files, for what is a matter of files by its nature: `run`, `try`, `restore`, comparing files.
     pub(crate) files: Arc<FileDriver>,
     pub(crate) commands: CommandDriver,
+    /// Whom every driver tells how far long work is, and who may stop it.
+    pub(crate) watch: Watch,
     pub(crate) settings: Arc<Settings>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
@@ -112,21 +116,19 @@ impl Engine {
         ids: Arc<dyn Ids>,
     ) -> Result<Self, EngineError> {
         let heart = Heart::begin(&store)?;
-        let mut files = FileDriver::new(
+        let files = Arc::new(FileDriver::new(
             Arc::clone(&store) as _,
             Arc::clone(&store) as _,
             Arc::clone(&store) as _,
-        );
-        if let Some(progress) = &settings.progress {
-            files = files.with_progress(Arc::clone(progress));
-        }
-        let files = Arc::new(files);
+        ));
+        let progress = settings.progress.clone();
         let mut engine = Self {
             store,
             context: Context::default(),
             drivers: Arc::default(),
             commands: CommandDriver::new(Arc::clone(&files)),
             files: Arc::clone(&files),
+            watch: progress.map_or_else(Watch::default, Watch::of),
             settings: Arc::new(settings),
             clock,
             ids,
@@ -149,6 +151,7 @@ impl Engine {
             drivers: Arc::clone(&self.drivers),
             files: Arc::clone(&self.files),
             commands: self.commands.clone(),
+            watch: self.watch.clone(),
             settings: Arc::clone(&self.settings),
             clock: Arc::clone(&self.clock),
             ids: Arc::clone(&self.ids),
@@ -159,11 +162,14 @@ impl Engine {
         }
     }
 
-    /// Adds a driver for requests and recipes that name it. Handles that were given out before do not know it.
+    /// Adds a driver for requests and recipes that name it, and has it watched with the others. Handles that were given out before do not know it.
     pub fn register(&mut self, driver: Arc<dyn Driver>) -> Result<(), EngineError> {
         let name = driver.name();
         if name == DriverName::COMMAND || self.drivers.contains_key(&name) {
             return Err(EngineError::DriverTaken { name });
+        }
+        if let Some(watch) = driver.watch() {
+            watch.join(&self.watch);
         }
         self.store.know_driver(name.clone());
         Arc::make_mut(&mut self.drivers).insert(name, driver);

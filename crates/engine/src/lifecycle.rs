@@ -391,7 +391,7 @@ impl Engine {
         };
         let undone = match recorded {
             // Who wants to stop wants it back.
-            Ok(_) => self.files.going_back(|| self.undo(&what, &options)),
+            Ok(_) => self.watch.going_back(|| self.undo(&what, &options)),
             Err(error) => Err(error.into()),
         };
         let cause = Box::new(told_with(cause, &undone));

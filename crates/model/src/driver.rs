@@ -13,7 +13,9 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 
-use crate::ports::{Applied, ChangedFile, How, OnConflict, Prepared, PreparedUndo};
+use serde::{Deserialize, Serialize};
+
+use crate::ports::{Applied, ChangedFile, How, OnConflict, Prepared, PreparedUndo, Watch};
 use crate::{
     Armed, Digest, DriverName, Effect, Flaw, JsonText, Key, KeyError, OperationId, OperationKind,
     OutcomeKind, Recipe, Slot, Strategy, Target, TargetPath, Traits, Verb,
@@ -120,6 +122,21 @@ pub struct Outline {
     pub come: BTreeSet<Key>,
     /// Trees that were moved to where nothing was.
     pub brought: BTreeSet<Key>,
+    /// What an undo can promise.
+    pub guarantee: Guarantee,
+    /// Who may have seen the effect, or acted on it, before it is taken back, if anybody could: an undo does not change that.
+    pub seen_by_others: Option<String>,
+}
+
+/// What an undo of an effect can promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Guarantee {
+    /// Each target becomes exactly what it was.
+    #[default]
+    Exact,
+    /// A second effect answers the first one.
+    Compensating,
 }
 
 impl Outline {
@@ -129,6 +146,20 @@ impl Outline {
             targets,
             ..Self::default()
         }
+    }
+
+    /// Says that an undo can only answer the effect by another one.
+    #[must_use]
+    pub const fn compensating(mut self) -> Self {
+        self.guarantee = Guarantee::Compensating;
+        self
+    }
+
+    /// Says who may have seen the effect before it is taken back, such as `clients of shop that read these rows`.
+    #[must_use]
+    pub fn seen_by(mut self, who: impl Into<String>) -> Self {
+        self.seen_by_others = Some(who.into());
+        self
     }
 }
 
@@ -371,6 +402,12 @@ impl From<serde_json::Error> for DriverError {
 pub trait Driver: fmt::Debug + Send + Sync {
     /// Names it, as recipes do.
     fn name(&self) -> DriverName;
+
+    /// Shows the watch that it tells how far long work is, and that may stop it. On registration the engine joins it with its
+    /// own. Give the one that you hold; none if nothing takes long.
+    fn watch(&self) -> Option<&Watch> {
+        None
+    }
 
     /// Tells what a request is about.
     fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError>;

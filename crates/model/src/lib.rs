@@ -40,6 +40,7 @@ mod target;
 pub mod text;
 mod touched;
 mod trigger;
+mod watch;
 pub mod wide;
 
 pub use arm::{Armed, arm};

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use backout_drivers::file::{FileRequest, Progress};
+use backout_drivers::file::FileRequest;
 use backout_engine::{
     Context, Engine, EngineError, Filter, Glob, OperationRef, RedoWhat, Selection, Settings,
     UndoOptions, UndoReport, UndoWhat,
 };
-use backout_model::ports::{OnConflict, Request};
+use backout_model::ports::{OnConflict, Progress, Request};
 use backout_model::{Operation, OperationId, Status, TargetPath};
 use backout_testkit::world::memory;
 

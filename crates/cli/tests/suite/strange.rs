@@ -11,7 +11,7 @@ use crate::world::World;
 fn with_a_row() -> (World, String) {
     let world = World::new();
     let mut engine = Engine::open(Settings::new(world.place("state"))).unwrap();
-    let rows = Rows(Table::new(world.place("table")));
+    let rows = Rows::new(Table::new(world.place("table")));
     engine.register(Arc::new(rows)).unwrap();
     let row = PutRows([("a".to_owned(), Some("one".to_owned()))].into());
     let finished = engine.write(&row).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backout_config::{Document, SIZE_MAX};
 use backout_model::ports::{
     Applied, Driver, DriverError, Examined, How, LookedAt, OnConflict, Outline, Prepared,
-    PreparedUndo, Request, Scope, ValueChange,
+    PreparedUndo, Request, Scope, ValueChange, Watch,
 };
 use backout_model::{
     Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, OperationKind, Recipe, Strategy,
@@ -113,6 +113,10 @@ impl ConfigDriver {
 impl Driver for ConfigDriver {
     fn name(&self) -> DriverName {
         CONFIG
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        self.files.watch()
     }
 
     fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {

@@ -1,39 +1,11 @@
-//! What every part of the driver works with: the store, the depots, the syncs, the progress.
+//! What every part of the driver works with: the store, the depots, the syncs, the watch.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use backout_model::ports::{Depots, ReadContents, WriteContents};
+use backout_model::ports::{Depots, ReadContents, Watch, WriteContents};
 
 use super::error::FileError;
 use super::sys::Syncs;
-
-/// Is told how far long work has come, in items, and may stop it.
-pub trait Progress: fmt::Debug + Send + Sync {
-    /// Says how many items there will be.
-    fn total(&self, items: u64);
-
-    /// Says that so many more are done.
-    fn advance(&self, items: u64);
-
-    /// Says what the work waits for, when that takes long enough to wonder about.
-    fn waits(&self, _for_what: &str) {}
-
-    /// Tells whether somebody wants the work to stop.
-    fn is_stopped(&self) -> bool {
-        false
-    }
-}
-
-/// Tells nobody.
-#[derive(Debug)]
-struct Silence;
-
-impl Progress for Silence {
-    fn total(&self, _items: u64) {}
-    fn advance(&self, _items: u64) {}
-}
 
 /// The ports and counters of a driver.
 #[derive(Debug)]
@@ -41,10 +13,8 @@ pub(crate) struct FileContext {
     pub(crate) contents: Arc<dyn ReadContents>,
     pub(crate) stash: Arc<dyn WriteContents>,
     pub(crate) depots: Arc<dyn Depots>,
-    pub(crate) progress: Arc<dyn Progress>,
+    pub(crate) watch: Watch,
     pub(crate) syncs: Syncs,
-    /// Whether what was begun is being taken back: that is not stopped half-way.
-    is_going_back: AtomicBool,
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fault: Fault,
 }
@@ -60,9 +30,8 @@ impl FileContext {
             contents,
             stash,
             depots,
-            progress: Arc::new(Silence),
+            watch: Watch::default(),
             syncs: Syncs::default(),
-            is_going_back: AtomicBool::new(false),
             #[cfg(any(test, feature = "testing"))]
             fault: Fault::default(),
         }
@@ -78,18 +47,12 @@ impl FileContext {
 
     /// Fails if somebody wants the work to stop.
     pub(crate) fn check_stopped(&self) -> Result<(), FileError> {
-        if self.progress.is_stopped() && !self.is_going_back.load(Ordering::Relaxed) {
-            return Err(FileError::Stopped);
-        }
-        Ok(())
+        self.watch.check().map_err(|_| FileError::Stopped)
     }
 
     /// Does something that must not be stopped: it takes back what was begun.
     pub(crate) fn going_back<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.is_going_back.store(true, Ordering::Relaxed);
-        let value = work();
-        self.is_going_back.store(false, Ordering::Relaxed);
-        value
+        self.watch.going_back(work)
     }
 
     /// Tells whether a test wants the operation abandoned as it stands, like a crash would.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use backout_model::ports::{
     Applied, Depots, Driver, DriverError, Durability, Examined, How, LookedAt, Outline, Prepared,
-    PreparedUndo, ReadContents, Request, Scope, State, WriteContents,
+    PreparedUndo, Progress, ReadContents, Request, Scope, State, Watch, WriteContents,
 };
 use backout_model::{
     Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, RIDING_BYTES_MAX, Recipe,
@@ -16,7 +16,7 @@ use backout_model::{
 
 use super::before_image::Keeper;
 use super::compare::Current;
-use super::context::{FileContext, Progress};
+use super::context::FileContext;
 use super::error::FileError;
 use super::execute::{run, tidy::is_left};
 use super::judge::judge_all;
@@ -51,7 +51,7 @@ impl FileDriver {
     /// Tells somebody how far long work has come.
     #[must_use]
     pub fn with_progress(mut self, progress: Arc<dyn Progress>) -> Self {
-        self.context.progress = progress;
+        self.context.watch = Watch::of(progress);
         self
     }
 
@@ -214,11 +214,6 @@ impl FileDriver {
         past::read(&self.context, was, bytes_max)
     }
 
-    /// Does something that nobody stops: it takes back what was begun.
-    pub fn going_back<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.context.going_back(work)
-    }
-
     /// Tells how many syncs were made, of files, directories and file systems.
     pub fn sync_count(&self) -> u64 {
         self.context.syncs.count()
@@ -254,6 +249,10 @@ impl FileDriver {
 impl Driver for FileDriver {
     fn name(&self) -> DriverName {
         DriverName::FILE
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        Some(&self.context.watch)
     }
 
     fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {

@@ -47,7 +47,6 @@ pub use backout_model::text::Occurrence;
 pub use baseline::Baseline;
 pub use changed::Happened;
 pub use compare::changed_bytes;
-pub use context::Progress;
 pub use driver::FileDriver;
 pub use elsewhere::Lacking;
 pub use error::FileError;

@@ -3,7 +3,7 @@
 use backout_drivers::config::{ConfigError, ConfigFault};
 use backout_drivers::file::FileError;
 use backout_model::PlanError;
-use backout_model::ports::BadRecipe;
+use backout_model::ports::{BadRecipe, Fault};
 use backout_storage::{RefError, StorageError};
 use serde::{Serialize, Serializer};
 
@@ -145,6 +145,15 @@ impl Serialize for ErrorCode {
     }
 }
 
+/// Gives the word for what a driver says of itself, whichever it is.
+fn fault(fault: &dyn Fault) -> ErrorCode {
+    match (fault.is_stop(), fault.out_of_reach()) {
+        (true, _) => ErrorCode::Interrupted,
+        (false, Some(_)) => ErrorCode::OutOfReach,
+        (false, None) => ErrorCode::DriverFailed,
+    }
+}
+
 /// Gives the word for an error.
 pub(super) fn of(error: &EngineError) -> ErrorCode {
     match error {
@@ -154,7 +163,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
             (_, Some(error), _) => config(error),
             (_, _, Some(BadRecipe::Version { .. })) => ErrorCode::NewerRecipe,
             (_, _, Some(BadRecipe::Unreadable(_))) => ErrorCode::Damaged,
-            (None, None, None) => ErrorCode::DriverFailed,
+            (None, None, None) => fault(error.fault()),
         },
         EngineError::NoDriver { .. } => ErrorCode::NoDriver,
         EngineError::DriverTaken { .. } => ErrorCode::Refused,

@@ -185,6 +185,9 @@ fn driver(error: &DriverError) -> Report {
     if let Some(BadRecipe::Version { .. }) = error.as_a() {
         return Report::refused(error.to_string()).next("use the newer program");
     }
+    if error.fault().is_stop() {
+        return file::report(&FileError::Stopped);
+    }
     Report::refused(error.to_string()).because_of_causes(error)
 }
 

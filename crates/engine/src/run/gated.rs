@@ -133,7 +133,7 @@ impl Engine {
             trigger: Some(trigger),
             ..UndoOptions::default()
         };
-        match self.files.going_back(|| self.undo(&what, &options)) {
+        match self.watch.going_back(|| self.undo(&what, &options)) {
             Ok(undone) => {
                 report.status = Status::Undone;
                 report.undone = Some(undone);

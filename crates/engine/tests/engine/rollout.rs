@@ -5,12 +5,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use backout_drivers::file::{FileRequest, Progress};
+use backout_drivers::file::FileRequest;
 use backout_engine::{
     Command, Engine, EngineError, Reply, Report, RolloutCommand, RolloutError, RolloutStart,
     RolloutView, StartStep, WaveStanding,
 };
-use backout_model::ports::{GcRequest, Probe, WaveLook};
+use backout_model::ports::{GcRequest, Probe, Progress, WaveLook};
 use backout_model::{
     OnWaveFailure, Retention, RolloutState, Status, TargetPath, TaskStatus, Timestamp, WaveCheck,
 };

@@ -23,7 +23,7 @@ fn row(name: &str, value: &str) -> PutRows {
 fn with_rows(world: &World) -> (Engine, Table) {
     let table = Table::new(world.path("table"));
     let mut engine = world.with(|_| {});
-    engine.register(Arc::new(Rows(table.clone()))).unwrap();
+    engine.register(Arc::new(Rows::new(table.clone()))).unwrap();
     (engine, table)
 }
 
@@ -83,7 +83,7 @@ fn mixed_task(world: &World) -> (Engine, Table, UndoWhat, Vec<OperationId>) {
     let task = engine.begin(Some("mixed".parse().unwrap()), None);
     let task = task.unwrap().id;
     let mut inside = world.asking(|c| c.task = Some(task.clone()));
-    inside.register(Arc::new(Rows(table.clone()))).unwrap();
+    inside.register(Arc::new(Rows::new(table.clone()))).unwrap();
     let file = |name: &str, text: &str| FileRequest::write(world.path(name), text);
     let rows = [("a", Some("1")), ("b", Some("2"))];
     let rows = rows.map(|(name, value)| (name.to_owned(), value.map(str::to_owned)));
@@ -199,7 +199,7 @@ fn a_recipe_of_tomorrow_is_refused_with_what_helps() {
 fn a_name_is_taken_once() {
     let world = World::new();
     let (mut engine, table) = with_rows(&world);
-    let taken = engine.register(Arc::new(Rows(table))).unwrap_err();
+    let taken = engine.register(Arc::new(Rows::new(table))).unwrap_err();
     assert!(matches!(&taken, EngineError::DriverTaken { name } if *name == ROWS));
     let report = Report::from(taken);
     assert_eq!(report.what, "there is a driver `rows` already");
@@ -298,7 +298,7 @@ fn what_a_driver_keeps_that_is_not_there_is_neither_undoable_nor_lost_nor_too_ol
         .unwrap();
     assert_eq!(text(&left.table, "a").as_deref(), Some("one"));
     let mut engine = left.world.with(at_once);
-    let rows = Rows(left.table.clone());
+    let rows = Rows::new(left.table.clone());
     engine.register(Arc::new(rows)).unwrap();
     assert_ne!(engine.gc(true, false).unwrap().collected.expired, []);
 }

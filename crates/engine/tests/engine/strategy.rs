@@ -219,7 +219,7 @@ fn any_driver_may_say_that_a_strategy_cannot_be_prepared() {
         let world = World::new();
         let mut engine = world.with(|_| {});
         let cannot = cannot.to_vec();
-        let rows = Rows(Table::new(world.path("table")));
+        let rows = Rows::new(Table::new(world.path("table")));
         engine.register(Arc::new(Picky { rows, cannot })).unwrap();
         (world, engine)
     };

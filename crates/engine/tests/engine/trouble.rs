@@ -171,7 +171,7 @@ impl Trouble {
         });
         let fails = Arc::new(AtomicUsize::new(fails));
         let moody = Moody {
-            rows: Rows(table.clone()),
+            rows: Rows::new(table.clone()),
             fails: Arc::clone(&fails),
             may_pass,
         };

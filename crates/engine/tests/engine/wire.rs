@@ -88,7 +88,7 @@ fn a_request_of_a_driver_that_is_registered_travels_too() {
         other => panic!("{other:?}"),
     }
     let table = Table::new(world.path("table"));
-    let rows = Arc::new(Rows(table.clone()));
+    let rows = Arc::new(Rows::new(table.clone()));
     world.engine.register(rows).unwrap();
     world.engine.execute(sent(&put())).unwrap();
     assert_eq!(table.rows().unwrap()["n"], "t");

@@ -35,13 +35,14 @@ pub use self::verify::{
 };
 pub use self::workspace::Workspace;
 pub use crate::driver::{
-    BadRecipe, Driver, DriverError, Examined, Fault, LookedAt, Outline, Request, Scope, Staged,
-    State, ValueChange,
+    BadRecipe, Driver, DriverError, Examined, Fault, Guarantee, LookedAt, Outline, Request, Scope,
+    Staged, State, ValueChange,
 };
 pub use crate::gate::{
     AppliedChange, ChangedFile, FileBytes, Gate, NodeFacts, Reason, Ruling, StagedChange, TextPlace,
 };
 pub use crate::ladder::Escalation;
+pub use crate::watch::{Progress, Stopped, Watch};
 use serde::{Deserialize, Serialize};
 
 use crate::{

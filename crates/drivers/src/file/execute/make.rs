@@ -36,7 +36,7 @@ impl Run<'_> {
         let firsts = numbered().filter(|(_, step)| !is_name(step));
         let seconds = numbered().filter(|(_, step)| is_name(step));
         for (index, step) in firsts.chain(seconds) {
-            self.context.progress.advance(1);
+            self.context.watch.advance(1);
             let Change::Set { path, after, .. } = &step.change else {
                 continue;
             };

@@ -185,7 +185,7 @@ pub(crate) fn run(
     };
     // An undo has told how much there is when it began to judge.
     if purpose != Purpose::Undo {
-        context.progress.total(steps.len() as u64 * 2);
+        context.watch.total(steps.len() as u64 * 2);
     }
     let times = finish::times_of(parents);
     let all_times = run.times_of_all();
@@ -214,7 +214,7 @@ impl Run<'_> {
         for index in 0..self.steps.len() {
             self.swap(index)?;
             self.keep_open(index);
-            self.context.progress.advance(1);
+            self.context.watch.advance(1);
         }
         closed::close(&self.opened);
         self.check_all()?;

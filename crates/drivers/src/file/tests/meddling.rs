@@ -5,11 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use backout_model::ports::{Applied, How, OnConflict};
+use backout_model::ports::{Applied, How, OnConflict, Progress};
 use backout_model::{Effect, Strategy, Verb};
 
 use super::world::World;
-use crate::file::context::Progress;
 use crate::file::{FileDriver, FileError, FileRequest};
 
 const LARGE: usize = 300_000;

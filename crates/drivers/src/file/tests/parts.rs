@@ -5,11 +5,10 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use backout_model::ports::{How, OnConflict};
+use backout_model::ports::{How, OnConflict, Progress};
 use backout_model::{Effect, Key, OutcomeKind, TargetOutcome, Verb};
 
 use super::world::World;
-use crate::file::context::Progress;
 use crate::file::recipe::{FileRecipe, Image, Kind};
 use crate::file::{FileError, FileRequest};
 

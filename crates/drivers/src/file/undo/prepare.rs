@@ -37,7 +37,7 @@ pub(crate) fn prepare_undo(
         tidy(context, &recipe)?;
     }
     // Each is judged, made and put in place.
-    context.progress.total(recipe.changes.len() as u64 * 3);
+    context.watch.total(recipe.changes.len() as u64 * 3);
     let states = judge_all(context, &recipe, &completion)?;
     let chosen = chosen(&recipe, &states, how.only)?;
     let numbered = recipe.changes.iter().enumerate();
@@ -79,7 +79,7 @@ pub(crate) fn prepare_undo(
     let mut stay = Vec::new();
     let judged = std::iter::zip(&recipe.changes, states).enumerate().rev();
     for (index, (change, state)) in judged {
-        context.progress.advance(1);
+        context.watch.advance(1);
         if !chosen.contains(&index) {
             stay.extend((state != State::Before).then_some(change));
             continue;
