@@ -1,7 +1,8 @@
-//! Places that are named on the command line: paths, and keys of config files as they are printed, like `app.toml:server.port`.
+//! Places that are named on the command line: paths, and other targets as they are printed, like `app.toml:server.port` or
+//! `postgres:shop/public/orders:7`.
 //!
-//! A key is known by what the journal has of it: only there it is certain which of its dots and brackets are signs. A file that is
-//! there goes before a key of the same name.
+//! A target is known by what the journal has of it: only there it is certain which of its colons, dots and brackets are signs. So
+//! names may be typed without the signs for what is odd in them. A file that is there goes before a target of the same name.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,7 +22,11 @@ pub(crate) fn place(engine: &Engine, name: &Path) -> Result<Key, Failure> {
     if path.as_path().symlink_metadata().is_ok() {
         return Ok(path.into());
     }
-    let mut keys = keys_called(engine, name)?.into_iter();
+    let mut keys = keys_called(engine, name)?;
+    if let Some(name) = name.to_str() {
+        keys.extend(elsewhere(engine, name)?);
+    }
+    let mut keys = keys.into_iter();
     let (first, second) = (keys.next(), keys.next());
     let Some(key) = first else {
         return Ok(path.into());
@@ -44,6 +49,29 @@ pub(crate) fn place(engine: &Engine, name: &Path) -> Result<Key, Failure> {
             [Call::log_of(file)],
         )
         .into())
+}
+
+/// Lists the targets outside of files that the journal knows and that are printed so, or would be without signs for what is
+/// odd in them.
+fn elsewhere(engine: &Engine, name: &str) -> Result<BTreeSet<Key>, Failure> {
+    let (space, _) = name.split_once('/').unwrap_or((name, ""));
+    let Ok(space) = Key::in_space(space, &[]) else {
+        return Ok(BTreeSet::new());
+    };
+    if let Ok(key) = name.parse::<Key>()
+        && !operations_at(engine, key.clone(), Some(1))?.is_empty()
+    {
+        return Ok([key].into());
+    }
+    let mut found = BTreeSet::new();
+    for operation in operations_at(engine, space, None)? {
+        for standing in &operation.targets {
+            let key = standing.target.key();
+            let all = std::iter::once(key.clone()).chain(key.ancestors());
+            found.extend(all.filter(|key| key.plainly() == name));
+        }
+    }
+    Ok(found)
 }
 
 /// Lists the keys that the journal knows and that are printed so.
@@ -72,7 +100,9 @@ fn keys_in(engine: &Engine, file: &TargetPath, printed: &[u8]) -> Result<Vec<Key
             let is_it = |key: &Key| {
                 key.file() == Some(file)
                     && !key.parts().is_empty()
-                    && key.to_string().as_bytes() == wanted
+                    && [key.to_string(), key.plainly()]
+                        .iter()
+                        .any(|it| it.as_bytes() == wanted)
             };
             found.extend(parts.filter(is_it));
         }

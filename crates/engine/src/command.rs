@@ -151,12 +151,12 @@ impl std::fmt::Debug for ExportTarget {
 pub enum UndoWhat {
     /// The newest act still in effect of the agent that asks: an operation, or a redo of several.
     Newest {
-        /// Only what wrote at or below this directory; none means everywhere.
+        /// Only what wrote at or below this directory, or outside of the file system; none means everywhere.
         below: Option<TargetPath>,
     },
     /// These operations.
     Operations(Vec<OperationRef>),
-    /// What was last done to these paths, or keys of config files, and all below, and to nothing else.
+    /// What was last done to these paths or other targets, and all below, and to nothing else.
     Paths {
         /// The paths.
         paths: Vec<Key>,
@@ -175,7 +175,7 @@ pub enum UndoWhat {
 pub enum RedoWhat {
     /// What the newest undo of the agent that asks took back.
     Newest {
-        /// Only an undo that wrote at or below this directory; none means everywhere.
+        /// Only an undo that wrote at or below this directory, or outside of the file system; none means everywhere.
         below: Option<TargetPath>,
     },
     /// Operations that were undone, or undos.

@@ -176,8 +176,10 @@ pub enum EngineError {
     /// Nothing that is in effect was done to a path.
     #[error("there is nothing to undo at `{path}`")]
     NothingOnPath {
-        /// The path, or the key of a config file.
+        /// The path, or the other target.
         path: Box<Key>,
+        /// Whether nothing is there, and nothing was ever written there.
+        is_unknown: bool,
         /// Since when.
         since: Option<Timestamp>,
         /// An operation that wrote a tree as one in which the path lies.

@@ -9,7 +9,9 @@ use backout_model::{
 };
 use backout_storage::{Filter, OperationRef};
 
-use crate::{Engine, EngineError, PlannedTarget, Shown, StatusReport, TargetState};
+use crate::{
+    DiffFile, Engine, EngineError, PlannedTarget, Selection, Shown, StatusReport, TargetState,
+};
 
 /// How many operations a status shows.
 const NEWEST: usize = 5;
@@ -28,17 +30,33 @@ impl Engine {
             .filter(|other| other.depends_on.iter().any(|edge| edge.on == id))
             .collect();
         dependents.sort_by_key(|other| other.lsn);
-        let targets = if operation.status.is_in_effect() && operation.retained {
-            self.targets_now(&operation)?
+        let (targets, values) = if operation.status.is_in_effect() && operation.retained {
+            (self.targets_now(&operation)?, self.values_now(id)?)
         } else {
-            Vec::new()
+            (Vec::new(), Vec::new())
         };
         Ok(Shown {
             dependents: dependents.into_iter().map(|other| other.id).collect(),
             records: self.store.records_of(id)?,
             targets,
+            values,
             operation,
         })
+    }
+
+    /// Says what each value was, became and is, if an operation is told in values alone.
+    fn values_now(&self, id: OperationId) -> Result<Vec<DiffFile>, EngineError> {
+        let effect = self.store.effect(id)?;
+        let driver = match self.driver_of(&effect) {
+            Err(EngineError::NoDriver { .. }) => return Ok(Vec::new()),
+            driver => driver?,
+        };
+        if driver.as_files(&effect)?.is_some() {
+            return Ok(Vec::new());
+        }
+        let values = driver.values(&effect)?.unwrap_or_default();
+        let all = Selection::default();
+        Ok(Self::compare_values(&values, &all, false, false))
     }
 
     /// Says how each target that is in effect stands now.

@@ -51,8 +51,8 @@ pub use lifecycle::StagedOperation;
 pub use proposal::{Inside, ProposalCommand, ProposalView};
 pub use repair::RepairReport;
 pub use reply::{
-    ActLeft, Diff, DiffChange, DiffFile, DiffSide, DoctorReport, Finding, Finished, Forcing,
-    GcOutcome, LeftPending, PlanDiff, PlanView, PlannedStep, PlannedTarget, RecoverReport,
+    ActLeft, Diff, DiffChange, DiffFile, DiffSide, DiffValue, DoctorReport, Finding, Finished,
+    Forcing, GcOutcome, LeftPending, PlanDiff, PlanView, PlannedStep, PlannedTarget, RecoverReport,
     Recovered, RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState,
     TaskLeft, UndoReport, UndoneStep,
 };

@@ -1,5 +1,6 @@
-//! Which paths are meant: of a trial, of an undo.
+//! Which targets are meant: of a trial, of an undo.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use backout_model::{Target, TargetPath};
@@ -19,6 +20,15 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Reads patterns as they are typed at a directory. One that may be for a path or for a target elsewhere is for both.
+    pub fn typed<P: AsRef<OsStr>>(patterns: &[P], here: &Path) -> Vec<Glob> {
+        let both = |pattern: &P| {
+            let elsewhere = Glob::elsewhere(pattern);
+            std::iter::once(Glob::new(pattern, here)).chain(elsewhere)
+        };
+        patterns.iter().flat_map(both).collect()
+    }
+
     /// Tells whether everything is meant.
     pub const fn is_everything(&self) -> bool {
         self.only.is_empty() && self.exclude.is_empty()
@@ -29,13 +39,14 @@ impl Selection {
         if let (Some(path), []) = (target.file(), target.key().parts()) {
             return self.has(std::iter::once(path.as_path()));
         }
-        // Who names a key means all that is in it.
-        let key = target.key();
-        let above = key.ancestors().into_iter();
-        let above = above.filter(|above| !above.parts().is_empty());
-        let keys: Vec<String> = above.map(|above| above.to_string()).collect();
-        let whole = key.to_string();
-        let keys = keys.iter().chain([&whole]).map(Path::new);
+        // Who names a key means all that is in it. Names may be typed with or without signs for what is odd in them.
+        let above = target.key().ancestors().into_iter();
+        let above = above.filter(|above| above.file().is_none() || !above.parts().is_empty());
+        let keys = above.chain([target.key().clone()]);
+        let keys: Vec<_> = keys
+            .flat_map(|key| [key.to_string(), key.plainly()])
+            .collect();
+        let keys = keys.iter().map(Path::new);
         let file = target.file().map(TargetPath::as_path);
         self.has(file.into_iter().chain(keys))
     }

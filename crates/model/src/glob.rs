@@ -1,9 +1,11 @@
-//! Patterns for paths: `*`, `?` and `[a-z]` stay within a name, `**` as a whole name does not, `{a,b}` is one of several. A
+//! Patterns for paths, and for targets outside of the file system: `*`, `?` and `[a-z]` stay within a name, `**` as a whole name does not, `{a,b}` is one of several. A
 //! backslash takes a sign's meaning away.
 //!
 //! - A pattern that matches a directory matches all that is in it.
 //! - Names need not be text: `?` is one byte, and what leads to the first sign is compared byte by byte. From the name with
 //!   the first sign on, a pattern must be UTF-8; one that is not stands for itself, so nothing in it is a sign.
+//! - A target elsewhere is matched as it is shown, like `postgres:shop/public/orders:7`. Its space has a colon in its name, so a
+//!   pattern is one for it if there is one in its first name.
 //! - `globset` does the matching, for rules and for selections.
 
 use std::ffi::{OsStr, OsString};
@@ -18,7 +20,7 @@ use crate::any_path;
 /// What means something in a pattern.
 const SIGNS: &[u8] = b"*?[{\\";
 
-/// A pattern, made absolute.
+/// A pattern, made absolute; or one for targets in another space.
 #[derive(Debug, Clone)]
 pub struct Glob {
     /// What leads to the first name with a sign.
@@ -56,6 +58,24 @@ impl Glob {
         } else {
             directory
         };
+        Self::from_start(pattern, start)
+    }
+
+    /// Reads a pattern for targets in another space; none if it cannot be one, or cannot be read.
+    pub fn elsewhere(pattern: impl AsRef<OsStr>) -> Option<Self> {
+        let pattern = pattern.as_ref().as_bytes();
+        let first = pattern.split(|byte| *byte == b'/').next()?;
+        let is_space = first.contains(&b':') && !first.starts_with(b".");
+        is_space.then(|| Self::from_start(pattern, Path::new("")).ok())?
+    }
+
+    /// Tells whether it is for targets in another space.
+    pub fn is_elsewhere(&self) -> bool {
+        let has_something = !self.open.is_empty() || !self.base.as_os_str().is_empty();
+        has_something && !self.base.is_absolute()
+    }
+
+    fn from_start(pattern: &[u8], start: &Path) -> Result<Self, GlobError> {
         let mut base = start.to_owned();
         let names = pattern.split(|byte| *byte == b'/');
         let mut names = names.filter(|name| !name.is_empty() && *name != b".");
@@ -120,8 +140,11 @@ impl Glob {
         pattern.into_os_string()
     }
 
-    /// Tells whether it matches a path or a directory above it.
+    /// Tells whether it matches a path or a directory above it, or a target in another space as it is shown.
     pub fn matches(&self, path: &Path) -> bool {
+        if self.is_elsewhere() && path.is_absolute() {
+            return false;
+        }
         match (path.strip_prefix(&self.base), &self.set) {
             (Ok(below), Some(set)) => !below.as_os_str().is_empty() && set.is_match(below),
             (below, _) => below.is_ok(),
@@ -138,7 +161,8 @@ impl Serialize for Glob {
 impl<'de> Deserialize<'de> for Glob {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pattern = any_path::deserialize(deserializer)?;
-        Ok(Self::new(pattern, Path::new("/")))
+        let elsewhere = Self::elsewhere(&pattern);
+        Ok(elsewhere.unwrap_or_else(|| Self::new(pattern, Path::new("/"))))
     }
 }
 
@@ -218,6 +242,35 @@ mod tests {
         }
         assert!(Glob::new("a", Path::new("/w*[")).matches(Path::new("/w*[/a")));
         assert!(Glob::new("a", Path::new("/")).matches(Path::new("/a")));
+    }
+
+    #[test]
+    fn targets_elsewhere_are_matched_as_they_are_shown() {
+        let row = "postgres:shop/public/orders:7";
+        for (pattern, target, wanted) in [
+            ("postgres:shop/public/orders:7", row, true),
+            ("postgres:shop/public/orders:*", row, true),
+            ("postgres:shop/public", row, true),
+            ("postgres:shop", row, true),
+            ("postgres:*", row, true),
+            ("{redis,postgres}:*/**", row, true),
+            ("postgres:sho", row, false),
+            ("postgres:shop/public/order", row, false),
+            ("postgres:shop/*", "postgres:shop/public", true),
+            ("postgres:*", "/w/postgres:shop", false),
+        ] {
+            let glob = Glob::elsewhere(pattern).unwrap();
+            assert_eq!(glob.matches(Path::new(target)), wanted, "{pattern}");
+            let text = serde_json::to_string(&glob).unwrap();
+            let read: Glob = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, glob, "{text}");
+            assert!(read.is_elsewhere());
+        }
+        for path in ["src/**", "/w/a:b", "./a:b", "../a:b", "src/a:b", ""] {
+            assert!(Glob::elsewhere(path).is_none(), "{path}");
+            let glob = Glob::new(path, Path::new("/w"));
+            assert!(!glob.is_elsewhere() && !glob.matches(Path::new(row)));
+        }
     }
 
     #[test]

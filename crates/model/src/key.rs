@@ -11,11 +11,12 @@
 //! - As bytes (`to_bytes`) every key below another one begins with it, followed by `/` for a name or by a zero byte for
 //!   a part: so a store finds them by range. The bytes of a plain file are its path.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{PathError, Target, TargetPath};
+
+#[path = "key_text.rs"]
+mod text;
 
 /// What stands between the bytes of a name and those of a part, and between two parts.
 const PART: u8 = 0;
@@ -217,13 +218,13 @@ impl Key {
         let key = if place.starts_with(&[NAME]) {
             Self::from(TargetPath::from_bytes(place)?)
         } else {
-            let place = text(place)?;
+            let place = text_of(place)?;
             let (space, names) = place.split_once('/').unwrap_or((&place, ""));
             let names = names.split('/').filter(|name| !name.is_empty());
             let names: Vec<String> = names.map(unescaped).collect();
             Self::in_space(space, &names.iter().map(String::as_str).collect::<Vec<_>>())?
         };
-        pieces.try_fold(key, |key, part| key.part(&text(part)?))
+        pieces.try_fold(key, |key, part| key.part(&text_of(part)?))
     }
 
     /// Gives the ranges of bytes, each from its first to before its last, in which every key below lies and no other:
@@ -260,7 +261,7 @@ fn segment(text: &str) -> Result<String, KeyError> {
     Ok(text.to_owned())
 }
 
-fn text(bytes: &[u8]) -> Result<String, KeyError> {
+fn text_of(bytes: &[u8]) -> Result<String, KeyError> {
     String::from_utf8(bytes.to_vec()).map_err(|error| KeyError::Segment {
         segment: String::from_utf8_lossy(error.as_bytes()).into_owned(),
     })
@@ -273,29 +274,6 @@ fn escaped(name: &str) -> String {
 
 fn unescaped(name: &str) -> String {
     name.replace("%2F", "/").replace("%25", "%")
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Names::File(path) => path.fmt(f)?,
-            Names::Other(it) => {
-                f.write_str(&it.space)?;
-                for name in &it.names {
-                    write!(f, "/{}", escaped(name))?;
-                }
-            }
-        }
-        for (index, part) in self.parts.iter().enumerate() {
-            match (index, part.starts_with('[')) {
-                (0, _) => write!(f, ":{part}")?,
-                // An item of a list: `list[0]`.
-                (_, true) => f.write_str(part)?,
-                (_, false) => write!(f, ".{part}")?,
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -21,8 +21,9 @@ const LIMIT: usize = 25;
 /// down to what it was built on. `--agent` and `--task`, typed here, list only their operations.
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// Only what wrote this path or something below it; or this key of a config file, like `app.toml:server.port`.
-    #[arg(value_hint = ValueHint::AnyPath)]
+    /// Only what wrote this path or something below it; or another target as it is printed, like `app.toml:server.port` or
+    /// `postgres:shop/public/orders:7`.
+    #[arg(value_name = "TARGET", value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
 
     /// List at most this many; 0 lists all.

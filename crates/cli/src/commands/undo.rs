@@ -22,14 +22,14 @@ use crate::when::moment;
 
 /// Take operations back, with everything that was built on them.
 ///
-/// Without a name, this takes what this agent did last at or below this directory, and says what that was: one
-/// operation, or all that one redo brought back. If you name a path, it takes back what was last done to that path and
-/// nothing else. Later work that does not depend on it stays. If somebody changed a target since, nothing is undone,
+/// Without a name, this takes what this agent did last at or below this directory, or outside of files, and says what
+/// that was: one operation, or all that one redo brought back. If you name a path, a row or another target, it takes
+/// back what was last done to that and nothing else. Later work that does not depend on it stays. If somebody changed a target since, nothing is undone,
 /// unless `--merge`, `--force` or `--partial` says what to do about it. You can take an undo back with `backout redo`.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// Operations, or paths. A key of a config file is written as it is printed, like `app.toml:server.port`.
-    #[arg(value_name = "REF|PATH")]
+    /// Operations, paths, or other targets as they are printed, like `app.toml:server.port` or `postgres:shop/public/orders:7`.
+    #[arg(value_name = "REF|TARGET")]
     names: Vec<OsString>,
 
     /// Take paths back to what they were at this time, like `10m`, `2h ago`, `14:30` or `2026-11-16 09:00`.
@@ -54,7 +54,7 @@ pub(crate) struct UndoArgs {
 /// Which targets are meant.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PartArgs {
-    /// Only targets that match, like `src/**` or `/etc/*.conf`; may be repeated.
+    /// Only targets that match, like `src/**`, `/etc/*.conf` or `postgres:shop/public/orders:*`; may be repeated.
     #[arg(long, value_name = "GLOB")]
     only: Vec<OsString>,
 
@@ -67,13 +67,9 @@ impl PartArgs {
     /// Says it to the engine.
     pub(crate) fn selection(&self) -> Result<Selection, Report> {
         let here = absolute(Path::new("."))?;
-        let globs = |patterns: &[OsString]| {
-            let glob = |pattern: &OsString| Glob::new(pattern, &here);
-            patterns.iter().map(glob).collect()
-        };
         Ok(Selection {
-            only: globs(&self.only),
-            exclude: globs(&self.exclude),
+            only: Selection::typed(&self.only, &here),
+            exclude: Selection::typed(&self.exclude, &here),
         })
     }
 
@@ -94,9 +90,12 @@ fn each_typed(typed: Typed, flag: &str, patterns: &[OsString]) -> Result<Typed, 
             " "
         };
         let line = [flag, between, &literal(pattern)].concat();
-        let mut word = OsString::from(format!("{flag}="));
-        word.push(Glob::new(pattern, &here).from_root());
-        typed.and_so(&line, vec![word])
+        let words = Selection::typed(&[pattern], &here).into_iter().map(|glob| {
+            let mut word = OsString::from(format!("{flag}="));
+            word.push(glob.from_root());
+            word
+        });
+        typed.and_so(&line, words.collect())
     });
     Ok(each)
 }

@@ -9,6 +9,7 @@ use backout_model::text::header_name;
 
 use super::counted;
 use super::time::{exactly, size};
+use super::values::{Between, is_row, values};
 use crate::accounts::owner_name;
 use crate::paths::Here;
 use crate::session::Session;
@@ -38,16 +39,31 @@ pub(crate) fn files(session: &mut Session, files: &[DiffFile], style: Style) {
     }
     let is_seen = session.ui.is_terminal();
     let text = match style {
-        Style::Full => full(files, &session.here, is_seen),
+        Style::Full => {
+            let is_all = session.global.verbose;
+            full(
+                files,
+                &session.here,
+                is_seen,
+                (Between::BeforeAndAfter, is_all),
+            )
+        }
         Style::Counts => counts(files, &session.here),
         Style::Names => names(files, &session.here),
     };
     session.ui.print(&text);
 }
 
-/// Shows everything of each.
-pub(super) fn full(files: &[DiffFile], here: &Here, is_seen: bool) -> String {
-    files.iter().map(|file| one(file, here, is_seen)).collect()
+/// Shows everything of each: values that fit into a row as a table, in full if all is wanted.
+pub(super) fn full(
+    files: &[DiffFile],
+    here: &Here,
+    is_seen: bool,
+    (between, is_all): (Between, bool),
+) -> String {
+    let (rows, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| is_row(file));
+    let others = others.into_iter().map(|file| one(file, here, is_seen));
+    others.collect::<String>() + &here.shorten(&values(&rows, between, is_all))
 }
 
 fn one(file: &DiffFile, here: &Here, is_seen: bool) -> String {

@@ -23,6 +23,7 @@ mod tasks;
 mod time;
 pub(crate) mod trial;
 pub(crate) mod undo;
+mod values;
 pub(crate) mod write;
 
 use std::sync::OnceLock;

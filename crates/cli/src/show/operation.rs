@@ -10,6 +10,7 @@ use backout_model::{
 use super::list::hidden_text;
 use super::log::status_style;
 use super::time::{ago, exactly, size};
+use super::values::{Between, is_row, values};
 use super::{failed, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
@@ -46,6 +47,17 @@ pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
         ));
     }
     text.push_str(&table(rows, None));
+    let told: Vec<_> = shown
+        .values
+        .iter()
+        .filter(|it| is_row(it))
+        .take(most)
+        .collect();
+    text.push_str(&values(
+        &told,
+        Between::BeforeAndAfter,
+        session.global.verbose,
+    ));
     session.ui.print(&text);
     hints(session, operation);
 }

@@ -7,10 +7,12 @@ use backout_engine::{
     word_options,
 };
 use backout_model::Chosen;
+use backout_model::ports::Guarantee;
 
 use super::diff::full;
 use super::list::{FINE_MAX, abridged, hidden_line};
 use super::undo::{Asked, hint_undone, left_alone};
+use super::values::Between;
 use super::{counted_of, id, typed};
 use crate::paths::Here;
 use crate::session::Session;
@@ -30,7 +32,9 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
         _ if steps.iter().all(is_undo) => ", newest first",
         _ => ", in this order",
     };
-    let chosen = asked.chosen.as_ref();
+    let mut targets = steps.iter().flat_map(|step| &step.targets);
+    let is_outside = targets.any(|it| it.target.file().is_none());
+    let chosen = asked.chosen_from(is_outside);
     let chosen = chosen.map(|chosen| paint(DIM, &format!("  ({chosen})")));
     let mut text = format!(
         "{} {number}{order}:{}\n",
@@ -51,13 +55,18 @@ pub(crate) fn plan(session: &mut Session, engine: &Engine, plan: &PlanView, aske
     ));
     if let Some(diff) = &plan.diff {
         let is_seen = session.ui.is_terminal();
-        for (title, files) in [
-            ("would change back:", &diff.back),
-            ("somebody else changed since:", &diff.theirs),
+        let is_all = session.global.verbose;
+        for (title, files, between) in [
+            ("would change back:", &diff.back, Between::NowAndThen),
+            (
+                "somebody else changed since:",
+                &diff.theirs,
+                Between::LeftAndNow,
+            ),
         ] {
             if !files.is_empty() {
                 text.extend(["\n", &paint(BOLD, title), "\n"]);
-                text.push_str(&full(files, &session.here, is_seen));
+                text.push_str(&full(files, &session.here, is_seen, (between, is_all)));
             }
         }
     }
@@ -123,20 +132,30 @@ fn planned(
         }
     }
     text.push('\n');
-    text.push_str(&targets(&step.targets, here, step.way, fine_max));
+    text.push_str(&targets(step, here, fine_max));
+    if let Some(who) = &step.seen_by_others {
+        let line = format!("            may have been seen by {}", printable(who));
+        text.extend([paint(DIM, &line), "\n".to_owned()]);
+    }
     text
 }
 
 /// Shows how targets stand against what an undo expects.
-fn targets(targets: &[PlannedTarget], here: &Here, way: TakeBack, fine_max: usize) -> String {
+fn targets(step: &PlannedStep, here: &Here, fine_max: usize) -> String {
+    let way = step.way;
+    let is_answered = step.guarantee == Guarantee::Compensating;
     let said = |planned: &PlannedTarget| planned.state.hindrance().cloned().unwrap_or_default();
-    let (shown, hidden) = abridged(targets, fine_max, said);
+    let (shown, hidden) = abridged(&step.targets, fine_max, said);
     let shown_why = |why: &str| here.shorten(&printable(why));
     // A name and the tree that it leads to are two targets, and one line.
     let mut told = HashSet::new();
     let rows = shown.into_iter().filter_map(|planned| {
         let path = here.target(&planned.target);
         let (style, said) = match &planned.state {
+            TargetState::ComesBack if is_answered => (GOOD, "will be compensated".to_owned()),
+            TargetState::AfterNewerStep if is_answered => {
+                (GOOD, "will be compensated, after a step above".to_owned())
+            }
             TargetState::ComesBack if way == TakeBack::Redo && planned.goes => {
                 (GOOD, "will be gone again".to_owned())
             }

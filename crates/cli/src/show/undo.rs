@@ -57,6 +57,16 @@ impl Asked {
         }
     }
 
+    /// Says how the operation was chosen, if nobody named it: it may be outside of what lies below a directory.
+    pub(super) fn chosen_from(&self, is_outside: bool) -> Option<String> {
+        let chosen = self.chosen.as_ref()?;
+        Some(if is_outside && chosen.contains(" below ") {
+            format!("{chosen} or outside of files")
+        } else {
+            chosen.clone()
+        })
+    }
+
     /// Gives the call that does the same to these operations, and to no others, whatever is newest then.
     pub(super) fn call(&self, ids: &[OperationId], options: &[&'static str]) -> Call {
         let verb = match self.words {
@@ -199,7 +209,9 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
             None => (BAD, asked.words.did_not(step.way).to_owned()),
         };
         let summary = here.shorten(&printable(&step.summary));
-        let chosen = asked.chosen.as_ref().filter(|_| number == 0);
+        let is_outside = |outcome: &TargetOutcome| outcome.target.file().is_none();
+        let chosen = asked.chosen_from(step.outcomes.iter().any(is_outside));
+        let chosen = chosen.filter(|_| number == 0);
         let chosen = chosen.map(|chosen| paint(DIM, &format!("  ({chosen})")));
         // Writing to a string cannot fail.
         let _written = writeln!(
@@ -232,6 +244,9 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
         });
         text.push_str(&table(rows.collect(), None));
         text.push_str(&hidden_line("  ", hidden));
+        if let Some(who) = &step.seen_by_others {
+            let _written = writeln!(text, "  may have been seen by {}", printable(who));
+        }
         for note in &step.notes {
             let _written = writeln!(text, "  note: {}", here.shorten(note));
         }

@@ -63,6 +63,7 @@ impl<'e> Comparison<'e> {
             added: None,
             removed: None,
             text: String::new(),
+            value: None,
             unshown: None,
         };
         let has_bytes = [before, after].into_iter().flatten().any(Was::is_file);

@@ -8,15 +8,17 @@ use backout_model::{Key, Reach, Target, text};
 use super::file::CONTEXT_LINES;
 use crate::undo::Work;
 use crate::{
-    DiffChange, DiffFile, Engine, EngineError, PlanDiff, PlannedStep, Selection, TargetState,
+    DiffChange, DiffFile, DiffValue, Engine, EngineError, PlanDiff, PlannedStep, Selection,
+    TargetState,
 };
 
 impl Engine {
     /// Compares the parts that an effect is told in.
-    pub(super) fn compare_values(
+    pub(crate) fn compare_values(
         values: &[ValueChange],
         selection: &Selection,
         is_brief: bool,
+        is_of_files: bool,
     ) -> Vec<DiffFile> {
         let is_meant = |value: &&ValueChange| {
             let target = Target::new(value.key.clone(), Reach::Node);
@@ -24,7 +26,17 @@ impl Engine {
         };
         let files = values.iter().filter(is_meant).filter_map(|value| {
             let sides = (value.before.as_deref(), value.after.as_deref());
-            compared(&value.key, sides, is_brief)
+            let compared = compared(&value.key, sides, is_brief)?;
+            let told = (!is_brief && !is_of_files).then(|| DiffValue {
+                before: value.before.clone(),
+                after: value.after.clone(),
+                now: value.now.clone().ok().flatten(),
+                unread: value.now.clone().err(),
+            });
+            Some(DiffFile {
+                value: told,
+                ..compared
+            })
         });
         files.collect()
     }
@@ -39,6 +51,7 @@ impl Engine {
         let mut parts: BTreeMap<Key, Part> = BTreeMap::new();
         for (work, step) in std::iter::zip(works, steps) {
             let values = self.driver_of(&work.effect)?.values(&work.effect)?;
+            let is_of_files = self.as_files(&work.effect)?.is_some();
             for value in values.into_iter().flatten() {
                 let mut planned = step.targets.iter();
                 let Some(planned) = planned.find(|it| *it.target.key() == value.key) else {
@@ -50,19 +63,18 @@ impl Engine {
                     now: value.now,
                     back: None,
                     state: planned.state.clone(),
+                    is_of_files,
                 });
                 part.back = value.before;
             }
         }
         for (key, part) in parts {
             // Why nobody can tell what is there stands with the target.
-            let Ok(now) = part.now else { continue };
+            let Ok(now) = part.now.clone() else { continue };
             if let TargetState::Conflict { .. } | TargetState::Overwritten { .. } = part.state {
-                let theirs = (part.left.as_deref(), now.as_deref());
-                diff.theirs.extend(compared(&key, theirs, false));
+                diff.theirs.extend(part.compared(&key, &part.left, &now));
             }
-            let back = (now.as_deref(), part.back.as_deref());
-            diff.back.extend(compared(&key, back, false));
+            diff.back.extend(part.compared(&key, &now, &part.back));
         }
         Ok(())
     }
@@ -74,6 +86,24 @@ struct Part {
     now: Result<Option<String>, String>,
     back: Option<String>,
     state: TargetState,
+    is_of_files: bool,
+}
+
+impl Part {
+    /// Compares two of its values, and tells them if that is all there is to tell.
+    fn compared(&self, key: &Key, old: &Option<String>, new: &Option<String>) -> Option<DiffFile> {
+        let compared = compared(key, (old.as_deref(), new.as_deref()), false)?;
+        let told = (!self.is_of_files).then(|| DiffValue {
+            before: old.clone(),
+            after: new.clone(),
+            now: self.now.clone().ok().flatten(),
+            unread: None,
+        });
+        Some(DiffFile {
+            value: told,
+            ..compared
+        })
+    }
 }
 
 /// Compares two values; none if they are the same.
@@ -109,6 +139,7 @@ fn compared(
         added: stat.as_ref().map(|stat| stat.added),
         removed: stat.as_ref().map(|stat| stat.removed),
         text: stat.map(|_| unified()).unwrap_or_default(),
+        value: None,
         unshown: None,
     })
 }

@@ -32,7 +32,8 @@ impl Engine {
         let id = operation.id;
         let effect = self.store.effect(id)?;
         if let Some(values) = self.driver_of(&effect)?.values(&effect)? {
-            let files = Self::compare_values(&values, selection, is_brief);
+            let is_of_files = self.as_files(&effect)?.is_some();
+            let files = Self::compare_values(&values, selection, is_brief, is_of_files);
             return Ok(Diff { id, files });
         }
         let effect = self.as_files(&effect)?;

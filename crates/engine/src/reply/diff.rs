@@ -1,6 +1,7 @@
 //! What changed in files, or would change.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use backout_model::{OperationId, TargetPath, Timestamp, wide};
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,9 @@ pub struct DiffFile {
     /// A unified diff of the content; empty if there is none to show.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
+    /// The values themselves, if it is told in values alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<DiffValue>,
     /// Why there is no text although the content may differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unshown: Option<String>,
@@ -81,6 +85,27 @@ impl DiffFile {
     /// Counts the lines that differ.
     pub fn lines(&self) -> usize {
         self.added.unwrap_or_default() + self.removed.unwrap_or_default()
+    }
+}
+
+/// A value that changed: a row, an entry, a key.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiffValue {
+    /// What it was; none if it was not there.
+    pub before: Option<String>,
+    /// What it became.
+    pub after: Option<String>,
+    /// What it is now.
+    pub now: Option<String>,
+    /// Why nobody can tell what it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+}
+
+impl fmt::Debug for DiffValue {
+    // Values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DiffValue")
     }
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FailedUndo, ProposalView, Ran, RepairReport, RolloutView, TrialView};
 
-pub use diff::{Diff, DiffChange, DiffFile, DiffSide, PlanDiff};
+pub use diff::{Diff, DiffChange, DiffFile, DiffSide, DiffValue, PlanDiff};
 pub use recover::{ActLeft, RecoverReport, Recovered, RecoveredAs, TaskLeft};
 pub use undo::{
     Forcing, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState,
@@ -189,6 +189,9 @@ pub struct Shown {
     pub records: Vec<Record>,
     /// How each target stands now.
     pub targets: Vec<PlannedTarget>,
+    /// What each was, became and is, if it is told in values alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<DiffFile>,
 }
 
 /// Where things stand.

@@ -1,5 +1,6 @@
 //! What an undo or a redo would do, and what it did.
 
+use backout_model::ports::Guarantee;
 use backout_model::{Chosen, LeftAlone, OperationId, Strategy, Target, TargetOutcome, Tried};
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +118,12 @@ pub struct PlannedStep {
     pub chosen: Chosen,
     /// The operation's line for people.
     pub summary: String,
+    /// Whether it restores what was, or answers one effect by another.
+    #[serde(default)]
+    pub guarantee: Guarantee,
+    /// Who may have seen what it takes back, if anybody could.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_by_others: Option<String>,
     /// How each target stands.
     pub targets: Vec<PlannedTarget>,
 }
@@ -193,6 +200,12 @@ pub struct UndoneStep {
     pub way: TakeBack,
     /// Its line for people.
     pub summary: String,
+    /// Whether it restores what was, or answers one effect by another.
+    #[serde(default)]
+    pub guarantee: Guarantee,
+    /// Who may have seen what it takes back, if anybody could.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_by_others: Option<String>,
     /// The operation that did it; none if nothing was done.
     pub by: Option<OperationId>,
     /// What became of each target.
@@ -241,6 +254,17 @@ pub struct UndoReport {
 }
 
 impl UndoReport {
+    /// Takes over from the plan what each step can promise, and who may have seen what it takes back.
+    pub(crate) fn promised(&mut self, view: &PlanView) {
+        for step in &mut self.steps {
+            let mut planned = view.steps.iter();
+            if let Some(planned) = planned.find(|it| (it.id, it.way) == (step.id, step.way)) {
+                step.guarantee = planned.guarantee;
+                step.seen_by_others.clone_from(&planned.seen_by_others);
+            }
+        }
+    }
+
     /// Tells whether everything came back.
     pub fn is_complete(&self) -> bool {
         self.steps.iter().all(UndoneStep::is_complete)

@@ -319,6 +319,12 @@ impl Report {
             } => plan::nothing_on_link(&path, &to, at_work),
             EngineError::NothingOnPath {
                 path,
+                is_unknown: true,
+                at_work,
+                ..
+            } => plan::nothing_known(&path, at_work),
+            EngineError::NothingOnPath {
+                path,
                 inside,
                 at_work,
                 other,

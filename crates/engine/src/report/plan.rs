@@ -182,6 +182,17 @@ pub(super) fn nothing_on_link(path: &Key, to: &TargetPath, at_work: Option<Opera
         .next_call("take that back with {}", [Call::of("undo").path(to)])
 }
 
+/// Says that a name stands for nothing, and for what it could.
+pub(super) fn nothing_known(key: &Key, at_work: Option<OperationId>) -> Report {
+    let report = Report::refused(format!("there is nothing to undo at `{key}`"));
+    still_at_work(report, at_work)
+        .because("it is no operation, no path that is there or was written, and no other target that was written")
+        .next_call(
+            "name an operation or a target as {} shows it, or a path",
+            [Call::of("log")],
+        )
+}
+
 /// Says that there is nothing at a path.
 pub(super) fn nothing_on_path(
     key: &Key,

@@ -332,12 +332,13 @@ impl Engine {
             Verb::Undo | Verb::Recover => false,
             _ => operation.status != Status::Armed,
         };
-        let Some(newest) = self.newest(&filter, |operation| Ok(is_act(operation)))? else {
+        let Some(newest) = self.newest_seen_from(&filter, |operation| Ok(is_act(operation)))?
+        else {
             return self.nothing_below(below, &filter);
         };
         if !newest.retained {
             let is_kept = |operation: &Operation| Ok(is_act(operation) && operation.retained);
-            if let Some(older) = self.newest(&filter, is_kept)? {
+            if let Some(older) = self.newest_seen_from(&filter, is_kept)? {
                 return Err(EngineError::NewestExpired {
                     id: newest.id,
                     summary: newest.summary,
@@ -359,7 +360,28 @@ impl Engine {
         Ok(all)
     }
 
-    /// Finds the newest operation that `wanted` accepts and that has something in effect, looking at a page at a time.
+    /// Finds the newest operation at or below a directory, or outside of the file system: what belongs to no directory is
+    /// seen from each.
+    pub(super) fn newest_seen_from(
+        &self,
+        filter: &Filter,
+        wanted: impl Fn(&Operation) -> Result<bool, EngineError>,
+    ) -> Result<Option<Operation>, EngineError> {
+        let here = self.newest(filter, &wanted)?;
+        if filter.at.is_none() {
+            return Ok(here);
+        }
+        let newer = Filter {
+            at: None,
+            after: here.as_ref().map(|here| here.lsn),
+            ..filter.clone()
+        };
+        let is_outside = |target: &Target| target.file().is_none();
+        let outside = self.newest_with(&newer, is_outside, &wanted)?;
+        Ok(outside.or(here))
+    }
+
+    /// Finds the newest operation that `wanted` accepts and that has something in effect.
     pub(super) fn newest(
         &self,
         filter: &Filter,
@@ -369,6 +391,16 @@ impl Engine {
             let at = filter.at.as_ref();
             at.is_none_or(|at| target.key().is_at_or_below(at))
         };
+        self.newest_with(filter, is_here, wanted)
+    }
+
+    /// The same, with such a target in effect, looking at a page at a time.
+    fn newest_with(
+        &self,
+        filter: &Filter,
+        is_here: impl Fn(&Target) -> bool,
+        wanted: impl Fn(&Operation) -> Result<bool, EngineError>,
+    ) -> Result<Option<Operation>, EngineError> {
         let mut limit = PAGE;
         loop {
             let page = Filter {

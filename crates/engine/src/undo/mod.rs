@@ -27,7 +27,7 @@ pub use nothing::real_target;
 use std::collections::HashSet;
 
 use backout_crashpoint::crash_point;
-use backout_model::ports::{Entry, OnConflict};
+use backout_model::ports::{Entry, Guarantee, OnConflict};
 use backout_model::{
     ActPlan, Decision, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target,
     TargetOutcome, Trigger, UndoPlan, UndoStep, Verb,
@@ -109,7 +109,11 @@ impl Engine {
             plan: act_plan.as_ref(),
             trigger: &trigger,
         };
-        let ended = self.take_steps(&history, &plan.steps, act, options, &mut report);
+        let mut ended = self.take_steps(&history, &plan.steps, act, options, &mut report);
+        report.promised(&view);
+        if let Err(EngineError::Stopped(report)) = &mut ended {
+            report.promised(&view);
+        }
         self.tell_end(&report, act_plan.as_ref(), &ended);
         if !ended? {
             // What the plan saw tells more than what stood in the way then.
@@ -339,6 +343,8 @@ impl Engine {
             id: subject.id,
             way: way_of(operation),
             summary: subject.summary,
+            guarantee: Guarantee::default(),
+            seen_by_others: None,
             by: None,
             outcomes,
             notes: Vec::new(),

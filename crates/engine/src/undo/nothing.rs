@@ -71,6 +71,7 @@ impl Engine {
         let Some(path) = key.file().filter(|_| key.parts().is_empty()) else {
             return Ok(EngineError::NothingOnPath {
                 path: Box::new(key.clone()),
+                is_unknown: !self.is_recorded(key)?,
                 since,
                 inside: None,
                 other: None,
@@ -102,14 +103,26 @@ impl Engine {
                 break;
             }
         }
+        let is_there = path.as_path().symlink_metadata().is_ok();
         Ok(EngineError::NothingOnPath {
             path: Box::new(key.clone()),
+            is_unknown: !is_there && inside.is_none() && !self.is_recorded(key)?,
             since,
             inside,
             other: self.by_another_name(path)?,
             leads_to: self.leads_to(path)?.map(Box::new),
             at_work,
         })
+    }
+
+    /// Tells whether the journal knows anything at a place or below it.
+    fn is_recorded(&self, key: &Key) -> Result<bool, EngineError> {
+        let filter = Filter {
+            at: Some(key.clone()),
+            limit: Some(1),
+            ..Filter::default()
+        };
+        Ok(!self.store.operations(&filter)?.is_empty())
     }
 
     /// Follows a link to something that was written.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use backout_drivers::file::{said_of_barred, said_of_strangers};
-use backout_model::ports::{Examined, OnConflict, State};
+use backout_model::ports::{Examined, Guarantee, OnConflict, State};
 use backout_model::{
     Chosen, History, Operation, OperationId, OutcomeKind, Reach, Status, Target, TargetOutcome,
     TaskId, UndoPlan, UndoStep, Verb,
@@ -150,6 +150,8 @@ impl Engine {
                 strategy: step.strategy,
                 chosen: step.chosen.clone(),
                 summary: subject.summary,
+                guarantee: work.guarantee,
+                seen_by_others: work.seen_by_others.clone(),
                 targets,
             });
             works.push(work);
@@ -373,6 +375,8 @@ fn of_nobody(
         strategy: step.strategy,
         chosen: step.chosen.clone(),
         summary: subject.summary,
+        guarantee: Guarantee::default(),
+        seen_by_others: None,
         targets: targets.collect(),
     }
 }

@@ -73,7 +73,7 @@ impl Engine {
                 op.verb == Verb::Undo && op.is_as_asked() && op.status == Status::Committed;
             Ok(is_meant && self.took_something(op)?)
         };
-        match self.newest(&filter, is_undo)? {
+        match self.newest_seen_from(&filter, is_undo)? {
             Some(newest) => self.members(&newest),
             None => Err(self.no_undo(&filter)?),
         }

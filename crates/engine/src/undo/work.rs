@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use backout_model::ports::{Examined, How, OnConflict, Outline, Past, PastRole};
+use backout_model::ports::{Examined, Guarantee, How, OnConflict, Outline, Past, PastRole};
 use backout_model::{
     Below, Chosen, Effect, Key, Operation, OperationId, OutcomeKind, Reach, Standing, Status,
     Target, TargetOutcome, UndoStep,
@@ -24,6 +24,10 @@ pub(crate) struct Work<'h> {
     pub(crate) operation: &'h Operation,
     pub(crate) step: UndoStep,
     pub(crate) effect: Effect,
+    /// What taking it back can promise.
+    pub(crate) guarantee: Guarantee,
+    /// Who may have seen what is taken back.
+    pub(crate) seen_by_others: Option<String>,
     /// The targets of the recipe that are meant; none means all.
     only: Option<BTreeSet<Key>>,
     /// What took other parts of the operation back before.
@@ -124,6 +128,8 @@ impl Engine {
             let Outline {
                 targets: held,
                 gone,
+                guarantee,
+                seen_by_others,
                 ..
             } = self.driver_of(&effect)?.outline(&effect)?;
             let moved_on = self.moved_on(operation, with)?;
@@ -138,6 +144,8 @@ impl Engine {
                         operation,
                         step,
                         effect,
+                        guarantee,
+                        seen_by_others,
                         only,
                         earlier: self.earlier(operation.id)?,
                         past,
@@ -259,6 +267,8 @@ impl Engine {
         Ok(Work {
             operation,
             effect: self.store.effect(operation.id)?,
+            guarantee: Guarantee::default(),
+            seen_by_others: None,
             step,
             only: None,
             earlier: Vec::new(),
