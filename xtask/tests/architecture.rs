@@ -49,6 +49,7 @@ const ALLOWED: [(&str, &[&str]); 17] = [
         "backout-cli",
         &[
             "backout-capture",
+            "backout-driver-example",
             "backout-shell",
             "backout-drivers",
             "backout-engine",

@@ -17,6 +17,8 @@ mod classify;
 mod config_command;
 #[path = "suite/edit.rs"]
 mod edit;
+#[path = "suite/elsewhere.rs"]
+mod elsewhere;
 #[path = "suite/errors.rs"]
 mod errors;
 #[path = "suite/failed.rs"]

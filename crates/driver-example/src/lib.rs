@@ -12,8 +12,8 @@ use backout_model::ports::{
     Scope, Staged, State, ValueChange, Watch,
 };
 use backout_model::{
-    Armed, DriverName, Effect, JsonText, Key, OperationId, OperationKind, Reach, Recipe, Strategy,
-    Target, TargetOutcome, Verb,
+    Armed, DriverName, Effect, JsonText, Key, OperationId, OperationKind, OutcomeKind, Reach,
+    Recipe, Strategy, Target, TargetOutcome, Verb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,10 @@ impl Changes {
 }
 
 fn target(row: &str) -> Result<Target, DriverError> {
-    Ok(Target::new(Key::in_space("rows", &[row])?, Reach::Node))
+    Ok(Target::new(
+        Key::in_space("rows:table", &[row])?,
+        Reach::Node,
+    ))
 }
 
 impl Fault for TableError {
@@ -94,13 +97,25 @@ impl From<TableError> for DriverError {
 pub struct Rows {
     table: Table,
     watch: Watch,
+    /// Whether somebody acts on a row at once: then putting it back is an answer, and nothing is as if it had not been.
+    answers: bool,
 }
 
 impl Rows {
     /// Writes rows of a table.
     pub fn new(table: Table) -> Self {
-        let watch = Watch::default();
-        Self { table, watch }
+        Self {
+            table,
+            watch: Watch::default(),
+            answers: false,
+        }
+    }
+
+    /// Writes rows that somebody acts on at once, so that an undo can only answer them.
+    #[must_use]
+    pub const fn answering(mut self) -> Self {
+        self.answers = true;
+        self
     }
 
     /// Looks at the rows of a recipe: what each is now, and what that is to the recipe.
@@ -193,7 +208,10 @@ impl Driver for Rows {
         for (Change { row, before, .. }, now, state) in self.look(&effect.recipe)? {
             let target = target(&row)?;
             if how.means(&target) {
-                let kind = state.taken_back(how.on_conflict);
+                let kind = match state.taken_back(how.on_conflict) {
+                    OutcomeKind::Restored if self.answers => OutcomeKind::Compensated,
+                    kind => kind,
+                };
                 if kind.is_taken_back() && now != before {
                     back.insert(
                         0,
@@ -216,7 +234,12 @@ impl Driver for Rows {
 
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
         let targets = effect.recipe.read::<Changes>(VERSION)?.targets()?;
-        Ok(Outline::of(targets).seen_by("whoever reads the table"))
+        let outline = Outline::of(targets).seen_by("whoever reads the table");
+        Ok(if self.answers {
+            outline.compensating()
+        } else {
+            outline
+        })
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {

@@ -103,7 +103,7 @@ fn rows_that_come_change_and_go_conform() {
 fn one_row_of_several_goes_back_and_the_others_stay() {
     let world = World::new(&[("a", "1")], &[("a", Some("2")), ("b", Some("3"))]);
     let effect = applied(&world);
-    let only = [Key::in_space("rows", &["a"]).unwrap()].into();
+    let only = [Key::in_space("rows:table", &["a"]).unwrap()].into();
     let how = How {
         only: Some(&only),
         ..How::default()

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
-use backout_engine::{Command, Reply};
+use backout_engine::{Command, Reply, Report, quoted};
+use backout_model::Key;
 use clap::{Args, ValueHint};
 
 use crate::failure::Failure;
 use crate::paths::real;
+use crate::place::place;
 use crate::session::{Session, reference};
 use crate::show;
 use crate::words::Words;
@@ -45,14 +47,18 @@ pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(
     if session.is_answered(&words)? {
         return Ok(());
     }
+    let engine = session.engine()?;
     let mut paths = Vec::with_capacity(args.paths.len());
     for path in &args.paths {
+        let key = place(&engine, path)?;
+        if key.file().is_none() || !key.parts().is_empty() {
+            return Err(in_no_file(&key, &args.from).into());
+        }
         let path = real(path)?;
         if !paths.contains(&path) {
             paths.push(path);
         }
     }
-    let engine = session.engine()?;
     let command = Command::Restore {
         paths,
         from: reference(&args.from)?,
@@ -66,4 +72,15 @@ pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(
         }
         reply => session.show(&engine, &reply),
     }
+}
+
+/// Says that only whole files are restored, and how to take back what was done to something else.
+fn in_no_file(key: &Key, from: &str) -> Report {
+    let (shown, from) = (quoted(key.to_string().as_ref()), quoted(from.as_ref()));
+    let command = show::command_line(&format!("undo {from} --only {shown}"));
+    Report::usage(format!("`{key}` is no file of its own"))
+        .because("only files and directories are restored")
+        .next(format!(
+            "take back what the operation did to it with `{command}`"
+        ))
 }

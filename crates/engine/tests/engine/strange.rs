@@ -155,7 +155,7 @@ fn values_of_rows_are_shown_as_what_they_were_and_are() {
     let [changed] = <[_; 1]>::try_from(diff.unwrap().files).unwrap();
     assert_eq!(
         (changed.path, changed.key.as_deref(), changed.text.as_str()),
-        (None, Some("rows/a"), "@@ -1 +1 @@\n-old\n+new\n")
+        (None, Some("rows:table/a"), "@@ -1 +1 @@\n-old\n+new\n")
     );
     // What is built on it goes first, also in what is only foreseen.
     engine.write(&row("a", "newer")).unwrap();
