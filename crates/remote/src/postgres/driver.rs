@@ -141,7 +141,12 @@ impl PostgresDriver {
             tables,
         };
         let (connection, url) = (Some(connection), request.url.clone());
-        Open { connection, url, body }.prepared(Vec::new())
+        Open {
+            connection,
+            url,
+            body,
+        }
+        .prepared(Vec::new())
     }
 
     fn adopt(
@@ -175,11 +180,20 @@ impl PostgresDriver {
             tables,
         };
         let (connection, url) = (Some(connection), request.url.clone());
-        Open { connection, url, body }.prepared(note.into_iter().collect())
+        Open {
+            connection,
+            url,
+            body,
+        }
+        .prepared(note.into_iter().collect())
     }
 
     /// Commits, and finds out how that ended if the connection broke over it.
-    fn commit(mut connection: Connection, url: Option<&SecretUrl>, body: &Body) -> Result<(), DriverError> {
+    fn commit(
+        mut connection: Connection,
+        url: Option<&SecretUrl>,
+        body: &Body,
+    ) -> Result<(), DriverError> {
         let marked = mark(&mut connection, body.operation, &body.xact);
         crash_point("postgres.marked");
         let done = marked.and_then(|()| {
@@ -196,7 +210,8 @@ impl PostgresDriver {
         }
         drop(connection);
         let url = url.map(|url| url.0.as_str());
-        let asked = Connection::to(&body.place, url).and_then(|mut again| Self::ended(&mut again, body));
+        let asked =
+            Connection::to(&body.place, url).and_then(|mut again| Self::ended(&mut again, body));
         match asked {
             Ok(Ended::Committed) => Ok(()),
             Ok(Ended::RolledBack) => Err(error.into()),
