@@ -51,6 +51,43 @@ impl Connection {
         Ok(found)
     }
 
+    /// Puts tables in an order in which each comes after those that it refers to, as far as there is one.
+    pub(super) fn in_order<'t>(
+        &mut self,
+        tables: &[&'t Table],
+    ) -> Result<Vec<&'t Table>, PostgresError> {
+        let relations: Vec<u32> = tables.iter().map(|it| it.relation).collect();
+        let sql = "SELECT conrelid, confrelid FROM pg_constraint WHERE contype = 'f' AND conrelid <> confrelid
+                   AND conrelid = ANY($1) AND confrelid = ANY($1)";
+        let rows = self.client.query(sql, &[&relations])?;
+        let pairs: Vec<(u32, u32)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let mut left = tables.to_vec();
+        let mut ordered: Vec<&Table> = Vec::new();
+        while !left.is_empty() {
+            let waits = |table: &&Table| {
+                let mut needs = pairs.iter().filter(|(from, _)| *from == table.relation);
+                needs.any(|(_, to)| left.iter().any(|it| it.relation == *to))
+            };
+            // Of a ring any one is the first.
+            let next = left.iter().position(|it| !waits(it)).unwrap_or_default();
+            ordered.push(left.remove(next));
+        }
+        Ok(ordered)
+    }
+
+    /// Says what was changed beside the rows that were to be set back: by a cascade, or by somebody's trigger.
+    pub(super) fn beside(&mut self) -> Result<Option<String>, PostgresError> {
+        let sql = "SELECT count(*), string_agg(DISTINCT l.relation::regclass::text, ', ') FROM backout.log l
+                   WHERE l.xact = pg_current_xact_id()
+                     AND NOT ((l.before IS NULL OR EXISTS (SELECT FROM backout_net n
+                                 WHERE n.relation = l.relation AND n.take AND n.now = l.before))
+                          AND (l.after IS NULL OR EXISTS (SELECT FROM backout_net n
+                                 WHERE n.relation = l.relation AND n.take AND n.went = l.after)))";
+        let row = self.client.query_one(sql, &[])?;
+        let (count, tables): (i64, Option<String>) = (row.get(0), row.get(1));
+        Ok(tables.map(|tables| format!("{count} rows of {tables}")))
+    }
+
     fn find(
         &mut self,
         table: &Table,

@@ -95,6 +95,15 @@ impl Connection {
     }
 
     fn is_all_logged(&mut self, xact: &str) -> Result<(), PostgresError> {
+        let sql = "SELECT ddl FROM backout.transaction WHERE xact = $1::text::xid8";
+        let noted = self.client.query_opt(sql, &[&xact])?;
+        let noted: Option<String> = noted.and_then(|row| row.get(0));
+        let seen: Option<String> = self.client.query_one(CATALOGS, &[&xact])?.get(0);
+        if let Some(what) = noted.or(seen) {
+            return Err(PostgresError::NotUndoable(format!(
+                "it changes the schema ({what}), and what is kept here is rows: nothing would bring the schema back"
+            )));
+        }
         let uncovered = self.client.query(UNCOVERED, &[])?;
         if let Some(row) = uncovered.first() {
             let table: String = row.get(0);
@@ -102,16 +111,7 @@ impl Connection {
                 "`{table}` has no triggers of Backout, so what was written there is not known; `backout db enroll` covers new tables"
             )));
         }
-        let sql = "SELECT ddl FROM backout.transaction WHERE xact = $1::text::xid8";
-        let noted = self.client.query_opt(sql, &[&xact])?;
-        let noted: Option<String> = noted.and_then(|row| row.get(0));
-        let seen: Option<String> = self.client.query_one(CATALOGS, &[&xact])?.get(0);
-        match noted.or(seen) {
-            Some(what) => Err(PostgresError::NotUndoable(format!(
-                "it changes the schema ({what}), and what is kept here is rows: nothing would bring the schema back"
-            ))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 

@@ -160,6 +160,9 @@ impl Connection {
             let forces = how.on_conflict == OnConflict::Force && table.changed.is_none();
             self.client.execute(sql, &[&table.relation, key, &forces])?;
         }
+        let tables = seen.iter().map(|it| &it.table);
+        let tables: Vec<&Table> = tables.filter(|it| it.changed.is_none()).collect();
+        let tables = self.in_order(&tables)?;
         for _ in 0..ROUNDS_MAX {
             let mut outcomes = self.outcomes(&targets, how)?;
             if !how.goes_on(&mut outcomes) {
@@ -167,7 +170,7 @@ impl Connection {
                 return Ok(outcomes);
             }
             self.run("SAVEPOINT backout_round")?;
-            let in_the_way = self.try_back(&seen, stills)?;
+            let in_the_way = self.try_back(&tables, stills, how)?;
             if in_the_way == 0 {
                 return Ok(outcomes);
             }
@@ -178,15 +181,15 @@ impl Connection {
 
     /// Sets all rows back that are to be, and looks. If rows are in the way of something, all is as before this, they are not
     /// to be taken back any more, and their number is given.
-    fn try_back(&mut self, seen: &[SeenTable], stills: bool) -> Result<usize, PostgresError> {
+    fn try_back(
+        &mut self,
+        tables: &[&Table],
+        stills: bool,
+        how: How<'_>,
+    ) -> Result<usize, PostgresError> {
         let mut way = Way::Update;
         loop {
-            let tables = seen
-                .iter()
-                .map(|it| &it.table)
-                .filter(|it| it.changed.is_none());
-            let tables: Vec<&Table> = tables.collect();
-            let done = self.set_back(&tables, way);
+            let done = self.set_back(tables, way);
             match done {
                 Ok(()) => break,
                 // Something that must be unique went from one row to another.
@@ -198,14 +201,23 @@ impl Connection {
             }
         }
         let mut found = Vec::new();
-        for it in seen.iter().filter(|it| it.table.changed.is_none()) {
-            found.extend(self.not_back(&it.table)?);
+        for table in tables {
+            found.extend(self.not_back(table)?);
             if stills {
-                found.extend(self.dangling(&it.table)?);
+                found.extend(self.dangling(table)?);
             }
         }
         if !stills {
             self.run("SET CONSTRAINTS ALL IMMEDIATE")?;
+            let beside = self
+                .beside()?
+                .filter(|_| how.on_conflict != OnConflict::Force);
+            if let Some(beside) = beside {
+                return Err(PostgresError::NotUndoable(format!(
+                    "a trigger or a cascade would change more than what is taken back ({beside}); let a role do it that may keep \
+                     triggers from running, or let it happen with `--force`"
+                )));
+            }
         }
         if found.is_empty() {
             return Ok(0);
