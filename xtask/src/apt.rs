@@ -23,10 +23,14 @@ const NEEDED: [(&str, &str); 14] = [
 ];
 
 /// A file that the tests use, and the package that brings it.
-const FILES: [(&str, &str); 1] = [(
-    "/usr/lib/python3/dist-packages/yaml/__init__.py",
-    "python3-yaml",
-)];
+const FILES: [(&str, &str); 2] = [
+    (
+        "/usr/lib/python3/dist-packages/yaml/__init__.py",
+        "python3-yaml",
+    ),
+    // Its programs are in a directory of their version, on nobody's path.
+    ("/usr/lib/postgresql", "postgresql"),
+];
 
 /// Programs that tests run under our watch if they are here. Without one, its test says so.
 const WANTED: [(&str, &str); 4] = [

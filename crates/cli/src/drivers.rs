@@ -1,21 +1,15 @@
 //! The drivers that the program knows beside those of the engine.
 
+use std::sync::Arc;
+
 use backout_engine::{Engine, EngineError};
+use backout_remote::postgres::PostgresDriver;
 
 /// Makes them known to an engine, so that it can carry out their requests and recipes.
-#[cfg_attr(
-    not(feature = "testing"),
-    expect(
-        clippy::unnecessary_wraps,
-        clippy::missing_const_for_fn,
-        reason = "a name can be taken"
-    )
-)]
 pub(crate) fn register(engine: &mut Engine) -> Result<(), EngineError> {
+    engine.register(Arc::new(PostgresDriver))?;
     #[cfg(feature = "testing")]
     of_tests(engine)?;
-    #[cfg(not(feature = "testing"))]
-    let _none = engine;
     Ok(())
 }
 
@@ -29,7 +23,7 @@ fn of_tests(engine: &mut Engine) -> Result<(), EngineError> {
     };
     let rows = Rows::new(Table::new(table));
     let is_answered = std::env::var_os("BACKOUT_TEST_ROWS_ANSWER").is_some();
-    engine.register(std::sync::Arc::new(if is_answered {
+    engine.register(Arc::new(if is_answered {
         rows.answering()
     } else {
         rows

@@ -168,6 +168,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         ),
         Subcommand::Doctor(args) => unless(args.only_looks(), "the store is repaired from outside"),
         Subcommand::Export(args) => unless(!args.writes(), WRITES),
+        Subcommand::Db(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Man(args) => unless(!args.writes(), WRITES),
     }
 }

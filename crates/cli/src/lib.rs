@@ -11,6 +11,7 @@ mod advice;
 mod args;
 mod batch;
 mod commands;
+mod databases;
 mod drivers;
 mod env_vars;
 mod failure;

@@ -95,6 +95,10 @@ mod messages_watched;
 mod output;
 #[path = "suite/overtaken.rs"]
 mod overtaken;
+#[path = "suite/postgres.rs"]
+mod postgres;
+#[path = "suite/postgres_server.rs"]
+mod postgres_server;
 #[path = "suite/recover.rs"]
 mod recover;
 #[path = "suite/replies.rs"]

@@ -4,7 +4,8 @@
 //! - A recipe holds no password and no token: it says where to ask for one.
 //! - What a server cannot tell for certain is in doubt, never guessed.
 //!
-//! Each folder has the same files: `request.rs`, `recipe.rs`, `driver.rs`, `tests.rs`. Design: `docs/design/data.md`.
+//! Each folder has the same files: `request.rs`, `recipe.rs`, `driver.rs`, `tests.rs`. What databases have in common is beside
+//! them: `rows.rs`, `secret.rs`. Design: `docs/design/data.md`.
 
 #[cfg(feature = "http")]
 pub mod http;
@@ -14,3 +15,5 @@ pub mod mysql;
 pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
+pub mod rows;
+pub mod secret;

@@ -8,6 +8,7 @@
 //! Not here: what a recipe means (`drivers`), what to undo (`model`), when to do it (`engine`).
 
 mod contents;
+mod databases;
 mod depots;
 mod drivers;
 mod error;
@@ -31,6 +32,7 @@ pub use backout_model::ports::{
     NotUndoable, OfOtherDriver, OperationRef, OutOfReach, PackSalvage, RefError, RepairSeen,
     StorageError, StoreSummary, StoredBytes, VerifyFinding, VerifyReport, hurt_images,
 };
+pub use databases::{Database, databases, write_databases};
 pub use journal::slot_is_gone;
 pub use owner::{is_alive, is_elsewhere, is_from_another_boot, is_paused, process, this_process};
 pub use repair::{Salvage, repair_journal};

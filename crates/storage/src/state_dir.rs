@@ -9,6 +9,7 @@
 //! staging/ID/N                    what could not be staged beside its target
 //! captures/ID                     what a running command touched (`drivers::command`)
 //! trials/ID/                      the layers of a command that was tried (`trials`)
+//! databases.json                  the databases that were enrolled (`databases`)
 //! home                            where the store lives, and of which one it is a copy (`home`)
 //! host                            which machine uses the store (`host`)
 //! head                            how far the journal had come (`witness`)

@@ -37,6 +37,7 @@ pub(crate) struct LogArgs {
 
 /// Lists operations.
 pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failure> {
+    session.sync_databases();
     let engine = session.engine()?;
     let at = match &args.path {
         Some(path) => Some(place(&engine, path)?),

@@ -10,6 +10,7 @@ mod commit;
 mod completions;
 mod config;
 mod cp;
+mod db;
 pub(crate) mod diff;
 mod doctor;
 mod edit;
@@ -69,6 +70,7 @@ pub(crate) enum Subcommand {
     Chown(chown::ChownArgs),
     Batch(batch::BatchArgs),
     Sql(sql::SqlArgs),
+    Db(db::DbArgs),
     Try(try_::TryArgs),
     Log(log::LogArgs),
     Show(show::ShowArgs),
@@ -133,6 +135,7 @@ impl Subcommand {
             | Self::Redo(_)
             | Self::Rollback(_) => true,
             Self::Failed(args) => args.only_looks(),
+            Self::Db(args) => args.only_looks(),
             Self::Gc(args) => args.only_looks(),
             Self::Doctor(args) => args.only_looks(),
             Self::Task(args) => args.only_looks(),
@@ -182,6 +185,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Chown(args) => chown::cmd_chown(session, &args),
         Subcommand::Batch(args) => batch::cmd_batch(session, &args),
         Subcommand::Sql(args) => sql::cmd_sql(session, args),
+        Subcommand::Db(args) => db::cmd_db(session, args),
         Subcommand::Try(args) => try_::cmd_try(session, args),
         Subcommand::Log(args) => log::cmd_log(session, &args),
         Subcommand::Show(args) => show::cmd_show(session, &args),

@@ -220,6 +220,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
         request.capture = Capture::Live;
     }
     request.environment = environment(session)?;
+    request.named = session.database_variables();
     request.base = session
         .asked
         .as_ref()
@@ -248,6 +249,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
         Err(error) => return Err(error.into()),
     };
     session.clear_bar();
+    session.sync_databases();
     if !session.ui.is_json() {
         show::run::finished(session, &report);
     }

@@ -12,5 +12,6 @@ pub(crate) struct StatusArgs {}
 
 /// Shows where things stand.
 pub(crate) fn cmd_status(session: &mut Session, _args: &StatusArgs) -> Result<(), Failure> {
+    session.sync_databases();
     session.run(Command::Status)
 }

@@ -244,6 +244,7 @@ impl HowArgs {
 
 /// Takes operations back.
 pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Failure> {
+    session.sync_databases();
     let engine = session.engine()?;
     let what = what(&engine, args)?;
     let (name, mut part) = match &what {

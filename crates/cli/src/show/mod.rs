@@ -126,7 +126,7 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
 }
 
 /// Says a number of things.
-fn counted(number: u64, thing: &str) -> String {
+pub(crate) fn counted(number: u64, thing: &str) -> String {
     if number == 1 {
         format!("1 {thing}")
     } else {

@@ -49,6 +49,9 @@ pub struct RunRequest {
     /// Variables that the command gets beside ours, so that what it asks us to do is done in the same connection.
     #[serde(with = "any_words::pairs")]
     pub environment: Vec<(OsString, OsString)>,
+    /// Variables that end with the name of the operation, for programs that hand it on.
+    #[serde(default, with = "any_words::pairs")]
+    pub named: Vec<(OsString, OsString)>,
     /// The environment that the command starts from; ours if none.
     #[serde(with = "any_words::some_pairs")]
     pub base: Option<Vec<(OsString, OsString)>>,
@@ -86,6 +89,7 @@ impl RunRequest {
             on_failure: OnFailure::Keep,
             roots: Vec::new(),
             environment: Vec::new(),
+            named: Vec::new(),
             base: None,
             back: None,
         }

@@ -132,6 +132,11 @@ pub(super) fn variables_of(
 ) -> Vec<(OsString, OsString)> {
     let mut variables = request.environment.clone();
     variables.push((RUN_VARIABLE.into(), id.to_string().into()));
+    for (name, value) in &request.named {
+        let mut value = value.clone();
+        value.push(id.to_string());
+        variables.push((name.clone(), value));
+    }
     let Some(back) = &request.back else {
         return variables;
     };

@@ -1,0 +1,195 @@
+//! A connection to a database: where it is, who we are there, and that it is the one that was meant.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use postgres::config::{Host, SslMode};
+use postgres::{Client, Config, NoTls};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::error::{PostgresError, with_cause};
+use crate::rows::Place;
+use crate::secret::{Login, pgpass, without_password};
+
+/// How long a server may take to answer at all.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where a server is if nobody says, as its own clients know it.
+const SOCKETS: &str = "/var/run/postgresql";
+
+/// Where the system keeps the certificates that it trusts.
+const CERTIFICATES: [&str; 3] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+];
+
+/// A connection. Dropping it ends what it had begun.
+pub struct Connection {
+    pub(super) client: Client,
+    /// Where it leads, without a password.
+    pub(super) url: String,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Connection({})", self.url)
+    }
+}
+
+impl Connection {
+    /// Connects, within a time. The password comes from the URL or from where the server's own clients look.
+    pub fn open(url: &str, within: Duration) -> Result<Self, PostgresError> {
+        let kept = without_password(url);
+        let unreachable = |why: String| PostgresError::Unreachable {
+            url: kept.clone(),
+            why,
+        };
+        let mut config: Config = url
+            .parse()
+            .map_err(|error| unreachable(with_cause(&error)))?;
+        complete(&mut config);
+        config.connect_timeout(within);
+        if config.get_application_name().is_none() {
+            config.application_name("backout");
+        }
+        // Without a wish for it there is no encryption on a socket of this machine, and elsewhere only if the server has it.
+        let is_local = config
+            .get_hosts()
+            .iter()
+            .all(|host| matches!(host, Host::Unix(_)));
+        let connected = if is_local || config.get_ssl_mode() == SslMode::Disable {
+            config.connect(NoTls)
+        } else {
+            config.connect(encrypted()?)
+        };
+        let client = connected.map_err(|error| {
+            let mut why = match error.as_db_error() {
+                Some(said) => said.message().to_owned(),
+                None => with_cause(&error),
+            };
+            if config.get_password().is_none() && why.contains("password") {
+                why.push_str("; there is none in PGPASSWORD and none that fits in ~/.pgpass");
+            }
+            unreachable(why)
+        })?;
+        let url = kept.clone();
+        Ok(Self { client, url })
+    }
+
+    /// Connects to a database that is known, and makes sure that it is the same one.
+    pub(super) fn to(place: &Place, secret_url: Option<&str>) -> Result<Self, PostgresError> {
+        let mut connection = Self::open(secret_url.unwrap_or(&place.url), PATIENCE)?;
+        let found = connection.identity()?;
+        if found.id != place.id {
+            return Err(PostgresError::Another {
+                url: place.url.clone(),
+                name: place.name.clone(),
+                found: found.name,
+            });
+        }
+        Ok(connection)
+    }
+
+    /// Tells which database it is.
+    pub fn identity(&mut self) -> Result<Place, PostgresError> {
+        let sql = "SELECT to_regclass('backout.identity') IS NOT NULL";
+        let url = self.url.clone();
+        let is_enrolled: bool = self.client.query_one(sql, &[])?.get(0);
+        if !is_enrolled {
+            return Err(PostgresError::NotEnrolled { url });
+        }
+        let sql = "SELECT name, id::text FROM backout.identity";
+        let found = self.client.query_opt(sql, &[])?;
+        let Some(row) = found else {
+            return Err(PostgresError::NotEnrolled { url });
+        };
+        Ok(Place {
+            name: row.get(0),
+            id: row.get(1),
+            url,
+        })
+    }
+
+    /// Carries out statements that need no answer.
+    pub(super) fn run(&mut self, sql: &str) -> Result<(), PostgresError> {
+        Ok(self.client.batch_execute(sql)?)
+    }
+
+    /// Lets values be read and written as the log has them.
+    pub(super) fn set_exact(&mut self) -> Result<(), PostgresError> {
+        self.run(
+            "SET search_path = pg_catalog, pg_temp; SET \"DateStyle\" = 'ISO, MDY'; SET \"IntervalStyle\" = 'postgres';
+             SET \"TimeZone\" = 'UTC'; SET extra_float_digits = 1; SET bytea_output = 'hex'; SET lc_monetary = 'C';
+             SET quote_all_identifiers = off; SET array_nulls = on; SET lock_timeout = '5s'; SET row_security = off",
+        )
+    }
+}
+
+/// Takes from the environment what a URL does not say, as the server's own clients do.
+fn complete(config: &mut Config) {
+    let variable = |name| {
+        std::env::var(name)
+            .ok()
+            .filter(|it: &String| !it.is_empty())
+    };
+    if config.get_hosts().is_empty() {
+        config.host(&variable("PGHOST").unwrap_or_else(|| SOCKETS.to_owned()));
+    }
+    if config.get_ports().is_empty()
+        && let Some(port) = variable("PGPORT").and_then(|it| it.parse().ok())
+    {
+        config.port(port);
+    }
+    if config.get_user().is_none()
+        && let Some(user) = variable("PGUSER")
+    {
+        config.user(&user);
+    }
+    if config.get_password().is_none() {
+        let host = match config.get_hosts().first() {
+            Some(Host::Tcp(host)) => host.clone(),
+            _ => "localhost".to_owned(),
+        };
+        let user = config.get_user().unwrap_or_default().to_owned();
+        let database = config.get_dbname().unwrap_or(&user).to_owned();
+        let found = pgpass(Login {
+            host: &host,
+            port: config.get_ports().first().copied().unwrap_or(5432),
+            database: &database,
+            user: &user,
+        });
+        if let Some(password) = found {
+            config.password(password);
+        }
+    }
+}
+
+/// Makes encrypted connections, with the certificates that `PGSSLROOTCERT` names or the system trusts.
+fn encrypted() -> Result<MakeRustlsConnect, PostgresError> {
+    let tls = |why: String| PostgresError::Tls(why);
+    let named = std::env::var_os("PGSSLROOTCERT").map(std::path::PathBuf::from);
+    let usual = || {
+        let mut each = CERTIFICATES.iter().map(std::path::PathBuf::from);
+        each.find(|path| path.exists())
+    };
+    let mut roots = rustls::RootCertStore::empty();
+    if let Some(file) = named.or_else(usual) {
+        let unread =
+            |error: rustls::pki_types::pem::Error| tls(format!("{}: {error}", file.display()));
+        for certificate in CertificateDer::pem_file_iter(&file).map_err(unread)? {
+            // The system's bundle may hold some that this client does not understand.
+            let _ignored = roots.add(certificate.map_err(unread)?);
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| tls(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
