@@ -95,6 +95,8 @@ mod output;
 mod overtaken;
 #[path = "suite/recover.rs"]
 mod recover;
+#[path = "suite/redis.rs"]
+mod redis;
 #[path = "suite/replies.rs"]
 mod replies;
 #[path = "suite/run.rs"]

@@ -185,7 +185,9 @@ fn driver(error: &DriverError) -> Report {
     if let Some(BadRecipe::Version { .. }) = error.as_a() {
         return Report::refused(error.to_string()).next("use the newer program");
     }
-    Report::refused(error.to_string()).because_of_causes(error)
+    let mut report = Report::refused(error.to_string()).because_of_causes(error);
+    report.next.extend(error.fault().advice().map(Next::from));
+    report
 }
 
 impl Report {
