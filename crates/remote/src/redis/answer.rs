@@ -91,18 +91,21 @@ fn escaped(bytes: &[u8]) -> String {
                 '\r' => text.push_str("\\r"),
                 '\t' => text.push_str("\\t"),
                 each if each.is_control() => {
-                    for byte in each.encode_utf8(&mut [0; 4]).bytes() {
-                        text.push_str(&format!("\\x{byte:02x}"));
-                    }
+                    hex(each.encode_utf8(&mut [0; 4]).as_bytes(), &mut text);
                 }
                 each => text.push(each),
             }
         }
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
+        hex(chunk.invalid(), &mut text);
     }
     text
+}
+
+fn hex(bytes: &[u8], text: &mut String) {
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _written = write!(text, "\\x{byte:02x}");
+    }
 }
 
 fn as_json(value: &Value) -> serde_json::Value {

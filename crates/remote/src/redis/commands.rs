@@ -44,30 +44,30 @@ const WRITE_BY_OPTION: [&str; 4] = ["SORT", "BITFIELD", "GEORADIUS", "GEORADIUSB
 
 /// Runs a request that writes nothing, and gives the answers; none if it writes something.
 pub fn read_only(request: &RedisRequest) -> Result<Option<Vec<Answer>>, RedisFault> {
-    let mut link = Link::to(&request.server)?;
-    if !judge(&mut link, &request.commands)?.writes.is_empty() {
+    let mut server = Link::to(&request.server)?;
+    if !judge(&mut server, &request.commands)?.writes.is_empty() {
         return Ok(None);
     }
     let mut answers = Vec::new();
     for line in &request.commands {
         let words: Vec<&[u8]> = line.iter().map(Vec::as_slice).collect();
-        answers.push(Answer::from(link.ask(&words)?));
+        answers.push(Answer::from(server.ask(&words)?));
     }
     Ok(Some(answers))
 }
 
 /// Finds out what commands do, or why they are refused.
-pub(super) fn judge(link: &mut Link, commands: &[Line]) -> Result<Judged, RedisFault> {
+pub(super) fn judge(server: &mut Link, commands: &[Line]) -> Result<Judged, RedisFault> {
     let mut judged = Judged::default();
     for line in commands {
-        judge_one(link, line, &mut judged)?;
+        judge_one(server, line, &mut judged)?;
     }
     judged.reads = judged.reads.difference(&judged.writes).cloned().collect();
     Ok(judged)
 }
 
-fn judge_one(link: &mut Link, line: &Line, judged: &mut Judged) -> Result<(), RedisFault> {
-    let (name, flags) = flags_of(link, line)?;
+fn judge_one(server: &mut Link, line: &Line, judged: &mut Judged) -> Result<(), RedisFault> {
+    let (name, flags) = flags_of(server, line)?;
     let has = |flag: &str| flags.iter().any(|it| it == flag);
     refuse_by_name(&name, line)?;
     let refuse = |why: &str, instead| Err(refused(&name, why, instead));
@@ -85,7 +85,7 @@ fn judge_one(link: &mut Link, line: &Line, judged: &mut Judged) -> Result<(), Re
             "use the command that does not wait: `LPOP` for `BLPOP`, `XREAD` without `BLOCK`",
         );
     }
-    let keys = keys_of(link, line)?;
+    let keys = keys_of(server, line)?;
     let is_reading = has("readonly") || HARMLESS.contains(&name.as_str());
     if keys.is_empty() {
         return if is_reading {
@@ -153,15 +153,15 @@ fn refused(command: &str, why: &str, instead: &'static str) -> RedisFault {
 }
 
 /// Gives the name of a command, with that of the one inside if it has some, and its flags.
-fn flags_of(link: &mut Link, line: &Line) -> Result<(String, Vec<String>), RedisFault> {
+fn flags_of(server: &mut Link, line: &Line) -> Result<(String, Vec<String>), RedisFault> {
     let mut name = name_in_capitals(line);
-    let mut info = described(link, &name)?;
+    let mut info = described(server, &name)?;
     // The last field lists the commands inside.
     let has_inside = matches!(info.last(), Some(Value::Array(inside)) if !inside.is_empty());
     if has_inside && let Some(word) = line.get(1) {
         let inside = String::from_utf8_lossy(word).to_ascii_uppercase();
         name = format!("{name}|{inside}");
-        info = described(link, &name)?;
+        info = described(server, &name)?;
     }
     let flags = match info.get(2) {
         Some(Value::Array(flags)) => flags.iter().filter_map(word_of).collect(),
@@ -170,8 +170,8 @@ fn flags_of(link: &mut Link, line: &Line) -> Result<(String, Vec<String>), Redis
     Ok((name, flags))
 }
 
-fn described(link: &mut Link, name: &str) -> Result<Vec<Value>, RedisFault> {
-    let answer = link.ask(&[b"COMMAND", b"INFO", name.as_bytes()])?;
+fn described(server: &mut Link, name: &str) -> Result<Vec<Value>, RedisFault> {
+    let answer = server.ask(&[b"COMMAND", b"INFO", name.as_bytes()])?;
     match answer {
         Value::Array(list) => match list.into_iter().next() {
             Some(Value::Array(info)) => Ok(info),
@@ -201,14 +201,14 @@ struct CommandKey {
     is_written: bool,
 }
 
-fn keys_of(link: &mut Link, line: &Line) -> Result<Vec<CommandKey>, RedisFault> {
+fn keys_of(server: &mut Link, line: &Line) -> Result<Vec<CommandKey>, RedisFault> {
     // The server wants an argument; a command without one has no keys.
     if line.len() < 2 {
         return Ok(Vec::new());
     }
     let mut words: Vec<&[u8]> = vec![b"COMMAND", b"GETKEYSANDFLAGS"];
     words.extend(line.iter().map(Vec::as_slice));
-    let list = match link.try_ask(&words)? {
+    let list = match server.try_ask(&words)? {
         Value::Array(list) => list,
         Value::ServerError(error) => {
             let said = error.details().unwrap_or_default();

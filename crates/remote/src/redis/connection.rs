@@ -14,7 +14,7 @@ use super::words::Line;
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// How long to wait for an answer.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
+const ANSWER_MAX: Duration = Duration::from_mins(1);
 
 /// The first version that can say when a key goes (`PEXPIRETIME`), and which keys a command writes.
 const OLDEST: u32 = 7;

@@ -247,27 +247,23 @@ impl RedisDriver {
 
     /// Looks at the keys of an effect. With `is_settled`, what may still be on its way is kept from happening.
     fn see(
-        &self,
         effect: &Effect,
         is_settled: bool,
         is_watched: Option<&str>,
     ) -> Result<(Link, Vec<Seen>), DriverError> {
         let keys = Keys::read(&effect.recipe)?;
         let (names, mut link) = (keys.keys()?, Link::to(&keys.server)?);
-        let after = match told_by(effect, &keys) {
-            Some(after) => Some(after),
-            None => {
-                let mark = if is_settled {
-                    link.settle(&keys.mark, names.len())?
-                } else {
-                    link.mark(&keys.mark, names.len())?
-                };
-                match mark {
-                    Mark::Happened(after) => Some(after),
-                    Mark::Never | Mark::Absent => None,
-                }
+        let mut after = told_by(effect, &keys);
+        if after.is_none() {
+            let mark = if is_settled {
+                link.settle(&keys.mark, names.len())?
+            } else {
+                link.mark(&keys.mark, names.len())?
+            };
+            if let Mark::Happened(told) = mark {
+                after = Some(told);
             }
-        };
+        }
         if let Some(mark) = is_watched {
             link.watch(mark, &names)?;
         }
@@ -403,7 +399,7 @@ impl Driver for RedisDriver {
         how: How<'_>,
     ) -> Result<PreparedUndo, DriverError> {
         let mark = format!("{MARK}{id}");
-        let (mut link, seen) = self.see(effect, how.is_unfinished, Some(&mark))?;
+        let (mut link, seen) = Self::see(effect, how.is_unfinished, Some(&mark))?;
         let (mut back, mut outcomes, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for seen in seen {
             if !how.means(&seen.target) {
@@ -452,7 +448,7 @@ impl Driver for RedisDriver {
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
-        let (_, seen) = self.see(effect, false, None)?;
+        let (_, seen) = Self::see(effect, false, None)?;
         let examined = seen.into_iter().enumerate().map(|(number, seen)| {
             let lost = match &seen.change.dump {
                 Some(dump) if !self.read.has(dump).map_err(RedisFault::from)? => {

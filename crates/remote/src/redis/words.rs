@@ -1,5 +1,7 @@
 //! Commands as people write them, and keys as names of targets.
 
+use std::fmt::Write as _;
+
 use super::error::RedisFault;
 
 /// One command: its name and its arguments.
@@ -102,7 +104,8 @@ pub fn name_of(bytes: &[u8]) -> String {
     let mut name = String::new();
     let escape = |name: &mut String, bytes: &[u8]| {
         for byte in bytes {
-            name.push_str(&format!("%{byte:02X}"));
+            // Writing to a string cannot fail.
+            let _written = write!(name, "%{byte:02X}");
         }
     };
     for chunk in bytes.utf8_chunks() {

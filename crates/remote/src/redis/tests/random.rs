@@ -152,10 +152,12 @@ fn what_stays_is_what_a_copy_has_that_never_saw_the_rest() {
     }
 }
 
+/// How many writes each client makes.
+const EACH: u64 = 20;
+
 #[test]
 fn several_clients_on_one_key_lose_nothing() {
     let server = Arc::new(RedisServer::default());
-    const EACH: u64 = 20;
     let write = |thread: u64| {
         let world = World::new_beside(&server, "INCR shared\nRPUSH seen x");
         let mut client = server.client();
