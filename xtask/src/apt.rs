@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 14] = [
+const NEEDED: [(&str, &str); 15] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -20,6 +20,7 @@ const NEEDED: [(&str, &str); 14] = [
     ("bwrap", "bubblewrap"),
     ("pgrep", "procps"),
     ("nginx", "nginx-light"),
+    ("redis-server", "redis-server"),
 ];
 
 /// A file that the tests use, and the package that brings it.

@@ -101,6 +101,8 @@ mod postgres;
 mod postgres_server;
 #[path = "suite/recover.rs"]
 mod recover;
+#[path = "suite/redis.rs"]
+mod redis;
 #[path = "suite/replies.rs"]
 mod replies;
 #[path = "suite/run.rs"]

@@ -278,6 +278,11 @@ impl Engine {
         &*self.store
     }
 
+    /// Gives the store to keep, for drivers that read and keep contents.
+    pub fn shared_store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
     /// Tells how many syncs the file driver has made.
     pub fn sync_count(&self) -> u64 {
         self.files.sync_count()

@@ -294,6 +294,11 @@ pub trait Fault: Error + Any + Send + Sync {
     fn out_of_reach(&self) -> Option<&str> {
         None
     }
+
+    /// Says what to do next, if the driver knows.
+    fn advice(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a driver could not do. Nothing was changed, unless the fault says so.

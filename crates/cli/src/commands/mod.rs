@@ -25,6 +25,7 @@ mod mkdir;
 mod mv;
 mod pending;
 mod recover;
+mod redis;
 mod redo;
 mod reject;
 mod restore;
@@ -71,6 +72,7 @@ pub(crate) enum Subcommand {
     Batch(batch::BatchArgs),
     Sql(sql::SqlArgs),
     Db(db::DbArgs),
+    Redis(redis::RedisArgs),
     Try(try_::TryArgs),
     Log(log::LogArgs),
     Show(show::ShowArgs),
@@ -118,6 +120,7 @@ impl Subcommand {
                 | Self::Chown(_)
                 | Self::Batch(_)
                 | Self::Sql(_)
+                | Self::Redis(_)
                 | Self::Restore(_)
         )
     }
@@ -148,8 +151,7 @@ impl Subcommand {
 }
 
 /// The commands that take a key.
-const ONCE: &str =
-    "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, restore";
+const ONCE: &str = "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, restore";
 
 /// Does what was asked.
 pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
@@ -186,6 +188,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Batch(args) => batch::cmd_batch(session, &args),
         Subcommand::Sql(args) => sql::cmd_sql(session, args),
         Subcommand::Db(args) => db::cmd_db(session, args),
+        Subcommand::Redis(args) => redis::cmd_redis(session, args),
         Subcommand::Try(args) => try_::cmd_try(session, args),
         Subcommand::Log(args) => log::cmd_log(session, &args),
         Subcommand::Show(args) => show::cmd_show(session, &args),

@@ -37,6 +37,7 @@ mod power;
 mod processes;
 mod random;
 mod reach;
+mod redis;
 mod rollout;
 mod ruled;
 mod storm;

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 
 use crate::schema::Schema;
 use crate::world::{Ran, World};
+use backout_testkit::world::RedisServer;
 
 /// The widest whole number that JavaScript tells from its neighbours.
 const WIDEST: u64 = (1 << 53) - 1;
@@ -30,7 +31,7 @@ const WIDEST: u64 = (1 << 53) - 1;
 const WITHOUT: [&str; 2] = ["completions", "man"];
 
 /// What the program answers by itself, without the engine.
-const OWN: [&str; 3] = ["classified", "config-checked", "config-shown"];
+const OWN: [&str; 4] = ["classified", "config-checked", "config-shown", "redis"];
 
 /// Holds replies against the schema, and remembers which came up.
 struct Judge {
@@ -175,6 +176,7 @@ fn every_reply_is_as_the_schema_says() {
     checking(&mut judge);
     failing(&mut judge);
     rolling_out(&mut judge);
+    asking_servers(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {
         let name = command.get_name();
@@ -186,6 +188,16 @@ fn every_reply_is_as_the_schema_says() {
         let is_seen = kind.is_none_or(|kind| judge.replies.contains(kind));
         assert!(is_seen, "{name} did not come up");
     }
+}
+
+fn asking_servers(judge: &mut Judge) {
+    let (world, server) = (World::new(), RedisServer::default());
+    for command in ["GET a", "SET a 1", "GET a"] {
+        let line = format!("redis --url {} {command}", server.url());
+        judge.replies(&world, &line, "redis");
+    }
+    let line = format!("redis --url {} FLUSHALL", server.url());
+    judge.fails(&world, &line, "driver-failed");
 }
 
 fn writing(judge: &mut Judge) {

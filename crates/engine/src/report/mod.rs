@@ -188,7 +188,9 @@ fn driver(error: &DriverError) -> Report {
     if error.fault().is_stop() {
         return file::report(&FileError::Stopped);
     }
-    Report::refused(error.to_string()).because_of_causes(error)
+    let mut report = Report::refused(error.to_string()).because_of_causes(error);
+    report.next.extend(error.fault().advice().map(Next::from));
+    report
 }
 
 impl Report {

@@ -9,11 +9,13 @@
 //! - `crates/cli/tests/laws`: trees that an oracle makes up, of names, modes and contents alone;
 //! - drivers: a driver and its ports, without an engine (`crate::driver`, `crate::fakes`).
 
+mod redis;
 mod tree;
 
 use std::path::PathBuf;
 use std::process::Output;
 
+pub use self::redis::{RedisClient, RedisServer, Reply};
 pub use self::tree::{Entry, Tree, xattrs};
 
 /// Gives a directory in memory, or else the usual one: for what is done thousands of times, each with its syncs. A set

@@ -1,0 +1,223 @@
+//! `backout redis`, against a real server.
+
+use std::fs;
+
+use backout_testkit::world::{RedisServer, Reply};
+
+use crate::schema::Schema;
+use crate::world::{Ran, World};
+
+/// A world with a server in it.
+struct Shop {
+    world: World,
+    server: RedisServer,
+    url: String,
+}
+
+impl Shop {
+    fn new() -> Self {
+        let world = World::new();
+        let place = world.place("redis");
+        fs::create_dir(&place).unwrap();
+        let server = RedisServer::at(&place, &[]);
+        let url = server.url();
+        Self { world, server, url }
+    }
+
+    fn redis<const N: usize>(&self, words: [&str; N]) -> Ran {
+        let mut all = vec!["redis", "--url", &self.url];
+        all.extend(words);
+        self.world.run(&mut self.world.command(&all))
+    }
+
+    fn piped(&self, text: &str) -> Ran {
+        self.world
+            .piped(text.as_bytes(), ["redis", "--url", &self.url])
+    }
+
+    fn value(&self, key: &str) -> Option<String> {
+        match self.server.ask(&["GET", key]) {
+            Reply::Bytes(bytes) => Some(String::from_utf8(bytes).unwrap()),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn a_command_is_answered_and_taken_back_and_brought_again() {
+    let shop = Shop::new();
+    shop.server
+        .ask(&["SET", "visits", "41", "PXAT", "4102444800000"]);
+    let before = shop.server.snapshot();
+    let ran = shop.redis(["INCR", "visits"]);
+    insta::assert_snapshot!(ran, @"");
+    let after = shop.server.snapshot();
+    let log = shop.world.cli(["log"]);
+    assert!(log.out.contains("redis INCR visits"), "{log}");
+    let shown = shop.world.cli(["show", "@"]);
+    assert!(shown.out.contains("/0/visits"), "{shown}");
+    let undone = shop.world.cli(["undo", "@"]);
+    assert_eq!(undone.code, 0, "{undone}");
+    assert_eq!(shop.server.snapshot(), before);
+    shop.world.did(["redo"]);
+    assert_eq!(shop.server.snapshot(), after);
+    shop.world.did(["undo", "@"]);
+    assert_eq!(shop.server.snapshot(), before);
+}
+
+#[test]
+fn what_only_reads_is_answered_and_not_recorded() {
+    let shop = Shop::new();
+    shop.server.ask(&["RPUSH", "queue", "a", "b \"c\""]);
+    let ran = shop.redis(["LRANGE", "queue", "0", "-1"]);
+    insta::assert_snapshot!(ran, @"");
+    let ran = shop.redis(["--json", "MGET", "a", "b"]);
+    Schema::read().check("reply", &serde_json::from_str(&ran.out).unwrap());
+    insta::assert_snapshot!(ran, @"");
+    assert!(!shop.world.place("state").exists());
+}
+
+#[test]
+fn programs_get_the_answers_and_the_operation() {
+    let shop = Shop::new();
+    let ran = shop.redis(["--json", "SET", "a", "1"]);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["reply"], "redis");
+    assert_eq!(json["answers"], serde_json::json!(["OK"]));
+    Schema::read().check("reply", &json);
+    let id = json["write"]["id"].as_str().unwrap();
+    assert_eq!(json["write"]["status"], "committed");
+    shop.world.did(["undo", id]);
+    assert_eq!(shop.value("a"), None);
+}
+
+#[test]
+fn commands_from_a_file_are_all_or_nothing() {
+    let shop = Shop::new();
+    shop.world.put(
+        "commands",
+        "# two of them\nSET a 1\nHSET h field 'two words'\n",
+    );
+    let ran = shop.redis(["--file", "commands"]);
+    insta::assert_snapshot!(ran, @"");
+    let before = shop.server.snapshot();
+    insta::assert_snapshot!(shop.piped("SET a 2\nINCR h\nSET b 3\n"), @"");
+    assert_eq!(shop.server.snapshot(), before);
+    insta::assert_snapshot!(shop.piped("SET a 2\nSET \"b 3\n"), @"");
+    insta::assert_snapshot!(shop.piped("\n"), @"");
+    shop.world.did(["undo", "@"]);
+    assert!(shop.server.snapshot().is_empty());
+}
+
+#[test]
+fn what_cannot_be_taken_back_is_refused() {
+    let shop = Shop::new();
+    insta::assert_snapshot!(shop.redis(["FLUSHALL"]), @"");
+    insta::assert_snapshot!(shop.redis(["EVAL", "return 1", "0"]), @"");
+    insta::assert_snapshot!(shop.redis(["NOSUCH", "a"]), @"");
+    insta::assert_snapshot!(shop.redis(["SET", "a"]), @"");
+    insta::assert_snapshot!(shop.world.cli(["redis", "--url", "rediss://h", "GET", "a"]), @"");
+    insta::assert_snapshot!(shop.world.cli(["redis", "--url", "redis://h/x", "GET", "a"]), @"");
+    insta::assert_snapshot!(shop.world.cli(["redis", "--strategy", "snapshot", "--url", &shop.url, "SET", "a", "1"]), @"");
+}
+
+#[test]
+fn a_key_that_somebody_wrote_since_is_a_conflict() {
+    let shop = Shop::new();
+    shop.server.ask(&["SET", "a", "1"]);
+    shop.redis(["SET", "a", "2"]);
+    shop.server.ask(&["SET", "a", "theirs"]);
+    let undone = shop.world.cli(["undo", "@"]);
+    assert_eq!(undone.code, 1, "{undone}");
+    assert!(undone.err.contains("somebody else changed it"), "{undone}");
+    assert_eq!(shop.value("a").as_deref(), Some("theirs"));
+    shop.world.did(["undo", "@", "--force"]);
+    assert_eq!(shop.value("a").as_deref(), Some("1"));
+    shop.world.did(["redo"]);
+    assert_eq!(shop.value("a").as_deref(), Some("theirs"));
+}
+
+#[test]
+fn files_and_keys_of_one_task_go_back_together() {
+    let shop = Shop::new();
+    shop.world.put("app.toml", "port = 1\n");
+    shop.server.ask(&["SET", "port", "1"]);
+    shop.world.did(["task", "begin", "move"]);
+    shop.world.did([
+        "--task",
+        "move",
+        "write",
+        "app.toml",
+        "--text",
+        "port = 2\n",
+    ]);
+    let ran = shop.redis(["--task", "move", "SET", "port", "2"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    let rolled = shop.world.cli(["rollback", "move"]);
+    assert_eq!(rolled.code, 0, "{rolled}");
+    assert_eq!(shop.value("port").as_deref(), Some("1"));
+    assert_eq!(shop.world.text("app.toml"), "port = 1\n");
+}
+
+#[test]
+fn a_password_is_used_and_never_kept() {
+    let shop = Shop::new();
+    shop.server
+        .ask(&["ACL", "SETUSER", "default", "on", ">hushhush"]);
+    insta::assert_snapshot!(shop.redis(["SET", "a", "1"]), @"");
+    let open = format!("{}?pass=hushhush", shop.url);
+    let ran = shop.world.cli(["redis", "--url", &open, "SET", "a", "1"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    // The undo has no password, and says so.
+    let undone = shop.world.cli(["undo", "@"]);
+    assert!(
+        undone.code == 1 && undone.err.contains("REDISCLI_AUTH"),
+        "{undone}"
+    );
+    let mut command = shop.world.command(&["undo", "@"]);
+    let undone = shop.world.run(command.env("REDISCLI_AUTH", "hushhush"));
+    assert_eq!(undone.code, 0, "{undone}");
+    let named = format!("{}?pass=${{env:SHOP_PASSWORD}}", shop.url);
+    for words in [
+        &["redis", "--url", &named, "SET", "a", "2"][..],
+        &["undo", "@"],
+    ] {
+        let mut command = shop.world.command(words);
+        let ran = shop.world.run(command.env("SHOP_PASSWORD", "hushhush"));
+        assert_eq!(ran.code, 0, "{ran}");
+    }
+    let mut files = vec![shop.world.place("state")];
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            let is_in = bytes.windows(8).any(|window| window == b"hushhush");
+            assert!(!is_in, "{} holds the password", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_away_is_said_and_nothing_is_lost() {
+    let mut shop = Shop::new();
+    shop.server.ask(&["SET", "a", "1"]);
+    shop.redis(["SET", "a", "2"]);
+    shop.server.stop();
+    insta::assert_snapshot!(shop.redis(["SET", "a", "3"]), @"");
+    let undone = shop.world.cli(["undo", "@"]);
+    assert!(
+        undone.code != 0 && undone.err.contains("does not answer"),
+        "{undone}"
+    );
+    // It forgot all: what is there is not what the operation left.
+    shop.server.restart();
+    let undone = shop.world.cli(["undo", "@"]);
+    assert_eq!(undone.code, 1, "{undone}");
+    shop.world.did(["undo", "@", "--force"]);
+    assert_eq!(shop.value("a").as_deref(), Some("1"));
+}
