@@ -124,6 +124,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
     match command {
         Subcommand::Write(_)
         | Subcommand::Sql(_)
+        | Subcommand::Http(_)
         | Subcommand::Edit(_)
         | Subcommand::Set(_)
         | Subcommand::Unset(_)

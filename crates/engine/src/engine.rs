@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backout_drivers::command::CommandDriver;
 use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::{FileDriver, Progress};
-use backout_model::ports::{Clock, Driver, Escalation, Gate, Ids, Probe, StorageError, Store};
+use backout_model::ports::{
+    Clock, Driver, Escalation, Gate, Ids, Probe, ReadContents, StorageError, Store,
+};
 use backout_model::{DriverName, Effect, Ladder, OperationId, Retention, Timestamp};
 use backout_storage::Store as SqliteStore;
 
@@ -270,6 +272,11 @@ impl Engine {
     /// Gives the store, for those who embed the engine and want to look deeper.
     pub fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    /// Gives what was kept to drivers of others, which read it.
+    pub fn contents(&self) -> Arc<dyn ReadContents> {
+        Arc::clone(&self.store) as _
     }
 
     /// Tells how many syncs the file driver has made.

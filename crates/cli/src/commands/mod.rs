@@ -16,6 +16,7 @@ mod edit;
 mod export;
 mod failed;
 pub(crate) mod gc;
+mod http;
 mod ln;
 mod log;
 mod man;
@@ -69,6 +70,7 @@ pub(crate) enum Subcommand {
     Chown(chown::ChownArgs),
     Batch(batch::BatchArgs),
     Sql(sql::SqlArgs),
+    Http(http::HttpArgs),
     Try(try_::TryArgs),
     Log(log::LogArgs),
     Show(show::ShowArgs),
@@ -116,6 +118,7 @@ impl Subcommand {
                 | Self::Chown(_)
                 | Self::Batch(_)
                 | Self::Sql(_)
+                | Self::Http(_)
                 | Self::Restore(_)
         )
     }
@@ -145,8 +148,7 @@ impl Subcommand {
 }
 
 /// The commands that take a key.
-const ONCE: &str =
-    "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, restore";
+const ONCE: &str = "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, http, restore";
 
 /// Does what was asked.
 pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
@@ -182,6 +184,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Chown(args) => chown::cmd_chown(session, &args),
         Subcommand::Batch(args) => batch::cmd_batch(session, &args),
         Subcommand::Sql(args) => sql::cmd_sql(session, args),
+        Subcommand::Http(args) => http::cmd_http(session, args),
         Subcommand::Try(args) => try_::cmd_try(session, args),
         Subcommand::Log(args) => log::cmd_log(session, &args),
         Subcommand::Show(args) => show::cmd_show(session, &args),
