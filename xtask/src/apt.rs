@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 14] = [
+const NEEDED: [(&str, &str); 15] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -20,13 +20,20 @@ const NEEDED: [(&str, &str); 14] = [
     ("bwrap", "bubblewrap"),
     ("pgrep", "procps"),
     ("nginx", "nginx-light"),
+    ("pdns_server", "pdns-server"),
 ];
 
 /// A file that the tests use, and the package that brings it.
-const FILES: [(&str, &str); 1] = [(
-    "/usr/lib/python3/dist-packages/yaml/__init__.py",
-    "python3-yaml",
-)];
+const FILES: [(&str, &str); 2] = [
+    (
+        "/usr/lib/python3/dist-packages/yaml/__init__.py",
+        "python3-yaml",
+    ),
+    (
+        "/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql",
+        "pdns-backend-sqlite3",
+    ),
+];
 
 /// Programs that tests run under our watch if they are here. Without one, its test says so.
 const WANTED: [(&str, &str); 4] = [

@@ -181,8 +181,13 @@ impl Engine {
     pub(crate) fn held_by(&self, task: &TaskId) -> Result<Vec<Proposal>, EngineError> {
         let mut held = self.store.proposals()?;
         held.retain(|proposal| proposal.is_held() && proposal.task.as_ref() == Some(task));
-        held.sort_by_key(|proposal| proposal.id);
-        Ok(held)
+        let mut ordered = Vec::new();
+        for proposal in held {
+            let asked = self.store.operation(proposal.id)?;
+            ordered.push((asked.map(|asked| asked.lsn), proposal));
+        }
+        ordered.sort_by_key(|(lsn, _)| *lsn);
+        Ok(ordered.into_iter().map(|(_, held)| held).collect())
     }
 
     fn let_happen(

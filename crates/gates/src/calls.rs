@@ -10,7 +10,7 @@ use crate::paths::Paths;
 use crate::rules::Mistake;
 
 /// What a proposal bears that waits for its task, or for a person, because nothing takes it back.
-pub const IRREVERSIBLE: &str = backout_model::IRREVERSIBLE;
+const IRREVERSIBLE: &str = backout_model::IRREVERSIBLE;
 
 /// Asks about everything that nothing takes back.
 #[derive(Debug)]

@@ -222,6 +222,10 @@ impl Reader<'_, '_, '_> {
             self.template(item);
         } else if let Some(table) = item.as_table_like() {
             table.iter().for_each(|(_, item)| self.check_json(item));
+        } else if let Some(tables) = item.as_array_of_tables() {
+            for table in tables {
+                table.iter().for_each(|(_, item)| self.check_json(item));
+            }
         } else if let Some(list) = item.as_array() {
             for value in list {
                 self.check_json(&Item::Value(value.clone()));

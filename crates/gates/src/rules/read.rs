@@ -403,15 +403,21 @@ fn waits(table: &dyn TableLike, name: &str, usual: Duration) -> Option<Duration>
 
 /// Gives what a key holds as JSON, whichever way it is written.
 pub(super) fn json_of_item(item: &Item) -> serde_json::Value {
+    if let Some(tables) = item.as_array_of_tables() {
+        let each = tables.iter().map(|table| json_of_table(table));
+        return each.collect();
+    }
     match (item.as_value(), item.as_table_like()) {
         (Some(value), _) => json_of(value),
-        (None, Some(table)) => {
-            let each = table.iter();
-            let each = each.map(|(name, item)| (name.to_owned(), json_of_item(item)));
-            serde_json::Value::Object(each.collect())
-        }
+        (None, Some(table)) => json_of_table(table),
         (None, None) => serde_json::Value::Null,
     }
+}
+
+fn json_of_table(table: &dyn TableLike) -> serde_json::Value {
+    let each = table.iter();
+    let each = each.map(|(name, item)| (name.to_owned(), json_of_item(item)));
+    serde_json::Value::Object(each.collect())
 }
 
 /// Gives a value of TOML as one of JSON.

@@ -43,7 +43,7 @@ fn a_call_cut_off(rules: &[&str]) {
         it.world.ok(&["recover"]);
         assert!(it.service.names().is_empty(), "{point}");
         it.makes("bob");
-        it.world.ok(&["undo"]);
+        it.world.ok(&["undo", "--everywhere"]);
         assert!(it.service.names().is_empty(), "{point}");
         it.world.check_store();
     }
@@ -86,7 +86,7 @@ fn an_answer_is_cut_off_at_every_step() {
         ] {
             let it = Known::with(rules);
             it.makes("ann");
-            dies_at(&it, point, &["undo"]);
+            dies_at(&it, point, &["undo", "--everywhere"]);
             it.world.ok(&["recover"]);
             // Either it is undone, or the undo can be asked for again; once is enough.
             it.world.run(&["undo", "@"]);

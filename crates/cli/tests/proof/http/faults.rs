@@ -21,7 +21,7 @@ fn a_busy_service_is_asked_again() {
     it.makes("ann");
     assert_eq!(it.service.names(), ["ann"]);
     it.service.fails(&[Fault::Busy, Fault::Status(503)]);
-    it.world.ok(&["undo"]);
+    it.world.ok(&["undo", "--everywhere"]);
     assert!(it.service.names().is_empty());
 }
 
@@ -39,7 +39,7 @@ fn a_lost_answer_is_asked_for_under_the_same_key() {
         it.makes("ann");
         assert_eq!(it.service.names(), ["ann"], "{fault:?}");
         assert_eq!(it.service.writes("POST"), 2, "{fault:?}");
-        it.world.ok(&["undo"]);
+        it.world.ok(&["undo", "--everywhere"]);
         assert!(it.service.names().is_empty(), "{fault:?}");
     }
 }
@@ -53,7 +53,7 @@ fn a_lost_answer_is_found_by_a_look() {
         (it.service.names(), it.service.writes("POST")),
         (vec!["ann".to_owned()], 1)
     );
-    it.world.ok(&["undo"]);
+    it.world.ok(&["undo", "--everywhere"]);
     assert!(it.service.names().is_empty());
     it.service.fails(&[Fault::Drop]);
     let output = it.call("POST", "/things", r#"{"name": "bob"}"#);
@@ -107,7 +107,7 @@ fn a_lost_change_of_a_thing_is_seen_by_a_look() {
     it.service.fails(&[Fault::Cut]);
     let output = it.call("PUT", "/things/7", r#"{"name": "bob"}"#);
     assert!(output.status.success(), "{}", said(&output));
-    it.world.ok(&["undo"]);
+    it.world.ok(&["undo", "--everywhere"]);
     assert_eq!(it.service.names(), ["ann"]);
     it.service.fails(&[Fault::Drop]);
     let output = it.call("DELETE", "/things/7", "");
@@ -124,7 +124,7 @@ fn an_undo_waits_until_the_effect_is_gone() {
     let it = Known::with(&[VERIFY]);
     it.makes("ann");
     it.service.fails(&[Fault::Later]);
-    it.world.ok(&["undo"]);
+    it.world.ok(&["undo", "--everywhere"]);
     assert!(it.service.names().is_empty());
 }
 
@@ -133,7 +133,7 @@ fn an_undo_that_fails_for_ever_is_kept_to_be_tried_again() {
     let it = Known::with(&[KEY, VERIFY]);
     it.makes("ann");
     it.service.fails(&[Fault::Status(403); 30]);
-    let output = it.world.run(&["undo"]);
+    let output = it.world.run(&["undo", "--everywhere"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert_eq!(it.service.names(), ["ann"]);
     let failed = it.world.json(&["failed"]);
@@ -148,6 +148,6 @@ fn what_somebody_else_took_away_needs_no_answer() {
     let it = Known::with(&[VERIFY]);
     it.makes("ann");
     it.service.held().things.clear();
-    it.world.ok(&["undo"]);
+    it.world.ok(&["undo", "--everywhere"]);
     assert_eq!(it.service.writes("DELETE"), 0);
 }

@@ -74,14 +74,14 @@ fn what_a_post_made_is_taken_away_and_brought_again() {
     let it = Known::with(&[KEY, VERIFY]);
     it.makes("ann");
     assert_eq!(it.service.names(), ["ann"]);
-    let plan = it.world.ok(&["undo", "-n"]);
+    let plan = it.world.ok(&["undo", "--everywhere", "-n"]);
     assert_eq!(it.service.names(), ["ann"], "{plan}");
-    let undone = it.world.json(&["undo"]);
+    let undone = it.world.json(&["undo", "--everywhere"]);
     assert!(undone.to_string().contains("compensated"), "{undone}");
     assert!(it.service.names().is_empty());
-    it.world.ok(&["redo"]);
+    it.world.ok(&["redo", "--everywhere"]);
     assert_eq!(it.service.names(), ["ann"]);
-    it.world.ok(&["undo"]);
+    it.world.ok(&["undo", "--everywhere"]);
     assert!(it.service.names().is_empty());
     let keys: std::collections::BTreeSet<_> = it
         .service
@@ -107,21 +107,21 @@ fn what_is_changed_or_deleted_is_put_back_as_it_was() {
         let output = it.call(method, "/things/7", body);
         assert!(output.status.success(), "{method}: {}", said(&output));
         assert_eq!(it.service.names(), now, "{method}");
-        let undone = it.world.json(&["undo"]);
+        let undone = it.world.json(&["undo", "--everywhere"]);
         assert!(
             undone.to_string().contains("restored"),
             "{method}: {undone}"
         );
         assert_eq!(it.service.names(), ["ann"], "{method}");
-        it.world.ok(&["redo"]);
+        it.world.ok(&["redo", "--everywhere"]);
         assert_eq!(it.service.names(), now, "{method}");
-        it.world.ok(&["undo"]);
+        it.world.ok(&["undo", "--everywhere"]);
         assert_eq!(it.service.names(), ["ann"], "{method}");
     }
     // What was not there goes again.
     let output = it.call("PUT", "/things/8", r#"{"name": "new"}"#);
     assert!(output.status.success(), "{}", said(&output));
-    it.world.ok(&["undo"]);
+    it.world.ok(&["undo", "--everywhere"]);
     assert_eq!(it.service.names(), ["ann"]);
     it.world.check_store();
 }
@@ -132,15 +132,15 @@ fn what_somebody_else_changed_since_is_a_conflict_and_force_keeps_it() {
     it.service.put("7", "ann");
     it.call("PUT", "/things/7", r#"{"name": "bob"}"#);
     it.service.put("7", "somebody's");
-    let said = it.world.fails(1, &["undo"]);
+    let said = it.world.fails(1, &["undo", "--everywhere"]);
     assert!(
         said.contains("it is not what the call left there"),
         "{said}"
     );
     assert_eq!(it.service.names(), ["somebody's"]);
-    it.world.ok(&["undo", "--force"]);
+    it.world.ok(&["undo", "--everywhere", "--force"]);
     assert_eq!(it.service.names(), ["ann"]);
-    it.world.ok(&["redo"]);
+    it.world.ok(&["redo", "--everywhere"]);
     assert_eq!(it.service.names(), ["somebody's"]);
 }
 
@@ -205,7 +205,7 @@ fn no_secret_is_kept_or_shown() {
     let told = said(&output);
     assert!(output.status.success(), "{told}");
     assert!(!told.contains("session=abc"), "a cookie is shown: {told}");
-    it.world.ok(&["undo"]);
+    it.world.ok(&["undo", "--everywhere"]);
     assert_eq!(it.service.held().authorizations, ["Bearer sekrit-4711"]);
     for secret in [
         "sekrit-4711",

@@ -25,10 +25,12 @@ fn a_call_that_nothing_takes_back_waits_for_a_person() {
     let it = Known::with(&[]);
     mails(&it, &[], "ann");
     assert!(it.world.ok(&["pending"]).contains("/mail"));
-    it.world.ok(&["approve", "@"]);
+    let pending = it.world.json(&["pending"]);
+    let id = pending["proposals"][0]["id"].as_str().unwrap();
+    it.world.ok(&["approve", id]);
     assert_eq!(it.service.held().mails, ["\"ann\""]);
-    let said = it.world.fails(1, &["undo"]);
-    assert!(said.contains("nothing takes it back"), "{said}");
+    let said = it.world.fails(1, &["undo", "--everywhere"]);
+    assert!(said.contains("is irreversible"), "{said}");
 }
 
 #[test]
@@ -52,7 +54,7 @@ fn what_a_task_holds_back_is_dropped_when_it_is_rolled_back() {
     mails(&it, &["--task", "t"], "ann");
     it.world.ok(&["rollback", "--task", "t"]);
     assert!(it.service.held().mails.is_empty());
-    assert_eq!(it.status(), "undone");
+    assert_eq!(it.status(), "refused");
     assert!(!it.world.ok(&["pending"]).contains("/mail"));
 }
 
@@ -61,7 +63,7 @@ fn a_commit_that_dies_sends_the_rest_when_it_is_asked_for_again() {
     for (point, sent) in [
         ("outbox.committed", 0),
         ("outbox.next", 0),
-        ("outbox.next:2", 1),
+        ("outbox.next#2", 1),
     ] {
         let it = Known::with(&[]);
         it.world.ok(&["task", "begin", "t"]);

@@ -139,13 +139,13 @@ fn a_zone_and_a_record_of_powerdns_are_made_and_taken_back() {
         "records": [{"content": "192.0.2.1", "disabled": false}]}]}"#;
     call("PATCH", "/zones/shop.example.", record);
     assert!(call("GET", "/zones/shop.example.", "").contains("192.0.2.1"));
-    run(&["undo"]);
+    run(&["undo", "--everywhere"]);
     let left = call("GET", "/zones/shop.example.", "");
     assert!(
         !left.contains("192.0.2.1") && left.contains("ns.shop.example."),
         "{left}"
     );
-    run(&["undo", "@-2"]);
+    run(&["undo", "--everywhere"]);
     assert!(
         !call("GET", "/zones", "").contains("shop.example"),
         "the zone is still there"
