@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 15] = [
+const NEEDED: [(&str, &str); 16] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -21,16 +21,21 @@ const NEEDED: [(&str, &str); 15] = [
     ("pgrep", "procps"),
     ("nginx", "nginx-light"),
     ("redis-server", "redis-server"),
+    ("pdns_server", "pdns-server"),
 ];
 
 /// A file that the tests use, and the package that brings it.
-const FILES: [(&str, &str); 2] = [
+const FILES: [(&str, &str); 3] = [
     (
         "/usr/lib/python3/dist-packages/yaml/__init__.py",
         "python3-yaml",
     ),
     // Its programs are in a directory of their version, on nobody's path.
     ("/usr/lib/postgresql", "postgresql"),
+    (
+        "/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql",
+        "pdns-backend-sqlite3",
+    ),
 ];
 
 /// Programs that tests run under our watch if they are here. Without one, its test says so.

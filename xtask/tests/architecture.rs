@@ -73,7 +73,10 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ),
     ("backout-testkit", &["backout-model", "backout-storage"]),
     ("backout-driver-example", &["backout-model"]),
-    ("backout-remote", &["backout-crashpoint", "backout-model"]),
+    (
+        "backout-remote",
+        &["backout-checks", "backout-crashpoint", "backout-model"],
+    ),
     ("xtask", &[]),
 ];
 

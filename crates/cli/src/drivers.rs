@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backout_engine::{Engine, EngineError};
+use backout_remote::http::HttpDriver;
 use backout_remote::postgres::PostgresDriver;
 use backout_remote::redis::RedisDriver;
 
@@ -10,6 +11,7 @@ use backout_remote::redis::RedisDriver;
 pub(crate) fn register(engine: &mut Engine) -> Result<(), EngineError> {
     let store = engine.shared_store();
     engine.register(Arc::new(PostgresDriver))?;
+    engine.register(Arc::new(HttpDriver::new(Arc::clone(&store) as _)))?;
     engine.register(Arc::new(RedisDriver::new(
         Arc::clone(&store) as _,
         store as _,

@@ -125,6 +125,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         Subcommand::Write(_)
         | Subcommand::Sql(_)
         | Subcommand::Redis(_)
+        | Subcommand::Http(_)
         | Subcommand::Edit(_)
         | Subcommand::Set(_)
         | Subcommand::Unset(_)

@@ -9,7 +9,7 @@ use backout_engine::{
     Call, Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
     Typed, UndoReport, WriteRequest,
 };
-use backout_gates::{Content, Hooks, Paths, Watches, WaveProbe};
+use backout_gates::{Content, Hooks, Irreversible, Paths, Watches, WaveProbe};
 use backout_model::ports::{Clock as _, Progress};
 use backout_model::{AgentId, Digest, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
@@ -133,6 +133,7 @@ impl Session {
             Arc::clone(&paths) as _,
             Arc::new(Content::new(Arc::clone(&paths), &settings.state_dir)),
             Arc::new(Watches::new(Arc::clone(&paths))),
+            Arc::new(Irreversible),
         ];
         settings.escalation = Some(Arc::new(Hooks::new(paths)));
         settings.probe = Some(Arc::new(WaveProbe));

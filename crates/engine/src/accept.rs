@@ -4,7 +4,7 @@
 //!   nothing, it counts as not done.
 //! - What it took out of a slot has come back, whatever somebody made of it since: there is no second one.
 
-use backout_model::ports::{Durability, Entry, Examined, State};
+use backout_model::ports::{Driver, Durability, Entry, Examined, State};
 use backout_model::{
     Completion, Event, Operation, OperationId, OutcomeKind, Status, Target, TargetOutcome,
     TaskStatus,
@@ -94,9 +94,12 @@ impl Engine {
             Ok(examined) => examined,
             Err(error) => return failed_everywhere(&work.step.targets, &error),
         };
+        let driver = self.driver_of(&work.effect);
+        let is_answered = driver.is_ok_and(Driver::keeps_undos_in_place);
         let outcome = |(target, found): (Target, Option<&Examined>)| {
             let has_come = found.is_some_and(|found| found.has_come);
             let kind = match found.map(|found| &found.state) {
+                Some(State::After) if is_answered => OutcomeKind::Compensated,
                 Some(State::After) => OutcomeKind::Restored,
                 Some(State::Before) if has_come => OutcomeKind::Incomplete {
                     why: "somebody removed it since".to_owned(),

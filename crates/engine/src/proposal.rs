@@ -11,7 +11,7 @@ use backout_drivers::file::{FileChange, Was, with_umask};
 use backout_model::ports::{Durability, Entry, Prepared, Request, Ruling, Scope};
 use backout_model::{
     Decided, Decision, Effect, Event, JsonText, KeptRequest, OperationId, PlanError, Proposal,
-    Reach, Refusal, Status, TargetPath, choose,
+    Reach, Refusal, Status, TargetPath, TaskId, TaskStatus, choose,
 };
 use backout_storage::OperationRef;
 use serde::{Deserialize, Serialize};
@@ -141,8 +141,62 @@ impl Engine {
         if asker.is_inside || asker.within.is_some() || is_own {
             return Err(GateError::Own { id }.into());
         }
-        let context = context_of(&proposal);
+        let mut context = context_of(&proposal);
+        if proposal.is_held() && self.is_committed(&proposal)? {
+            context.task = None;
+        }
         self.check_task(&context)?;
+        self.let_happen(proposal, context, decided)
+    }
+
+    /// Tells whether the task of a proposal was committed.
+    fn is_committed(&self, proposal: &Proposal) -> Result<bool, EngineError> {
+        let Some(task) = &proposal.task else {
+            return Ok(false);
+        };
+        let task = self.store.task(task)?;
+        Ok(task.is_some_and(|task| task.status == TaskStatus::Committed))
+    }
+
+    /// Sends what a task that is committed has held back, in the order in which it was asked for. What fails stays held, and
+    /// what comes after it.
+    pub(crate) fn release(&self, task: &TaskId) -> Result<Vec<OperationId>, EngineError> {
+        let mut sent = Vec::new();
+        for proposal in self.held_by(task)? {
+            crash_point("outbox.next");
+            let context = Context {
+                task: None,
+                ..context_of(&proposal)
+            };
+            let decided = Decided {
+                by: format!("the commit of {task}"),
+                why: None,
+            };
+            sent.extend(self.let_happen(proposal, context, decided)?.id);
+        }
+        Ok(sent)
+    }
+
+    /// Lists what a task holds back, the first first.
+    pub(crate) fn held_by(&self, task: &TaskId) -> Result<Vec<Proposal>, EngineError> {
+        let mut held = self.store.proposals()?;
+        held.retain(|proposal| proposal.is_held() && proposal.task.as_ref() == Some(task));
+        let mut ordered = Vec::new();
+        for proposal in held {
+            let asked = self.store.operation(proposal.id)?;
+            ordered.push((asked.map(|asked| asked.lsn), proposal));
+        }
+        ordered.sort_by_key(|(lsn, _)| *lsn);
+        Ok(ordered.into_iter().map(|(_, held)| held).collect())
+    }
+
+    fn let_happen(
+        &self,
+        proposal: Proposal,
+        context: Context,
+        decided: Decided,
+    ) -> Result<Finished, EngineError> {
+        let id = proposal.id;
         self.claim_proposal(&proposal)?;
         crash_point("proposal.claimed");
         let restaged = self.restage(&proposal)?;

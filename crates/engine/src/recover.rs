@@ -183,10 +183,10 @@ impl Engine {
             let standing = operation.targets.iter();
             let targets: Vec<Target> = standing.map(|it| it.target.clone()).collect();
             // Of what is watched the end is on disk before anybody is told: what has none did not end.
-            if self.is_acknowledged(operation)?
-                && !self.is_watched(operation.verb, &targets)
-                && driver.is_in_place(&effect)?
-            {
+            let is_acknowledged =
+                self.is_acknowledged(operation)? && !self.is_watched(operation.verb, &targets);
+            let is_answered = operation.undoes.is_some() && driver.keeps_undos_in_place();
+            if (is_acknowledged || is_answered) && driver.is_in_place(&effect)? {
                 self.keep(operation)?
             } else {
                 self.take_back_unfinished(operation, OnConflict::Refuse)?

@@ -1,5 +1,6 @@
 //! Tasks and checkpoints: work that is kept or taken back together, and marks to return to.
 
+use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
     Checkpoint, CheckpointName, Event, Lsn, OperationId, PlanError, Status, Task, TaskId,
@@ -73,7 +74,17 @@ impl Engine {
 
     /// Keeps a task's operations, durably.
     pub fn commit(&self, task: &TaskId) -> Result<Vec<OperationId>, EngineError> {
-        self.commit_with(task, Vec::new())
+        let is_committed = self.store.task(task)?;
+        let is_committed = is_committed.is_some_and(|it| it.status == TaskStatus::Committed);
+        // What it held back did not all leave: the rest leaves now.
+        if is_committed && !self.held_by(task)?.is_empty() {
+            self.recover_the_dead()?;
+            return self.release(task);
+        }
+        let mut ids = self.commit_with(task, Vec::new())?;
+        crash_point("outbox.committed");
+        ids.extend(self.release(task)?);
+        Ok(ids)
     }
 
     /// The same, with what becomes true at the same moment.
@@ -96,8 +107,11 @@ impl Engine {
         };
         let applied = self.store.operations(&filter)?;
         // A task is kept as one, and not while a part of it is at work or waits for a decision.
+        let held = self.held_by(task)?;
         for operation in &applied {
             match operation.status {
+                // It leaves with the commit.
+                Status::Proposed if held.iter().any(|it| it.id == operation.id) => {}
                 Status::Armed => return Err(self.unfinished(operation)),
                 Status::Proposed => {
                     let (task, id) = (task.clone(), operation.id);

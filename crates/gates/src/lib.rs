@@ -10,6 +10,7 @@
 //! `docs/design/checks.md`.
 
 mod braces;
+mod calls;
 mod content;
 mod escalation;
 mod http;
@@ -23,6 +24,7 @@ mod told;
 mod watch;
 mod ways;
 
+pub use calls::Irreversible;
 pub use content::Content;
 pub use escalation::Hooks;
 pub use paths::Paths;

@@ -497,6 +497,12 @@ pub trait Driver: fmt::Debug + Send + Sync {
         Ok(examined.iter().all(|it| it.state == State::After))
     }
 
+    /// Tells whether an undo or a redo that nobody finished is kept if all of it is in the world. One that was answered by another
+    /// effect is better not answered again.
+    fn keeps_undos_in_place(&self) -> bool {
+        false
+    }
+
     /// Says of each thing that an effect keeps, for a name that is needed, what is wrong with it, if something is. Looks
     /// only. Nothing is said of contents: the store looks at those itself.
     fn check_kept(

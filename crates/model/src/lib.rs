@@ -11,6 +11,7 @@ pub mod any_path;
 pub mod any_words;
 mod arm;
 mod command;
+pub mod compensation;
 mod digest;
 mod driver;
 mod gate;
@@ -57,7 +58,7 @@ pub use operation::{Checkpoint, Operation, Owner, Standing, Task, TaskStatus, Ti
 pub use outcome::{OutcomeKind, TargetOutcome};
 pub use path::{PathError, TargetPath};
 pub use plan::{Chosen, Goal, Permission, PlanError, Scope, UndoPlan, UndoStep, plan_undo};
-pub use proposal::{Asked, Decided, KeptRequest, Proposal};
+pub use proposal::{Asked, Decided, IRREVERSIBLE, KeptRequest, Proposal};
 pub use recipe::{Completion, DriverName, Effect, Flaw, Recipe, Slot};
 pub use record::{ActPlan, Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};
 pub use repair::{Assumed, Gap, GapLink, Repair};

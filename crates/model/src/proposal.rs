@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Strategy;
 use crate::gate::Reason;
 use crate::{
     AgentId, CallKey, Decision, Dependency, Digest, DriverName, OperationId, Owner, Target, TaskId,
@@ -93,7 +94,19 @@ pub struct Proposal {
     pub expires: Option<Timestamp>,
 }
 
+/// The rule of a proposal that waits because nothing takes it back.
+pub const IRREVERSIBLE: &str = "irreversible";
+
 impl Proposal {
+    /// Tells whether it only waits for its task: it is sent when the task is committed, and dropped when that is rolled back.
+    pub fn is_held(&self) -> bool {
+        let is_only = self
+            .reasons
+            .iter()
+            .all(|reason| reason.rule == IRREVERSIBLE);
+        is_only && self.task.is_some() && self.decision.strategy == Strategy::Irreversible
+    }
+
     /// Tells whether its time is up.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|expires| now >= expires)

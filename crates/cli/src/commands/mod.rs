@@ -17,6 +17,7 @@ mod edit;
 mod export;
 mod failed;
 pub(crate) mod gc;
+mod http;
 mod ln;
 mod log;
 mod man;
@@ -73,6 +74,7 @@ pub(crate) enum Subcommand {
     Sql(sql::SqlArgs),
     Db(db::DbArgs),
     Redis(redis::RedisArgs),
+    Http(http::HttpArgs),
     Try(try_::TryArgs),
     Log(log::LogArgs),
     Show(show::ShowArgs),
@@ -121,6 +123,7 @@ impl Subcommand {
                 | Self::Batch(_)
                 | Self::Sql(_)
                 | Self::Redis(_)
+                | Self::Http(_)
                 | Self::Restore(_)
         )
     }
@@ -151,7 +154,7 @@ impl Subcommand {
 }
 
 /// The commands that take a key.
-const ONCE: &str = "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, restore";
+const ONCE: &str = "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, http, restore";
 
 /// Does what was asked.
 pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
@@ -189,6 +192,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Sql(args) => sql::cmd_sql(session, args),
         Subcommand::Db(args) => db::cmd_db(session, args),
         Subcommand::Redis(args) => redis::cmd_redis(session, args),
+        Subcommand::Http(args) => http::cmd_http(session, args),
         Subcommand::Try(args) => try_::cmd_try(session, args),
         Subcommand::Log(args) => log::cmd_log(session, &args),
         Subcommand::Show(args) => show::cmd_show(session, &args),

@@ -27,6 +27,7 @@ mod gates;
 mod gates_around;
 mod gates_held;
 mod hosts;
+mod http;
 mod key_stories;
 mod keys;
 mod ladder;

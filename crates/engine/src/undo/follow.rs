@@ -244,7 +244,10 @@ fn mark_never_taken(first: &[TargetOutcome], outcomes: &mut [TargetOutcome]) {
 
 /// Tells whether an undo found a target as the operation had left it. What became of it afterwards is another matter.
 const fn was_as_left(kind: &OutcomeKind) -> bool {
-    matches!(kind, OutcomeKind::Restored | OutcomeKind::Overtaken { .. })
+    matches!(
+        kind,
+        OutcomeKind::Restored | OutcomeKind::Compensated | OutcomeKind::Overtaken { .. }
+    )
 }
 
 fn mapped_to<'t>(

@@ -251,7 +251,12 @@ fn plain(item: &Item, kind: Kind) -> Result<(), (String, String)> {
             Some(table) if table.iter().all(|(_, item)| item.as_str().is_some()) => Ok(()),
             _ => wrong("a table of formats", "{ \"*.tmpl\" = \"yaml\" }"),
         },
+        Kind::Texts => match item.as_table_like() {
+            Some(table) if table.iter().all(|(_, item)| item.as_str().is_some()) => Ok(()),
+            _ => wrong("a table of texts", "{ Accept = \"application/json\" }"),
+        },
         Kind::Bool
+        | Kind::Any
         | Kind::Text
         | Kind::Size
         | Kind::Patterns

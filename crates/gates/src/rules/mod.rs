@@ -3,6 +3,7 @@
 //! Everything that is not understood is a mistake with its place, and all mistakes are found in one look. A file with a
 //! mistake has no rules: whoever asks it refuses.
 
+mod compensation;
 pub(crate) mod kinds;
 mod mistake;
 mod read;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use backout_checks::Place;
+use backout_model::compensation::Compensation;
 use toml_edit::Document;
 
 use crate::patterns::{Patterns, Roots};
@@ -40,6 +42,7 @@ pub(crate) struct Rules {
     pub(crate) checks: Vec<Check>,
     pub(crate) conditions: Vec<Rule>,
     pub(crate) watches: Vec<Watch>,
+    pub(crate) compensations: Vec<Compensation>,
     pub(crate) risk: Option<Risk>,
     pub(crate) notify: Notify,
     /// By the name of the severity.

@@ -8,6 +8,7 @@ use backout_checks::Finding;
 use backout_checks::condition::Condition;
 use toml_edit::{Item, TableLike, Value};
 
+use super::compensation::compensation;
 use super::kinds::{
     Check, Notify, Outcome, Policy, Probe, Program, Risk, Rule, Rungs, Scope, Syntax, Test, Watch,
 };
@@ -51,6 +52,13 @@ pub(super) fn rules(
             .flatten()
             .collect(),
         watches: reader.each(table, "watch", Reader::watch),
+        compensations: reader
+            .each(table, "compensation", |reader, table, span| {
+                compensation(table, span, reader.mistakes)
+            })
+            .into_iter()
+            .flatten()
+            .collect(),
         risk: under("risk").map(|table| reader.risk(table)),
         notify: under("notify")
             .map(|table| reader.notify(table))
@@ -354,21 +362,21 @@ fn policy(table: &dyn TableLike) -> Policy {
     }
 }
 
-fn text(table: &dyn TableLike, name: &str) -> Option<String> {
+pub(super) fn text(table: &dyn TableLike, name: &str) -> Option<String> {
     table.get(name)?.as_str().map(str::to_owned)
 }
 
-fn texts(table: &dyn TableLike, name: &str) -> Vec<String> {
+pub(super) fn texts(table: &dyn TableLike, name: &str) -> Vec<String> {
     let list = table.get(name).and_then(Item::as_array);
     let texts = list.into_iter().flatten().filter_map(Value::as_str);
     texts.map(str::to_owned).collect()
 }
 
-fn is(table: &dyn TableLike, name: &str) -> Option<bool> {
+pub(super) fn is(table: &dyn TableLike, name: &str) -> Option<bool> {
     table.get(name)?.as_bool()
 }
 
-fn count<N: TryFrom<i64>>(table: &dyn TableLike, name: &str) -> Option<N> {
+pub(super) fn count<N: TryFrom<i64>>(table: &dyn TableLike, name: &str) -> Option<N> {
     N::try_from(table.get(name)?.as_integer()?).ok()
 }
 
@@ -376,7 +384,7 @@ fn size(table: &dyn TableLike, name: &str) -> Option<u64> {
     units::size_of(table.get(name)?)
 }
 
-fn time(table: &dyn TableLike, name: &str) -> Option<Duration> {
+pub(super) fn time(table: &dyn TableLike, name: &str) -> Option<Duration> {
     units::time(table.get(name)?.as_str()?)
 }
 
@@ -391,6 +399,25 @@ fn waits(table: &dyn TableLike, name: &str, usual: Duration) -> Option<Duration>
         Some(text) => units::time(text),
         None => Some(usual),
     }
+}
+
+/// Gives what a key holds as JSON, whichever way it is written.
+pub(super) fn json_of_item(item: &Item) -> serde_json::Value {
+    if let Some(tables) = item.as_array_of_tables() {
+        let each = tables.iter().map(|table| json_of_table(table));
+        return each.collect();
+    }
+    match (item.as_value(), item.as_table_like()) {
+        (Some(value), _) => json_of(value),
+        (None, Some(table)) => json_of_table(table),
+        (None, None) => serde_json::Value::Null,
+    }
+}
+
+fn json_of_table(table: &dyn TableLike) -> serde_json::Value {
+    let each = table.iter();
+    let each = each.map(|(name, item)| (name.to_owned(), json_of_item(item)));
+    serde_json::Value::Object(each.collect())
 }
 
 /// Gives a value of TOML as one of JSON.

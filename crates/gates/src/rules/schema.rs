@@ -50,6 +50,8 @@ fn of(kind: Kind) -> Value {
         Kind::Patterns => json!({"type": "array", "items": {"type": "string"}}),
         Kind::Command => json!({"type": "array", "items": {"type": "string"}, "minItems": 1}),
         Kind::Formats => json!({"type": "object", "additionalProperties": {"enum": FORMATS}}),
+        Kind::Texts => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Kind::Any => json!({}),
         Kind::Values => {
             let names: serde_json::Map<String, Value> = VALUE
                 .iter()

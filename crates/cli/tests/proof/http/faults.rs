@@ -1,0 +1,153 @@
+//! What a service can do to a call: refuse it, lose it, do it and not say so, say so and do it later.
+
+use super::{Fault, KEY, Known, LOOKUP, VERIFY};
+use crate::world::said;
+
+#[test]
+fn a_refused_call_did_not_happen() {
+    let it = Known::with(&[KEY]);
+    it.service.fails(&[Fault::Status(422)]);
+    let output = it.call("POST", "/things", r#"{"name": "ann"}"#);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("422"), "{}", said(&output));
+    assert_eq!(it.status(), "aborted");
+    assert!(it.service.names().is_empty());
+}
+
+#[test]
+fn a_busy_service_is_asked_again() {
+    let it = Known::with(&[]);
+    it.service.fails(&[Fault::Busy, Fault::Busy]);
+    it.makes("ann");
+    assert_eq!(it.service.names(), ["ann"]);
+    it.service.fails(&[Fault::Busy, Fault::Status(503)]);
+    it.world.ok(&["undo", "--everywhere"]);
+    assert!(it.service.names().is_empty());
+}
+
+#[test]
+fn a_lost_answer_is_asked_for_under_the_same_key() {
+    for fault in [
+        Fault::Cut,
+        Fault::Drop,
+        Fault::Hang,
+        Fault::Status(500),
+        Fault::DoneBut(502),
+    ] {
+        let it = Known::with(&[KEY, VERIFY]);
+        it.service.fails(&[fault]);
+        it.makes("ann");
+        assert_eq!(it.service.names(), ["ann"], "{fault:?}");
+        assert_eq!(it.service.writes("POST"), 2, "{fault:?}");
+        it.world.ok(&["undo", "--everywhere"]);
+        assert!(it.service.names().is_empty(), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_lost_answer_is_found_by_a_look() {
+    let it = Known::with(&[LOOKUP]);
+    it.service.fails(&[Fault::Cut]);
+    it.makes("ann");
+    assert_eq!(
+        (it.service.names(), it.service.writes("POST")),
+        (vec!["ann".to_owned()], 1)
+    );
+    it.world.ok(&["undo", "--everywhere"]);
+    assert!(it.service.names().is_empty());
+    it.service.fails(&[Fault::Drop]);
+    let output = it.call("POST", "/things", r#"{"name": "bob"}"#);
+    assert!(
+        said(&output).contains("it did not happen"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(it.status(), "aborted");
+}
+
+#[test]
+fn where_nothing_can_tell_it_is_in_doubt_until_somebody_decides() {
+    let it = Known::with(&[]);
+    it.service.fails(&[Fault::Cut]);
+    let output = it.call("POST", "/things", r#"{"name": "ann"}"#);
+    assert!(
+        said(&output).contains("it is not known whether"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(it.status(), "in-doubt");
+    it.world.run(&["recover"]);
+    assert_eq!(
+        (it.status(), it.service.writes("DELETE")),
+        ("in-doubt".to_owned(), 0)
+    );
+    it.world.ok(&["recover", "--keep", "@"]);
+    assert_eq!(it.status(), "committed");
+    assert_eq!(
+        (it.service.names(), it.service.writes("POST")),
+        (vec!["ann".to_owned()], 1)
+    );
+}
+
+#[test]
+fn a_window_that_is_over_is_no_way_to_find_out() {
+    let it = Known::with(&[r#"idempotency = { window = "0s" }"#]);
+    it.service.fails(&[Fault::Cut]);
+    it.call("POST", "/things", r#"{"name": "ann"}"#);
+    assert_eq!(
+        (it.status(), it.service.writes("POST")),
+        ("in-doubt".to_owned(), 1)
+    );
+}
+
+#[test]
+fn a_lost_change_of_a_thing_is_seen_by_a_look() {
+    let it = Known::with(&[]);
+    it.service.put("7", "ann");
+    it.service.fails(&[Fault::Cut]);
+    let output = it.call("PUT", "/things/7", r#"{"name": "bob"}"#);
+    assert!(output.status.success(), "{}", said(&output));
+    it.world.ok(&["undo", "--everywhere"]);
+    assert_eq!(it.service.names(), ["ann"]);
+    it.service.fails(&[Fault::Drop]);
+    let output = it.call("DELETE", "/things/7", "");
+    assert!(
+        said(&output).contains("it did not happen"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(it.service.names(), ["ann"]);
+}
+
+#[test]
+fn an_undo_waits_until_the_effect_is_gone() {
+    let it = Known::with(&[VERIFY]);
+    it.makes("ann");
+    it.service.fails(&[Fault::Later]);
+    it.world.ok(&["undo", "--everywhere"]);
+    assert!(it.service.names().is_empty());
+}
+
+#[test]
+fn an_undo_that_fails_for_ever_is_kept_to_be_tried_again() {
+    let it = Known::with(&[KEY, VERIFY]);
+    it.makes("ann");
+    it.service.fails(&[Fault::Status(403); 30]);
+    let output = it.world.run(&["undo", "--everywhere"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(it.service.names(), ["ann"]);
+    let failed = it.world.json(&["failed"]);
+    assert_eq!(failed["failed"].as_array().unwrap().len(), 1, "{failed}");
+    it.service.fails(&[]);
+    it.world.ok(&["failed", "--retry"]);
+    assert!(it.service.names().is_empty());
+}
+
+#[test]
+fn what_somebody_else_took_away_needs_no_answer() {
+    let it = Known::with(&[VERIFY]);
+    it.makes("ann");
+    it.service.held().things.clear();
+    it.world.ok(&["undo", "--everywhere"]);
+    assert_eq!(it.service.writes("DELETE"), 0);
+}

@@ -1,0 +1,88 @@
+//! Calls that nothing takes back: they wait for a person, or for their task.
+
+use std::os::unix::process::ExitStatusExt as _;
+
+use super::Known;
+use crate::world::said;
+
+/// SIGABRT.
+const ABORTED: i32 = 6;
+
+fn mails(it: &Known, words: &[&str], to: &str) {
+    let (url, data) = (it.service.url("/mail"), format!(r#"{{"to": "{to}"}}"#));
+    let words = [
+        words,
+        &["http", "POST", &url, "--irreversible", "--data", &data],
+    ]
+    .concat();
+    let output = it.world.run(&words);
+    assert_ne!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(it.service.held().mails.is_empty(), "{}", said(&output));
+}
+
+#[test]
+fn a_call_that_nothing_takes_back_waits_for_a_person() {
+    let it = Known::with(&[]);
+    mails(&it, &[], "ann");
+    assert!(it.world.ok(&["pending"]).contains("/mail"));
+    let pending = it.world.json(&["pending"]);
+    let id = pending["proposals"][0]["id"].as_str().unwrap();
+    it.world.ok(&["approve", id]);
+    assert_eq!(it.service.held().mails, ["\"ann\""]);
+    let said = it.world.fails(1, &["undo", "--everywhere"]);
+    assert!(said.contains("is irreversible"), "{said}");
+}
+
+#[test]
+fn what_a_task_holds_back_leaves_in_order_when_it_is_committed() {
+    let it = Known::with(&[]);
+    it.world.ok(&["task", "begin", "t"]);
+    it.world.ok(&["--task", "t", "write", "a", "--text", "1"]);
+    mails(&it, &["--task", "t"], "ann");
+    mails(&it, &["--task", "t"], "bob");
+    it.world.ok(&["commit", "--task", "t"]);
+    assert_eq!(it.service.held().mails, ["\"ann\"", "\"bob\""]);
+    assert_eq!(it.world.read("a"), "1");
+    it.world.check_store();
+}
+
+#[test]
+fn what_a_task_holds_back_is_dropped_when_it_is_rolled_back() {
+    let it = Known::with(&[]);
+    it.world.ok(&["task", "begin", "t"]);
+    it.world.ok(&["--task", "t", "write", "a", "--text", "1"]);
+    mails(&it, &["--task", "t"], "ann");
+    it.world.ok(&["rollback", "--task", "t"]);
+    assert!(it.service.held().mails.is_empty());
+    assert_eq!(it.status(), "refused");
+    assert!(!it.world.ok(&["pending"]).contains("/mail"));
+}
+
+#[test]
+fn a_commit_that_dies_sends_the_rest_when_it_is_asked_for_again() {
+    for (point, sent) in [
+        ("outbox.committed", 0),
+        ("outbox.next", 0),
+        ("outbox.next#2", 1),
+    ] {
+        let it = Known::with(&[]);
+        it.world.ok(&["task", "begin", "t"]);
+        mails(&it, &["--task", "t"], "ann");
+        mails(&it, &["--task", "t"], "bob");
+        let output = it
+            .world
+            .command(&["commit", "--task", "t"])
+            .env("BACKOUT_CRASH_AT", point)
+            .output()
+            .unwrap();
+        assert_eq!(
+            output.status.signal(),
+            Some(ABORTED),
+            "{point}: {}",
+            said(&output)
+        );
+        assert_eq!(it.service.held().mails.len(), sent, "{point}");
+        it.world.ok(&["commit", "--task", "t"]);
+        assert_eq!(it.service.held().mails, ["\"ann\"", "\"bob\""], "{point}");
+    }
+}

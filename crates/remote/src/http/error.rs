@@ -1,0 +1,98 @@
+//! What can go wrong with a call.
+
+use backout_model::compensation::TemplateError;
+use backout_model::ports::{ContentsError, DriverError, Fault};
+
+/// Says why a call was not made, or what is not known of it.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// The request makes no sense.
+    #[error("{0}")]
+    BadRequest(String),
+    /// A secret stands where it would be kept.
+    #[error("{place} holds a secret, and it would be kept in clear")]
+    Secret {
+        /// Where.
+        place: String,
+    },
+    /// Nothing answers the call.
+    #[error("nothing is known that takes `{call}` back")]
+    NoWayBack {
+        /// The call.
+        call: String,
+    },
+    /// A hole cannot be filled.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// The service could not be reached; nothing was sent.
+    #[error("`{call}` was not sent: {why}")]
+    NotSent {
+        /// The call.
+        call: String,
+        /// What happened.
+        why: String,
+    },
+    /// The service said no.
+    #[error("the service answered `{call}` with {status}{said}")]
+    Refused {
+        /// The call.
+        call: String,
+        /// Its status.
+        status: u16,
+        /// What it said, with a colon before it.
+        said: String,
+    },
+    /// Nobody can tell whether the call happened.
+    #[error("it is not known whether `{call}` happened: {why}")]
+    Unknown {
+        /// The call.
+        call: String,
+        /// What is known.
+        why: String,
+    },
+    /// It was answered, and the effect is there all the same.
+    #[error("the service took `{call}` and the effect is still there after {limit_ms} ms")]
+    StillThere {
+        /// The call that was to take it away.
+        call: String,
+        /// How long was waited.
+        limit_ms: u64,
+    },
+    /// The thing is not what it was a moment ago.
+    #[error("`{url}` changed in between")]
+    Changed {
+        /// Where.
+        url: String,
+    },
+    /// The thing is too large to keep.
+    #[error("`{url}` is larger than {max} bytes, and what was there would not be kept whole")]
+    TooLarge {
+        /// Where.
+        url: String,
+        /// How much is kept.
+        max: u64,
+    },
+    /// What was kept cannot be read.
+    #[error("what was kept of the call cannot be read")]
+    Contents(#[from] ContentsError),
+}
+
+impl Fault for HttpError {
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::NotSent { .. } | Self::Unknown { .. } | Self::StillThere { .. } => true,
+            Self::Refused { status, .. } => *status == 429 || *status >= 500,
+            _ => false,
+        }
+    }
+
+    fn is_half_done(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::StillThere { .. })
+    }
+}
+
+impl From<HttpError> for DriverError {
+    fn from(error: HttpError) -> Self {
+        Self::new(error)
+    }
+}

@@ -1,0 +1,95 @@
+//! What is kept of a call, so that any later process can answer it. Versioned; old versions are read for ever.
+
+use std::collections::BTreeMap;
+
+use backout_model::compensation::Compensation;
+use backout_model::{Digest, DriverName, OperationId, Target};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The name that its recipes bear.
+pub const HTTP: DriverName = DriverName::literal("http");
+
+/// The newest version of a recipe's body.
+pub(super) const VERSION: u16 = 1;
+
+/// The body of a recipe.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(super) enum HttpRecipe {
+    /// A call.
+    Call(Box<CallRecipe>),
+    /// The call that answers another one.
+    Answer(Box<AnswerRecipe>),
+}
+
+/// A call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct CallRecipe {
+    pub(super) id: OperationId,
+    pub(super) target: Target,
+    pub(super) method: String,
+    /// As it was written, with `${env:NAME}`; the headers and the body too.
+    pub(super) url: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Digest>,
+    /// Whether the body is what a service sent: then nothing in it is a variable.
+    #[serde(default)]
+    pub(super) is_raw: bool,
+    pub(super) timeout_ms: u64,
+    /// What takes it back; none if nothing does.
+    pub(super) rule: Option<Compensation>,
+    /// What the names of the pattern stand for.
+    pub(super) holes: BTreeMap<String, String>,
+    pub(super) key: Option<SentKey>,
+    /// What was there, if that was looked at.
+    pub(super) before: Option<Seen>,
+}
+
+/// The key by which a service knows a call again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct SentKey {
+    pub(super) header: String,
+    pub(super) value: String,
+    /// Until when the service remembers it, in milliseconds since 1970.
+    pub(super) until_ms: u64,
+}
+
+/// What a look found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    /// Whether the thing is there.
+    pub(super) is_there: bool,
+    pub(super) etag: Option<String>,
+    pub(super) kind: Option<String>,
+    pub(super) body: Option<Digest>,
+    /// The digest of what is compared: the body without what the service changes by itself.
+    pub(super) compared: Option<Digest>,
+}
+
+impl Seen {
+    /// Tells whether two looks found the same.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.is_there == other.is_there && self.compared == other.compared
+    }
+}
+
+/// A call that answers another one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct AnswerRecipe {
+    /// What it answers.
+    pub(super) call: CallRecipe,
+    /// What that was answered with; if nobody knows, it has to be found out first.
+    pub(super) answered: Option<Answered>,
+}
+
+/// What only the effect could tell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Answered {
+    pub(super) status: u16,
+    /// The fields of the answer that the way back needs.
+    pub(super) facts: Value,
+    /// What is there since, if that is looked at.
+    #[serde(default)]
+    pub(super) after: Option<Seen>,
+}

@@ -1,0 +1,352 @@
+//! Carrying a call out, and the call that answers it: what to do about each answer, and about none.
+//!
+//! ```text
+//! Intent ─► Sent ─► Known ──────────────► Compensating ─► Compensated
+//!             └──► Unknown ─► sent again under its key, or looked for ─► Known | did not happen | in doubt
+//! ```
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use backout_crashpoint::crash_point;
+use backout_model::compensation::{CallTemplate, Encoding, Template};
+use backout_model::ports::State;
+use serde_json::Value;
+
+use super::client::{Answer, Call, Silence, send};
+use super::error::HttpError;
+use super::facts::{captured, facts, filled, variable};
+use super::look::{find, refused, see, state_of, wait_until_gone};
+use super::recipe::{Answered, CallRecipe};
+use super::request::Heard;
+
+/// How often a call is tried.
+const TRIES_MAX: u32 = 5;
+
+/// The pause before the second try; it doubles.
+const PAUSE_MS: u64 = 100;
+
+/// No service makes us wait longer than this between two tries.
+const PAUSE_MS_MAX: u64 = 10_000;
+
+/// A call with its bodies at hand.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) call: CallRecipe,
+    pub(super) body: Option<Vec<u8>>,
+    pub(super) before: Option<Vec<u8>>,
+    /// Headers that hold only while this is so: `If-Match`, for one.
+    pub(super) guards: Vec<(String, String)>,
+    pub(super) heard: Heard,
+}
+
+impl Ready {
+    pub(super) fn facts(&self, answered: Option<&Answered>) -> Value {
+        facts(
+            &self.call,
+            self.body.as_deref(),
+            self.before.as_deref(),
+            answered,
+        )
+    }
+
+    /// Fills in the secrets.
+    fn sendable(&self) -> Result<Call, HttpError> {
+        let call = &self.call;
+        let url = Template::with_variables(&call.url)?;
+        let mut headers = plain(&call.headers)?;
+        headers.extend(self.guards.iter().cloned());
+        headers.extend(
+            call.key
+                .iter()
+                .map(|key| (key.header.clone(), key.value.clone())),
+        );
+        let body = match &self.body {
+            Some(body) if !call.is_raw => {
+                let text = String::from_utf8_lossy(body);
+                let text = Template::with_variables(&text)?;
+                Some(
+                    text.fill(&Value::Null, &variable, Encoding::Plain)?
+                        .into_bytes(),
+                )
+            }
+            body => body.clone(),
+        };
+        Ok(Call {
+            method: call.method.clone(),
+            url: url.fill(&Value::Null, &variable, Encoding::Url)?,
+            headers,
+            body,
+            timeout_ms: call.timeout_ms,
+        })
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.call.method, self.call.url)
+    }
+
+    /// Tells whether the service would know the call again.
+    fn has_key(&self) -> bool {
+        self.call
+            .key
+            .as_ref()
+            .is_some_and(|key| now_ms() < key.until_ms)
+    }
+
+    /// Makes the call, and finds out whether it happened where the answer does not say.
+    pub(super) fn carry_out(&self) -> Result<Answered, HttpError> {
+        let sendable = self.sendable()?;
+        let (mut why, mut pause) = (String::new(), PAUSE_MS);
+        for _ in 0..TRIES_MAX {
+            crash_point("http.before-send");
+            let answer = send(&sendable);
+            crash_point("http.sent");
+            let mut wait = pause;
+            match answer {
+                Ok(answer) => {
+                    self.heard.put(&answer);
+                    match answer.status {
+                        200..=303 => return self.known(&answer),
+                        412 if why.is_empty() => {
+                            let url = self.call.url.clone();
+                            return Err(HttpError::Changed { url });
+                        }
+                        // The service did nothing, and says when it will.
+                        429 => wait = answer.retry_after_ms().unwrap_or(pause),
+                        500.. => why = format!("it was answered with {}", answer.status),
+                        // Somebody, perhaps we, is at work on the same key.
+                        409 if !why.is_empty() => {}
+                        _ if why.is_empty() => return Err(refused(&self.name(), &answer)),
+                        _ => break,
+                    }
+                    if answer.status == 429 && wait > PAUSE_MS_MAX && why.is_empty() {
+                        return Err(refused(&self.name(), &answer));
+                    }
+                }
+                Err(Silence::NotSent(reason)) if why.is_empty() => {
+                    let call = self.name();
+                    return Err(HttpError::NotSent { call, why: reason });
+                }
+                Err(Silence::NotSent(_)) => {}
+                Err(Silence::Lost(reason)) => why = reason,
+            }
+            if !why.is_empty() && !self.has_key() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(wait.min(PAUSE_MS_MAX)));
+            pause *= 2;
+        }
+        if why.is_empty() {
+            let (call, status) = (self.name(), 429);
+            let said = String::new();
+            return Err(HttpError::Refused { call, status, said });
+        }
+        self.find_out(why)
+    }
+
+    /// What only the answer tells.
+    fn known(&self, answer: &Answer) -> Result<Answered, HttpError> {
+        let after = match &self.call.before {
+            Some(_) => Some(see(&self.call)),
+            None => None,
+        };
+        // What cannot be looked at now can be later.
+        let after = after.transpose().ok().flatten().map(|(seen, _)| seen);
+        let facts = captured(&self.call, answer);
+        Ok(Answered {
+            status: answer.status,
+            facts,
+            after,
+        })
+    }
+
+    /// Finds out by a look whether a call happened whose answer is lost.
+    fn find_out(&self, why: String) -> Result<Answered, HttpError> {
+        crash_point("http.unknown");
+        match self.looked_up() {
+            Ok(Some((State::After, Some(answered)))) => Ok(answered),
+            Ok(Some((State::Before, _))) => {
+                let call = self.name();
+                let why = format!("{why}, and a look shows that it did not happen");
+                Err(HttpError::NotSent { call, why })
+            }
+            Ok(_) => Err(self.unknown(why)),
+            Err(error) => Err(self.unknown(format!("{why}; {error}"))),
+        }
+    }
+
+    pub(super) fn unknown(&self, why: String) -> HttpError {
+        let call = self.name();
+        HttpError::Unknown { call, why }
+    }
+
+    /// Tells by a look whether the call happened, with what stands for its answer; none if there is nothing to look at.
+    pub(super) fn looked_up(&self) -> Result<Option<(State, Option<Answered>)>, HttpError> {
+        let call = &self.call;
+        if call.before.is_some() {
+            let (now, bytes) = see(call)?;
+            let state = state_of(call, None, &now, &bytes, self.body.as_deref());
+            let answered = (state == State::After).then(|| Answered {
+                status: 200,
+                facts: Value::Null,
+                after: Some(now),
+            });
+            return Ok(Some((state, answered)));
+        }
+        let Some(lookup) = call.rule.as_ref().and_then(|rule| rule.lookup.as_ref()) else {
+            return Ok(None);
+        };
+        let found = find(call, lookup, &self.facts(None))?;
+        let state = if found.is_some() {
+            State::After
+        } else {
+            State::Before
+        };
+        Ok(Some((state, found)))
+    }
+
+    /// Finds out what a call was answered with, by a look or by sending it again under its key. None if it did not happen.
+    pub(super) fn resolved(&self) -> Result<Option<Answered>, HttpError> {
+        if let Some((state, answered)) = self.looked_up()? {
+            return match state {
+                State::After => Ok(answered),
+                State::Before => Ok(None),
+                State::Other { why } => Err(self.unknown(why)),
+            };
+        }
+        if !self.has_key() {
+            let why = "the service does not know it again, and nothing finds the effect";
+            return Err(self.unknown(why.to_owned()));
+        }
+        crash_point("http.before-replay");
+        match self.carry_out() {
+            Ok(answered) => Ok(Some(answered)),
+            Err(HttpError::Refused { status, .. }) if status != 429 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells whether [`Self::resolved`] can find anything out.
+    pub(super) fn is_resolvable(&self) -> bool {
+        let rule = self.call.rule.as_ref();
+        let has_lookup = rule.is_some_and(|rule| rule.lookup.is_some());
+        self.call.before.is_some() || has_lookup || self.has_key()
+    }
+
+    /// Sends the call that answers this one until the service takes it, and waits until the effect is gone.
+    pub(super) fn answer(
+        &self,
+        inverse: &CallTemplate,
+        answered: Option<&Answered>,
+    ) -> Result<(), HttpError> {
+        let facts = self.facts(answered);
+        let mut call = filled(inverse, &facts, self.call.timeout_ms)?;
+        let rule = self.call.rule.as_ref();
+        if let Some(idempotency) = rule.and_then(|rule| rule.idempotency.as_ref()) {
+            let key = key_of("inverse", &self.call.id.to_string());
+            call.headers.push((idempotency.header.clone(), key));
+        }
+        let name = format!("{} {}", inverse.method, inverse.url.as_str());
+        persist(&call, &name, is_repeatable(self))?;
+        crash_point("http.answered");
+        if let Some(verify) = rule.and_then(|rule| rule.verify.as_ref()) {
+            if !wait_until_gone(&self.call, verify, &facts)? {
+                let limit_ms = verify.limit_ms;
+                let call = name;
+                return Err(HttpError::StillThere { call, limit_ms });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether the call that answers another one may be sent twice.
+pub(super) fn is_repeatable(ready: &Ready) -> bool {
+    let Some(rule) = &ready.call.rule else {
+        return false;
+    };
+    let is_by_method = rule
+        .inverse
+        .as_ref()
+        .is_some_and(|inverse| matches!(inverse.method.as_str(), "PUT" | "DELETE"));
+    is_by_method || rule.idempotency.is_some()
+}
+
+/// Sends a call until it is taken. One that may not be sent twice is sent once.
+fn persist(call: &Call, name: &str, is_repeatable: bool) -> Result<(), HttpError> {
+    let mut pause = PAUSE_MS;
+    let mut last = None;
+    for _ in 0..TRIES_MAX {
+        crash_point("http.before-answer");
+        let mut wait = pause;
+        match send(call) {
+            Ok(answer) if answer.is_good() => return Ok(()),
+            Ok(answer) if answer.is_gone() && call.method == "DELETE" => return Ok(()),
+            Ok(answer) if answer.status == 429 => {
+                wait = answer.retry_after_ms().unwrap_or(pause);
+                last = Some(refused(name, &answer));
+            }
+            Ok(answer) if answer.status >= 500 => {
+                last = Some(refused(name, &answer));
+                if !is_repeatable {
+                    break;
+                }
+            }
+            Ok(answer) => return Err(refused(name, &answer)),
+            Err(Silence::NotSent(why)) => {
+                let call = name.to_owned();
+                last = Some(HttpError::NotSent { call, why });
+            }
+            Err(Silence::Lost(why)) => {
+                let call = name.to_owned();
+                if !is_repeatable {
+                    return Err(HttpError::Unknown { call, why });
+                }
+                last = Some(HttpError::NotSent { call, why });
+            }
+        }
+        std::thread::sleep(Duration::from_millis(wait.min(PAUSE_MS_MAX)));
+        pause *= 2;
+    }
+    last.map_or(Ok(()), Err)
+}
+
+/// Fills in the secrets of headers.
+pub(super) fn plain(headers: &[(String, String)]) -> Result<Vec<(String, String)>, HttpError> {
+    let each = headers.iter().map(|(name, value)| {
+        let value = Template::with_variables(value)?;
+        let value = value.fill(&Value::Null, &variable, Encoding::Plain)?;
+        Ok((name.clone(), value))
+    });
+    each.collect()
+}
+
+/// Makes the key by which a service knows a call again.
+pub(super) fn key_of(what: &str, id: &str) -> String {
+    let digest = backout_model::Digest::of(format!("backout {what} {id}").as_bytes());
+    let text: String = digest.to_string().chars().take(32).collect();
+    format!("backout-{text}")
+}
+
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// Sends a call that only looks.
+pub(super) fn look(request: &super::request::HttpRequest) -> Result<Answer, HttpError> {
+    let url = Template::with_variables(&request.url)?;
+    let call = Call {
+        method: request.method.clone(),
+        url: url.fill(&Value::Null, &variable, Encoding::Url)?,
+        headers: plain(&request.headers)?,
+        body: None,
+        timeout_ms: request.timeout_ms,
+    };
+    send(&call).map_err(|silence| {
+        let (Silence::NotSent(why) | Silence::Lost(why)) = silence;
+        let call = request.call();
+        HttpError::NotSent { call, why }
+    })
+}
