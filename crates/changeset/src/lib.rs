@@ -14,7 +14,7 @@ mod value;
 use std::io::Read;
 
 pub use rusqlite;
-pub use sys::{Apply, Session, apply, each, invert};
+pub use sys::{Apply, Session, apply, each, invert, memory_bytes};
 pub use value::Value;
 
 /// What became of a row.

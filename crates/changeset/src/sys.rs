@@ -131,6 +131,13 @@ impl Drop for Session<'_> {
     }
 }
 
+/// Tells how many bytes of memory `SQLite` takes in this process, all connections together.
+pub fn memory_bytes() -> u64 {
+    // SAFETY: it can be asked at any time.
+    let used = unsafe { ffi::sqlite3_memory_used() };
+    u64::try_from(used).unwrap_or(0)
+}
+
 /// Turns a changeset round.
 pub fn invert(changeset: &[u8]) -> Result<Vec<u8>, ChangesetError> {
     let mut bytes = Vec::new();
