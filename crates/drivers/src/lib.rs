@@ -7,3 +7,4 @@
 pub mod command;
 pub mod config;
 pub mod file;
+pub mod sqlite;

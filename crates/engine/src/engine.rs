@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backout_drivers::command::CommandDriver;
 use backout_drivers::config::ConfigDriver;
 use backout_drivers::file::FileDriver;
+use backout_drivers::sqlite::SqliteDriver;
 use backout_model::ports::{
     Clock, Driver, Escalation, Gate, Ids, Probe, Progress, StorageError, Store, Watch,
 };
@@ -138,6 +139,7 @@ impl Engine {
             heart: heart.map(Arc::new),
         };
         engine.register(Arc::new(ConfigDriver::new(Arc::clone(&files))))?;
+        engine.register(Arc::new(SqliteDriver::new(Arc::clone(&files))))?;
         engine.register(files)?;
         Ok(engine)
     }

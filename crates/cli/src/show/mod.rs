@@ -18,6 +18,7 @@ mod proposal;
 pub(crate) mod recover;
 mod rollout;
 pub(crate) mod run;
+pub(crate) mod sql;
 mod status;
 mod tasks;
 mod time;

@@ -2,6 +2,7 @@
 
 use backout_drivers::config::{ConfigError, ConfigFault};
 use backout_drivers::file::FileError;
+use backout_drivers::sqlite::SqliteFault;
 use backout_model::PlanError;
 use backout_model::ports::{BadRecipe, Fault};
 use backout_storage::{RefError, StorageError};
@@ -158,6 +159,10 @@ fn fault(fault: &dyn Fault) -> ErrorCode {
 pub(super) fn of(error: &EngineError) -> ErrorCode {
     match error {
         EngineError::Storage(error) | EngineError::NotArmed(error) => storage(error),
+        EngineError::Driver(error) if error.as_a::<SqliteFault>().is_some() => {
+            let known = error.as_a().map(super::sqlite::code);
+            known.unwrap_or(ErrorCode::DriverFailed)
+        }
         EngineError::Driver(error) => match (error.as_a(), error.as_a(), error.as_a()) {
             (Some(error), _, _) => file(error),
             (_, Some(error), _) => config(error),

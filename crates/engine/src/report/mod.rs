@@ -15,6 +15,7 @@ mod plan;
 mod program;
 mod quote;
 mod rollout;
+mod sqlite;
 mod storage;
 mod trial;
 
@@ -181,6 +182,9 @@ fn driver(error: &DriverError) -> Report {
     }
     if let Some(error) = error.as_a() {
         return config::report(error);
+    }
+    if let Some(error) = error.as_a() {
+        return sqlite::report(error);
     }
     if let Some(BadRecipe::Version { .. }) = error.as_a() {
         return Report::refused(error.to_string()).next("use the newer program");

@@ -2,12 +2,75 @@
 
 use std::path::Path;
 
-use backout_engine::Report;
+use backout_drivers::file::{Expect, FileRequest, Source};
+use backout_drivers::sqlite::{ResultSet, SqlRequest, read_only};
+use backout_engine::{EngineError, Report};
+use serde_json::json;
 
 use crate::failure::Failure;
+use crate::paths::absolute;
 use crate::session::Session;
+use crate::show::sql::table;
 
 /// Runs statements in a file.
-pub(super) fn run(_: &mut Session, path: &Path, _statements: String) -> Result<(), Failure> {
-    Err(Report::refused(format!("nothing was run in `{}`", path.display())).into())
+pub(super) fn run(
+    session: &mut Session,
+    path: &Path,
+    statements: String,
+    create: bool,
+) -> Result<(), Failure> {
+    let path = absolute(path)?;
+    if create && !path.exists() {
+        make(session, &path)?;
+    }
+    // Whoever only reads needs no lock, no record and no undo.
+    let found = read_only(&path, &statements);
+    let found = found.map_err(|error| EngineError::Driver(error.into()))?;
+    if let Some(found) = found {
+        let json = json!({ "reply": "rows", "results": as_json(&found) });
+        show(session, &found, &json);
+        return Ok(());
+    }
+    let request = SqlRequest::new(path.clone(), statements);
+    let told = request.told.clone();
+    let said = format!("ran SQL in {}", session.here.show(&path));
+    session.write_by(request.into(), &said)?;
+    let found = told.take();
+    if !found.is_empty() {
+        let json = json!({ "reply": "rows", "results": as_json(&found) });
+        show(session, &found, &json);
+    }
+    Ok(())
+}
+
+/// Makes an empty file, which is an empty database.
+fn make(session: &mut Session, path: &Path) -> Result<(), Failure> {
+    if session.global.once.is_some() {
+        let report = Report::usage("`--once` does not go with `--create` here");
+        let report = report.because("the key stands for one write, and these would be two");
+        return Err(report
+            .next("make the database first, without the key")
+            .into());
+    }
+    session.write(FileRequest::Write {
+        path: path.to_owned(),
+        source: Source::Bytes(Vec::new()),
+        expect: Expect::New,
+        parents: false,
+        mode: None,
+    })
+}
+
+fn as_json(found: &[ResultSet]) -> Vec<serde_json::Value> {
+    found.iter().map(ResultSet::to_json).collect()
+}
+
+fn show(session: &mut Session, found: &[ResultSet], json: &serde_json::Value) {
+    if session.ui.is_json() {
+        session.ui.print_json(json);
+        return;
+    }
+    for found in found {
+        session.ui.print(&table(found));
+    }
 }

@@ -15,7 +15,8 @@ use crate::session::Session;
 /// Run SQL, with an undo for every row that it changes.
 ///
 /// All statements run in one database transaction: all of them count, or none. What they change is known and kept before that
-/// transaction is committed. The undo looks at each row again and leaves what somebody else changed since.
+/// transaction is committed. The undo looks at each row again and leaves what somebody else changed since. Statements that only
+/// read show their rows, and record nothing.
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
     /// The database: an `SQLite` file, a URL (`postgres://`, `mysql://`), or the name of an enrolled database.
@@ -33,6 +34,10 @@ pub(crate) struct SqlArgs {
     /// Take the statements from this file; `-` is standard input.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
+
+    /// Make the database first, if there is no such file. That is an operation of its own.
+    #[arg(long)]
+    create: bool,
 }
 
 /// Where a database is.
@@ -78,7 +83,7 @@ pub(crate) fn cmd_sql(session: &mut Session, args: SqlArgs) -> Result<(), Failur
         }
     };
     match Database::of(&args.db) {
-        Database::File(path) => file::run(session, &path, statements),
+        Database::File(path) => file::run(session, &path, statements, args.create),
         Database::Url(url) => server::run_at(session, &url, statements),
         Database::Name(name) => server::run_by_name(session, &name, statements),
     }

@@ -1,0 +1,263 @@
+//! The way back: each row as it is now, against what it was and became; then the undo itself, tried out and taken back.
+
+use std::collections::{BTreeMap, HashSet};
+
+use backout_changeset::{Answer, Apply, ChangesetError, Conflict, Session, apply};
+use backout_model::ports::{How, PreparedUndo, State, hold_back};
+use backout_model::{Effect, OperationId, OutcomeKind, Target, TargetOutcome};
+
+use super::carry::{Kept, SqliteStaged};
+use super::database::Database;
+use super::driver::SqliteDriver;
+use super::error::SqliteFault;
+use super::look::look;
+use super::name::row_name;
+use super::recipe::SqliteRecipe;
+use super::references::hindered;
+
+/// How often an undo in parts leaves out what turns out to stand in the way.
+const ROUNDS_MAX: usize = 8;
+
+/// A row, by its table and name.
+type Row = (String, String);
+
+/// What a look at the rows of a target found.
+#[derive(Debug, Default)]
+pub(super) struct Stand {
+    before: u64,
+    after: u64,
+    other: u64,
+    why: Option<String>,
+    /// Whether rows are there that were not.
+    pub(super) goes: bool,
+}
+
+impl Stand {
+    pub(super) fn add(&mut self, state: &State) {
+        match state {
+            State::Before => self.before += 1,
+            State::After => self.after += 1,
+            State::Other { why } => {
+                self.other += 1;
+                self.why.get_or_insert_with(|| why.clone());
+            }
+        }
+    }
+
+    /// Gives where the target stands as a whole.
+    pub(super) fn state(&self) -> State {
+        let all = self.before + self.after + self.other;
+        match &self.why {
+            Some(why) if all > 1 => State::Other {
+                why: format!("{} of {all} rows: {why}", self.other),
+            },
+            Some(why) => State::Other { why: why.clone() },
+            None if self.after > 0 => State::After,
+            None => State::Before,
+        }
+    }
+}
+
+/// What a look found, by target and by row.
+#[derive(Debug, Default)]
+struct Found {
+    stands: BTreeMap<Target, Stand>,
+    before: HashSet<Row>,
+    other: HashSet<Row>,
+}
+
+impl SqliteDriver {
+    /// Prepares the way back.
+    pub(super) fn back(
+        &self,
+        id: OperationId,
+        effect: &Effect,
+        how: How<'_>,
+    ) -> Result<PreparedUndo<SqliteStaged>, SqliteFault> {
+        let recipe = SqliteRecipe::of(effect)?;
+        let nothing = SqliteRecipe {
+            mark: id,
+            rows: None,
+            tables: BTreeMap::new(),
+            ..recipe.clone()
+        };
+        let nothing = || Kept {
+            recipe: nothing.clone(),
+            content: None,
+            copied_bytes: 0,
+        };
+        let meant = |kind: &dyn Fn() -> OutcomeKind| -> Result<Vec<TargetOutcome>, SqliteFault> {
+            let targets = recipe.targets()?.into_iter();
+            let targets = targets.filter(|target| how.means(target));
+            Ok(targets.map(|it| TargetOutcome::new(it, kind())).collect())
+        };
+        let stays = |outcomes| {
+            let prepared = nothing().prepared(SqliteStaged::Planned)?;
+            Ok(PreparedUndo { prepared, outcomes })
+        };
+        let database = match Database::open(recipe.path.as_path()) {
+            Err(SqliteFault::Missing { path }) => {
+                let why = format!("there is no database at `{path}`");
+                return stays(meant(&|| OutcomeKind::Conflict { why: why.clone() })?);
+            }
+            opened => opened?,
+        };
+        database.silence()?;
+        database.begin()?;
+        if effect.completion.is_none() && !database.has_mark(recipe.mark)? {
+            return stays(meant(&|| OutcomeKind::AlreadyGone)?);
+        }
+        let found = self.found(&database, &recipe)?;
+        let mut outcomes = Vec::new();
+        for (target, stand) in &found.stands {
+            if how.means(target) {
+                let kind = stand.state().taken_back(how.on_conflict);
+                outcomes.push(TargetOutcome::new(target.clone(), kind));
+            }
+        }
+        for _ in 0..ROUNDS_MAX {
+            if !how.goes_on(&mut outcomes) {
+                return stays(outcomes);
+            }
+            let (kept, hindered) = self.tried(&database, &recipe, &found, &outcomes, nothing())?;
+            if hindered.is_empty() {
+                let prepared = kept.prepared(SqliteStaged::Planned)?;
+                return Ok(PreparedUndo { prepared, outcomes });
+            }
+            for outcome in &mut outcomes {
+                if let Some(why) = hindered
+                    .get(&outcome.target)
+                    .or(hindered.get(&all(&recipe)))
+                    && is_done(outcome)
+                {
+                    outcome.kind = OutcomeKind::Conflict { why: why.clone() };
+                }
+            }
+        }
+        hold_back(&mut outcomes);
+        stays(outcomes)
+    }
+
+    /// Looks at every row.
+    fn found(&self, database: &Database, recipe: &SqliteRecipe) -> Result<Found, SqliteFault> {
+        let mut found = Found::default();
+        let mut wrong = None;
+        let Some(mut changes) = self.changes(recipe)? else {
+            return Ok(found);
+        };
+        let looked = look(&database.connection, &mut changes, |looked| {
+            let name = row_name(&looked.change.key_values());
+            match recipe.target(&looked.change.table, &name) {
+                Ok(target) => found.stands.entry(target).or_default().add(&looked.state),
+                Err(error) => {
+                    wrong = Some(error);
+                    return Err(ChangesetError::Stopped);
+                }
+            }
+            let row = (looked.change.table, name);
+            match looked.state {
+                State::Before => found.before.insert(row),
+                State::Other { .. } => found.other.insert(row),
+                State::After => false,
+            };
+            Ok(())
+        });
+        wrong.map_or(Ok(()), Err)?;
+        looked.map_err(|error| database.wrong(error))?;
+        Ok(found)
+    }
+
+    /// Takes rows back, keeps what that changes, and makes it undone. Gives the targets that stood in the way.
+    fn tried(
+        &self,
+        database: &Database,
+        recipe: &SqliteRecipe,
+        found: &Found,
+        outcomes: &[TargetOutcome],
+        nothing: Kept,
+    ) -> Result<(Kept, BTreeMap<Target, String>), SqliteFault> {
+        let mut hindered_targets = BTreeMap::new();
+        let done = outcomes.iter().filter(|it| is_done(it));
+        let done: HashSet<&Target> = done.map(|it| &it.target).collect();
+        let Some(mut changes) = self.changes(recipe)?.filter(|_| !done.is_empty()) else {
+            return Ok((nothing, hindered_targets));
+        };
+        database.execute("SAVEPOINT backout_tried")?;
+        let session = Session::new(&database.connection, |_| true);
+        let session = session.map_err(|error| database.wrong(error))?;
+        let mut rows: Vec<(Row, &'static str)> = Vec::new();
+        let mut has_dangling = false;
+        let row_of = |change: &backout_changeset::Change| {
+            (change.table.clone(), row_name(&change.key_values()))
+        };
+        let mut wants = |change: &backout_changeset::Change| {
+            let row = row_of(change);
+            let target = recipe.target(&row.0, &row.1);
+            target.is_ok_and(|target| done.contains(&target)) && !found.before.contains(&row)
+        };
+        let is_all = found.before.is_empty() && done.len() == found.stands.len();
+        let how = Apply {
+            inverted: true,
+            wants: if is_all { None } else { Some(&mut wants) },
+            conflict: &mut |conflict, change| match (conflict, change) {
+                (Conflict::References(_), _) | (_, None) => {
+                    has_dangling = true;
+                    Answer::Skip
+                }
+                (Conflict::Differs | Conflict::Taken, Some(change))
+                    if found.other.contains(&row_of(change)) =>
+                {
+                    Answer::Replace
+                }
+                (Conflict::Constraint, Some(change)) => {
+                    rows.push((
+                        row_of(change),
+                        "a constraint of the table forbids what it was",
+                    ));
+                    Answer::Skip
+                }
+                (_, Some(change)) => {
+                    rows.push((
+                        row_of(change),
+                        "the row is gone, and only a part of it is known",
+                    ));
+                    Answer::Skip
+                }
+            },
+        };
+        let applied = apply(&database.connection, &mut changes, how);
+        applied.map_err(|error| database.wrong(error))?;
+        for ((table, name), why) in rows {
+            hindered_targets.insert(recipe.target(&table, &name)?, why.to_owned());
+        }
+        if has_dangling && let Some(mut changes) = self.changes(recipe)? {
+            let found = hindered(&database.connection, &mut changes);
+            for (table, name, why) in found.map_err(|error| database.wrong(error))? {
+                hindered_targets.insert(recipe.target(&table, &name)?, why);
+            }
+            if hindered_targets.is_empty() {
+                let why = "a reference would lead nowhere".to_owned();
+                hindered_targets.insert(all(recipe), why);
+            }
+        }
+        let kept = if hindered_targets.is_empty() {
+            let is_whole = |table: &str| recipe.is_whole(table);
+            self.keep(database, &session, nothing.recipe, &is_whole)?
+        } else {
+            nothing
+        };
+        drop(session);
+        database.execute("ROLLBACK TO backout_tried; RELEASE backout_tried")?;
+        Ok((kept, hindered_targets))
+    }
+}
+
+/// Tells whether a target is to be changed.
+fn is_done(outcome: &TargetOutcome) -> bool {
+    outcome.kind.is_taken_back() && outcome.kind != OutcomeKind::AlreadyGone
+}
+
+/// Stands for all targets.
+fn all(recipe: &SqliteRecipe) -> Target {
+    Target::node(recipe.path.clone())
+}

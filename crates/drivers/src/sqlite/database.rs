@@ -1,0 +1,132 @@
+//! A database file that is open, and the marks in it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use backout_changeset::rusqlite::config::DbConfig;
+use backout_changeset::rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use backout_model::OperationId;
+
+use super::error::SqliteFault;
+
+/// How long to wait for somebody who has the database locked.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// The table of marks.
+pub(super) const MARKS: &str = "backout_marker";
+
+/// How many marks are kept: only the newest matter, to whoever finds out what a dead process did.
+const MARKS_MAX: u32 = 1000;
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct Database {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+}
+
+impl Database {
+    /// Opens a file to write in it. It must be there.
+    pub(super) fn open(path: &Path) -> Result<Self, SqliteFault> {
+        Self::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// Opens a file to look at it.
+    pub(super) fn open_to_look(path: &Path) -> Result<Self, SqliteFault> {
+        Self::with(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    }
+
+    fn with(path: &Path, flags: OpenFlags) -> Result<Self, SqliteFault> {
+        if !path.exists() {
+            let path = path.display().to_string();
+            return Err(SqliteFault::Missing { path });
+        }
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let wrong = |error| SqliteFault::of(path, error);
+        let connection = Connection::open_with_flags(path, flags).map_err(wrong)?;
+        connection.busy_timeout(WAIT_MAX).map_err(wrong)?;
+        let database = Self {
+            path: path.to_owned(),
+            connection,
+        };
+        // A commit is over when the disk has it.
+        database.execute("PRAGMA synchronous=FULL")?;
+        Ok(database)
+    }
+
+    /// Says what went wrong here.
+    pub(super) fn wrong(&self, error: impl Into<backout_changeset::ChangesetError>) -> SqliteFault {
+        SqliteFault::of(&self.path, error)
+    }
+
+    /// Runs statements of our own.
+    pub(super) fn execute(&self, sql: &str) -> Result<(), SqliteFault> {
+        let done = self.connection.execute_batch(sql);
+        done.map_err(|error| self.wrong(error))
+    }
+
+    /// Begins to write: from now on nobody else does.
+    pub(super) fn begin(&self) -> Result<(), SqliteFault> {
+        self.execute("BEGIN IMMEDIATE")
+    }
+
+    /// Keeps triggers still: what they did is recorded, and comes back as what it is.
+    pub(super) fn silence(&self) -> Result<(), SqliteFault> {
+        let off = DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+        let done = self.connection.set_db_config(off, false);
+        done.map(|_| ()).map_err(|error| self.wrong(error))
+    }
+
+    /// Leaves the mark of an operation in the transaction that is open.
+    pub(super) fn mark(&self, by: OperationId) -> Result<(), SqliteFault> {
+        self.execute(&format!(
+            "CREATE TABLE IF NOT EXISTS main.{MARKS}(number INTEGER PRIMARY KEY, operation TEXT NOT NULL UNIQUE)"
+        ))?;
+        let marked = self.connection.execute(
+            &format!("INSERT INTO main.{MARKS}(operation) VALUES(?1)"),
+            [by.to_string()],
+        );
+        marked.map_err(|error| self.wrong(error))?;
+        let pruned = self.connection.execute(
+            &format!("DELETE FROM main.{MARKS} WHERE number <= (SELECT max(number) FROM main.{MARKS}) - ?1"),
+            [MARKS_MAX],
+        );
+        pruned.map(|_| ()).map_err(|error| self.wrong(error))
+    }
+
+    /// Tells whether an operation left its mark.
+    pub(super) fn has_mark(&self, by: OperationId) -> Result<bool, SqliteFault> {
+        let table = "SELECT 1 FROM main.sqlite_schema WHERE type='table' AND name=?1";
+        let found = |sql: &str, what: &str| {
+            let found = self.connection.query_row(sql, [what], |_| Ok(()));
+            let found = found.optional().map_err(|error| self.wrong(error))?;
+            Ok::<_, SqliteFault>(found.is_some())
+        };
+        Ok(found(table, MARKS)?
+            && found(
+                &format!("SELECT 1 FROM main.{MARKS} WHERE operation=?1"),
+                &by.to_string(),
+            )?)
+    }
+
+    /// Makes the transaction count, and its end durable.
+    pub(super) fn commit(&self) -> Result<(), SqliteFault> {
+        if let Err(error) = self.execute("COMMIT") {
+            // A commit that somebody's reading held up leaves the transaction open.
+            self.execute("ROLLBACK").ok();
+            return Err(error);
+        }
+        let wal = self.path.as_os_str().to_owned();
+        let mut wal = wal;
+        wal.push("-wal");
+        // With a rollback journal its removal is the commit, and SQLite does not sync that (`.cargo/config.toml`).
+        if !Path::new(&wal).exists()
+            && let Some(directory) = self.path.parent()
+        {
+            std::fs::File::open(directory)
+                .and_then(|directory| directory.sync_all())
+                .ok();
+        }
+        Ok(())
+    }
+}

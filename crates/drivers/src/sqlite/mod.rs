@@ -1,0 +1,31 @@
+//! Rows of `SQLite` files: statements run in a transaction that stays open until the way back is durable.
+//!
+//! - It brings back every row that the statements changed, by whatever way: triggers and references too. It brings back the
+//!   schema where they changed that, with the rows of every table that a change of the schema touched.
+//! - It cannot bring back what is not in the main database: attached files, virtual tables, settings of the connection. Statements
+//!   that reach there are refused, by what `SQLite` itself says of them. A sequence is not wound back.
+//! - It relies on `SQLite`: a transaction is committed whole or not at all, and a mark in the same transaction tells which.
+//!
+//! The undo never holds a transaction while it waits to be armed: the engine may look at the same file meanwhile. It looks in one,
+//! takes that back, and does exactly the same again when it is armed.
+
+mod back;
+mod carry;
+mod database;
+mod driver;
+mod error;
+mod look;
+mod name;
+mod recipe;
+mod references;
+mod request;
+mod run;
+
+pub use driver::SqliteDriver;
+pub use error::SqliteFault;
+pub use recipe::SQLITE;
+pub use request::{ResultSet, SqlRequest, Told};
+pub use run::read_only;
+
+#[cfg(test)]
+mod tests;
