@@ -38,6 +38,8 @@ mod processes;
 mod random;
 mod reach;
 mod rollout;
+mod rollout_others;
+mod rollout_stopped;
 mod ruled;
 mod storm;
 mod trial;
