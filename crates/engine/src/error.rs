@@ -106,6 +106,12 @@ pub enum EngineError {
     /// An undo that failed was not looked after as asked.
     #[error(transparent)]
     Ladder(#[from] LadderError),
+    /// Others built on what was to go. Nothing was changed.
+    #[error("others built on it: {}", named(by))]
+    BuiltOn {
+        /// What they did, newest first.
+        by: Vec<(OperationId, String)>,
+    },
     /// A check after the write said no. The write was taken back.
     #[error("the write did not hold: {why}")]
     NotVerified {
@@ -377,6 +383,15 @@ impl EngineError {
             _ => false,
         }
     }
+}
+
+/// Names operations with their lines.
+fn named(operations: &[(OperationId, String)]) -> String {
+    let each = operations
+        .iter()
+        .map(|(id, summary)| format!("{} ({summary})", id.short()));
+    let each: Vec<String> = each.collect();
+    each.join(", ")
 }
 
 impl From<OverlayError> for EngineError {

@@ -61,8 +61,8 @@ pub use report::{
     redo_undone, word_options,
 };
 pub use rollout::{
-    RolloutCommand, RolloutError, RolloutStart, RolloutView, StartStep, StepView, WaveStanding,
-    WaveView,
+    AlsoGone, ProposalNow, RolloutCommand, RolloutError, RolloutStart, RolloutView, StartStep,
+    StepNow, StepView, WaveStanding, WaveView,
 };
 pub use run::{
     COPY_BYTES_MAX, Capture, RUN_VARIABLE, Ran, RunReport, RunRequest, STATE_VARIABLE, Watch,

@@ -380,13 +380,17 @@ impl Engine {
             .append(&Entry::of(vec![applied]), Durability::Process);
         let reference = OperationRef::Prefix(id.to_string());
         let what = UndoWhat::Operations(vec![reference]);
-        let not_verified = || {
+        let set_off_by = || {
+            // Who stops the watch wants the write back, and nothing was found to be wrong with it.
+            if cause.is_stop() {
+                return put_back_by(&cause);
+            }
             let rule = "verification".to_owned();
             let trigger = Trigger::new(TriggerKind::PolicyViolation, Source::Gate { rule });
             trigger.because(with_causes(&cause))
         };
         let options = UndoOptions {
-            trigger: Some(trigger.unwrap_or_else(not_verified)),
+            trigger: Some(trigger.unwrap_or_else(set_off_by)),
             ..UndoOptions::default()
         };
         let undone = match recorded {

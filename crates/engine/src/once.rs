@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use backout_drivers::file::FileError;
 use backout_model::ports::{Driver, Request};
-use backout_model::{Asked, CallKey, Operation, OperationId, PlanError, Status, Verb};
+use backout_model::{Asked, CallKey, Operation, OperationId, PlanError, Status, TriggerKind, Verb};
 
 use crate::lease::LEASE_POLL;
 use crate::{Context, Engine, EngineError, Finished, GateError};
@@ -115,7 +115,7 @@ impl Engine {
         }
     }
 
-    /// Tells whether an operation was put back before it was finished, by itself or by a recovery.
+    /// Tells whether an operation was put back before it was finished: by itself, by whoever stopped it, or by a recovery.
     fn did_not_happen_at_all(&self, operation: &Operation) -> Result<bool, EngineError> {
         if operation.status == Status::Aborted {
             return Ok(true);
@@ -126,7 +126,13 @@ impl Engine {
         let undos = operation.undos();
         for undo in &undos {
             let undo = self.store.operation(*undo)?;
-            if undo.is_none_or(|undo| undo.verb != Verb::Recover) {
+            let is_stop = |undo: &Operation| {
+                // Whoever undoes it later is another process.
+                let trigger = undo.trigger.as_ref();
+                undo.owner == operation.owner
+                    && trigger.is_some_and(|trigger| trigger.kind == TriggerKind::ManualAbort)
+            };
+            if undo.is_none_or(|undo| undo.verb != Verb::Recover && !is_stop(&undo)) {
                 return Ok(false);
             }
         }

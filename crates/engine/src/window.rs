@@ -19,11 +19,19 @@ impl Engine {
 
     /// Has the gates look at the world after a change. What they find is the error.
     pub(crate) fn watched(&self, change: &AppliedChange<'_>) -> Result<(), EngineError> {
+        self.watched_until(change, &|| self.is_stopped())
+    }
+
+    /// The same, for one who hears otherwise that somebody wants to stop.
+    pub(crate) fn watched_until(
+        &self,
+        change: &AppliedChange<'_>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), EngineError> {
         crash_point("engine.watching");
-        let is_stopped = || self.is_stopped();
         let gates = self.settings.gates.iter();
         let reasons: Vec<Reason> = gates
-            .flat_map(|gate| gate.watch(change, &is_stopped))
+            .flat_map(|gate| gate.watch(change, is_stopped))
             .collect();
         crash_point("engine.watched");
         if is_stopped() {
@@ -33,6 +41,13 @@ impl Engine {
             Ok(())
         } else {
             Err(GateError::Failed { reasons }.into())
+        }
+    }
+
+    /// Has the gates go by the rules that hold now.
+    pub(crate) fn tell_begins(&self) {
+        for gate in &self.settings.gates {
+            gate.begins();
         }
     }
 

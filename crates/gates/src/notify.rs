@@ -1,5 +1,6 @@
 //! `[notify]`: tells people that something waits for them. What goes wrong here stops nothing.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use sha2::Sha256;
 
 use crate::http::{self, Url};
 use crate::paths::Paths;
-use crate::program::{Rest, run};
+use crate::program::{Rest, filled_in, run};
 use crate::rules::kinds::{Notify, Program};
 
 /// Tells everybody whom a `backout.toml` above one of the targets names, each once.
@@ -62,7 +63,7 @@ pub(crate) fn tell_one(
     if notify.desktop {
         let words = ["notify-send", "--", "Backout", &line];
         let program = Program {
-            words: words.map(str::to_owned).to_vec(),
+            words: words.map(OsString::from).to_vec(),
             directory: "/".into(),
             time_max: notify.time_max,
             output_max: 0,
@@ -88,10 +89,8 @@ fn posted(notify: &Notify, url: &Url, body: &str) -> Result<(), String> {
 
 /// Puts the line into the words of a program.
 fn worded(program: &Program, line: &str) -> Program {
-    let words = program
-        .words
-        .iter()
-        .map(|word| word.replace("{summary}", line));
+    let summary = [("{summary}", OsStr::new(line))];
+    let words = program.words.iter().map(|word| filled_in(word, &summary));
     Program {
         words: words.collect(),
         ..program.clone()

@@ -288,6 +288,21 @@ fn text_of(file: &Path) -> Result<Option<String>, String> {
 }
 
 impl Gate for Paths {
+    fn begins(&self) {
+        self.read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        self.ways
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        self.free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+
     fn look(&self, change: &StagedChange<'_>) -> Ruling {
         // A command was asked before each call, and may have closed what it made since.
         if change.verb == Verb::Run {

@@ -1,12 +1,14 @@
 //! Looks at a wave of a rollout: by a line for the shell, by an address, or both.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::time::Duration;
 
-use backout_model::WaveCheck;
 use backout_model::ports::{Probe, WaveLook};
+use backout_model::{TargetPath, WaveCheck};
 
 use crate::http::{self, Url};
-use crate::program::{Rest, run};
+use crate::program::{Rest, filled_in, run_with};
 use crate::rules::kinds::Program;
 
 /// What stands for a target in the line.
@@ -30,19 +32,12 @@ impl Probe for WaveProbe {
         let check = look.check;
         if let Some(line) = &check.command {
             let is_each = line.contains(TARGET);
-            let targets = look.targets.iter().map(ToString::to_string);
-            let targets: Vec<String> = if is_each {
-                targets.collect()
-            } else {
-                vec![String::new()]
-            };
-            for target in targets {
-                if let Some(said) = ran(look, line, &target) {
-                    return Some(if is_each {
-                        format!("for `{target}`: {said}")
-                    } else {
-                        said
-                    });
+            if !is_each && let Some(said) = ran(look, line, None) {
+                return Some(said);
+            }
+            for target in look.targets.iter().filter(|_| is_each) {
+                if let Some(said) = ran(look, line, Some(target)) {
+                    return Some(format!("for `{target}`: {said}"));
                 }
             }
         }
@@ -57,23 +52,24 @@ impl Probe for WaveProbe {
 }
 
 /// Runs the line for one target. Gives what is wrong.
-fn ran(look: &WaveLook<'_>, line: &str, target: &str) -> Option<String> {
-    let wave = look.wave.to_string();
-    let line = line.replace(TARGET, &quoted(target)).replace(WAVE, &wave);
+fn ran(look: &WaveLook<'_>, line: &str, target: Option<&TargetPath>) -> Option<String> {
+    let (wave, task) = (look.wave.to_string(), look.task.to_string());
+    let target = target.map(|target| target.as_path().as_os_str());
+    let word = quoted(target.unwrap_or_default());
+    let places = [(TARGET, word.as_os_str()), (WAVE, OsStr::new(&wave))];
+    let line = filled_in(OsStr::new(line), &places);
     let program = Program {
-        words: vec!["/bin/sh".to_owned(), "-c".to_owned(), line],
+        words: vec!["/bin/sh".into(), "-c".into(), line],
         directory: look.check.directory.clone(),
         time_max: Duration::from_millis(look.check.timeout_ms),
         output_max: OUTPUT_MAX,
     };
     let mut variables = vec![
-        ("BACKOUT_ROLLOUT", look.task.to_string()),
-        ("BACKOUT_WAVE", wave),
+        ("BACKOUT_ROLLOUT", OsStr::new(&task)),
+        ("BACKOUT_WAVE", OsStr::new(&wave)),
     ];
-    if !target.is_empty() {
-        variables.push(("BACKOUT_TARGET", target.to_owned()));
-    }
-    run(&program, &variables, "", Rest::Ends).told()
+    variables.extend(target.map(|target| ("BACKOUT_TARGET", target)));
+    run_with(&program, &variables, "", Rest::Ends).told()
 }
 
 /// Asks the address. Gives what is wrong.
@@ -94,8 +90,16 @@ fn answered(look: &WaveLook<'_>, url: &str) -> Option<String> {
 }
 
 /// Quotes a word so that a shell takes it as it is.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+fn quoted(word: &OsStr) -> OsString {
+    let mut quoted = vec![b'\''];
+    for byte in word.as_bytes() {
+        match byte {
+            b'\'' => quoted.extend(br"'\''"),
+            byte => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'\'');
+    OsString::from_vec(quoted)
 }
 
 #[cfg(test)]
@@ -103,8 +107,6 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
     use std::path::PathBuf;
-
-    use backout_model::TargetPath;
 
     use super::*;
 

@@ -1,8 +1,9 @@
 //! Runs a program of the user's own, with a limit on time and words, and ends all that it started.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -55,7 +56,8 @@ pub(crate) enum End {
 
 impl End {
     fn of(ended: Ended, is_timed_out: bool, program: &Program, said: String) -> Self {
-        let name = program.words.first().map_or("", String::as_str);
+        let name = program.words.first().map(|name| name.to_string_lossy());
+        let name = name.unwrap_or_default();
         let how = match ended {
             _ if is_timed_out => format!("`{name}` took longer than {:?}", program.time_max),
             Ended::Code(0) => return Self::Passed,
@@ -85,6 +87,20 @@ impl End {
 
 /// Runs a program as it is, with `input` to read.
 pub(crate) fn run(program: &Program, variables: &[(&str, String)], input: &str, rest: Rest) -> End {
+    let each = variables.iter();
+    let variables: Vec<_> = each
+        .map(|(name, value)| (*name, OsStr::new(value)))
+        .collect();
+    run_with(program, &variables, input, rest)
+}
+
+/// The same, with variables whose values are any bytes.
+pub(crate) fn run_with(
+    program: &Program,
+    variables: &[(&str, &OsStr)],
+    input: &str,
+    rest: Rest,
+) -> End {
     let Some((name, arguments)) = program.words.split_first() else {
         return End::not_begun("it has no name");
     };
@@ -94,7 +110,7 @@ pub(crate) fn run(program: &Program, variables: &[(&str, String)], input: &str, 
         .args(arguments)
         .env(MARK, &mark)
         .current_dir(&program.directory)
-        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .envs(variables.iter().copied())
         .process_group(0);
     let (sink, words) = match listen(program.output_max) {
         Ok(both) => both,
@@ -112,7 +128,10 @@ pub(crate) fn run(program: &Program, variables: &[(&str, String)], input: &str, 
     drop(command);
     let mut child = match spawned {
         Ok(child) => child,
-        Err(error) => return End::not_begun(format!("`{name}` could not be started: {error}")),
+        Err(error) => {
+            let name = name.to_string_lossy();
+            return End::not_begun(format!("`{name}` could not be started: {error}"));
+        }
     };
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(mut to) = child.stdin.take() {
@@ -244,7 +263,7 @@ done
 exec "$@"
 "#;
 
-    fn arguments(&self, words: &[String]) -> Vec<OsString> {
+    fn arguments(&self, words: &[OsString]) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["-c".into(), Self::SCRIPT.into(), "check".into()];
         let count = |number: usize| OsString::from(number.to_string());
         arguments.push(count(self.removes.len()));
@@ -253,22 +272,44 @@ exec "$@"
         for (from, to) in &self.puts {
             arguments.extend([OsString::from(from), OsString::from(to)]);
         }
-        arguments.extend(words.iter().map(OsString::from));
+        arguments.extend(words.iter().cloned());
         arguments
     }
 }
 
 /// Puts paths into the words of a program.
 pub(crate) fn filled(program: &Program, staged: &Path, target: &Path) -> Program {
-    let of = |path: &Path| path.to_string_lossy().into_owned();
-    let words = program.words.iter().map(|word| {
-        word.replace("{staged}", &of(staged))
-            .replace("{target}", &of(target))
-    });
+    let places = [
+        ("{staged}", staged.as_os_str()),
+        ("{target}", target.as_os_str()),
+    ];
+    let words = program.words.iter().map(|word| filled_in(word, &places));
     Program {
         words: words.collect(),
         ..program.clone()
     }
+}
+
+/// Puts something in the place of each name in a word. What was put in is not looked at again: names may hold such names.
+pub(crate) fn filled_in(word: &OsStr, places: &[(&str, &OsStr)]) -> OsString {
+    let mut rest = word.as_bytes();
+    let mut filled = Vec::with_capacity(rest.len());
+    while let Some(first) = rest.first() {
+        let mut all = places.iter();
+        let place =
+            all.find_map(|(name, value)| Some((rest.strip_prefix(name.as_bytes())?, value)));
+        rest = match place {
+            Some((after, value)) => {
+                filled.extend(value.as_bytes());
+                after
+            }
+            None => {
+                filled.push(*first);
+                rest.get(1..).unwrap_or_default()
+            }
+        };
+    }
+    OsString::from_vec(filled)
 }
 
 fn ended_of(status: std::process::ExitStatus) -> Ended {

@@ -163,7 +163,7 @@ fn by_tables(holding: &mut Holding<'_>, path: &Path) {
     for watch in rules.watches.iter().filter(|it| it.scope.fits_path(path)) {
         let how = match &watch.probe {
             Probe::Reload => "its reload has to work".to_owned(),
-            Probe::Command(program) => format!("`{}` has to pass", program.words.join(" ")),
+            Probe::Command(program) => format!("`{}` has to pass", program.line()),
             Probe::Http { url, .. } => {
                 format!("http://{}{} has to answer", url.authority, url.path)
             }

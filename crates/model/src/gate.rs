@@ -295,6 +295,10 @@ pub trait Gate: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Is told that one piece of work begins that may be long after the one before: what was read then, such as rules, may have
+    /// changed since.
+    fn begins(&self) {}
+
     /// Is told that a change waits for a decision.
     fn waits(&self, _proposal: &crate::Proposal) {}
 }

@@ -48,6 +48,9 @@ pub struct RolloutStep {
     pub request: KeptRequest,
     /// The digest of what was staged when the rollout began: what the target was, and what it is to become.
     pub staged: Digest,
+    /// The files that it really wrote to then, wherever links led; none if that was not noted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<TargetPath>,
 }
 
 /// How a wave is checked.
@@ -338,13 +341,16 @@ impl RolloutPast {
             Some((owner, _)) if self.is_at_work() => {
                 if is_alive(owner) {
                     RolloutState::Running { wave: last }
-                } else if task == Some(TaskStatus::RolledBack) {
+                } else if matches!(task, Some(TaskStatus::RolledBack | TaskStatus::Committed)) {
                     RolloutState::ByHand
                 } else {
                     RolloutState::Died { wave: last }
                 }
             }
-            _ if matches!(task, Some(TaskStatus::RolledBack)) => RolloutState::ByHand,
+            // Its own end comes with the end of its task, in one record.
+            _ if matches!(task, Some(TaskStatus::RolledBack | TaskStatus::Committed)) => {
+                RolloutState::ByHand
+            }
             Some((_, RolloutMark::Waits { wave, proposal })) => RolloutState::Waits {
                 wave: *wave,
                 proposal: *proposal,

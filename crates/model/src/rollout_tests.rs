@@ -16,6 +16,7 @@ fn plan(targets: usize, first: u32, wave: u32) -> RolloutPlan {
             umask: None,
         },
         staged: Digest::of(b"staged"),
+        at: Vec::new(),
     };
     RolloutPlan {
         id: OperationId::from_bits(7),

@@ -61,7 +61,7 @@ const ENDING_STEP: Duration = Duration::from_millis(20);
 const ENDING_STEPS_MAX: usize = 250;
 
 /// Those of them that ask for the end.
-const ENDING: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+pub(super) const ENDING: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
 const SILENT: &str = "the command waits, and its watcher too: a large file is being kept, or a file system does not answer; \
      Ctrl-C ends the command";
@@ -383,6 +383,14 @@ impl Back {
     /// Tells where the command can ask for something to be done outside.
     pub fn relay(&self) -> Option<&OsStr> {
         self.relay.as_deref()
+    }
+
+    /// Tells whether the front was sent a signal that asks for the end. Others are taken, too.
+    pub fn is_asked_to_end(&self) -> bool {
+        let signals = std::iter::from_fn(|| self.passed_on());
+        signals.fold(false, |is_asked, signal| {
+            is_asked || ENDING.contains(&signal)
+        })
     }
 
     /// Takes a signal that the front was sent, if there is one.

@@ -15,7 +15,7 @@ use rustix::process::{Pid, WaitOptions, wait};
 use super::calls::Act;
 use super::ending::{has_left, ran};
 use super::eyes::Eyes;
-use super::front::{Ending, ending_of};
+use super::front::{ENDING, Ending, ending_of};
 use super::paths;
 use super::resolve::{Gone, Place};
 use super::sys::{self, First, Notice, Reply};
@@ -322,6 +322,15 @@ impl Supervisor {
             Ok(First::Failed { errno, .. }) => Some(Event::NotStarted { errno }),
             _ => None,
         }
+    }
+
+    /// Tells whether somebody asked for the end since the command is over, at the terminal or by a signal. Children are left to
+    /// who waits for them: they may be somebody else's.
+    pub fn is_asked_to_end(&self) -> bool {
+        let signals = std::iter::from_fn(|| sys::next_signal(self.signals.as_fd()));
+        signals.fold(false, |is_asked, it| {
+            is_asked || ENDING.contains(&it.signal)
+        })
     }
 
     fn signal(&mut self) -> io::Result<Option<Event>> {

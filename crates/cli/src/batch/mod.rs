@@ -9,17 +9,42 @@ mod tests;
 
 use std::path::{Component, Path, PathBuf};
 
+use backout_drivers::config::{
+    ConfigEdit, ConfigError, ConfigRequest, Format, KeyPath, NewValue, Value,
+};
 use backout_drivers::file::{Expect, FileRequest, Source};
 use backout_engine::{Call, Report};
 use backout_model::text::Occurrence;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use serde_json::value::RawValue;
 
 use crate::accounts::ownership;
-use shape::{Batch, Change, Copy, Edit, Move, Symlink, Write};
+use shape::{Batch, Change, Copy, Edit, Merge, Move, Set, Symlink, Unset, Write};
+
+/// One change of a batch or of a plan.
+pub(crate) enum Changed {
+    /// Of whole files.
+    Files(FileRequest),
+    /// Of keys in a config file.
+    Keys(ConfigRequest),
+}
 
 /// Reads a batch; its paths start at `base`.
 pub(crate) fn parse(json: &[u8], base: &Path) -> Result<Vec<FileRequest>, Report> {
+    let whole = |(change, number): (Changed, usize)| match change {
+        Changed::Files(request) => Ok(request),
+        Changed::Keys(_) => Err(Report::usage(format!(
+            "change {number} of the batch cannot be made: a batch changes whole files"
+        ))
+        .next("use `backout set`, `unset` or `merge`, or a plan of `backout rollout`")),
+    };
+    let changes = parse_plan(json, base)?.into_iter();
+    changes.zip(1..).map(whole).collect()
+}
+
+/// Reads changes of files and of keys; their paths start at `base`.
+pub(crate) fn parse_plan(json: &[u8], base: &Path) -> Result<Vec<Changed>, Report> {
     let batch: Batch = serde_json::from_slice(json).map_err(|error| {
         Report::usage("the batch cannot be read")
             .because(error)
@@ -42,9 +67,12 @@ pub(crate) fn parse(json: &[u8], base: &Path) -> Result<Vec<FileRequest>, Report
 }
 
 impl Change {
-    fn request(self, base: &Path) -> Result<FileRequest, Report> {
+    fn request(self, base: &Path) -> Result<Changed, Report> {
         let at = |path: &Path| below(base, path);
-        Ok(match self {
+        Ok(Changed::Files(match self {
+            Self::Set(set) => return set.request(base).map(Changed::Keys),
+            Self::Unset(unset) => return unset.request(base).map(Changed::Keys),
+            Self::Merge(merge) => return merge.request(base).map(Changed::Keys),
             Self::Write(write) => write.request(base)?,
             Self::Append(append) => FileRequest::Append {
                 path: at(&append.path)?,
@@ -106,8 +134,61 @@ impl Change {
                     recursive: chown.recursive,
                 }
             }
-        })
+        }))
     }
+}
+
+impl Set {
+    fn request(self, base: &Path) -> Result<ConfigRequest, Report> {
+        let key = key(&self.key)?;
+        let value = NewValue::Typed(value(&self.value)?);
+        keys(
+            base,
+            &self.path,
+            self.format,
+            ConfigEdit::Set { key, value },
+        )
+    }
+}
+
+impl Unset {
+    fn request(self, base: &Path) -> Result<ConfigRequest, Report> {
+        let key = key(&self.key)?;
+        keys(base, &self.path, self.format, ConfigEdit::Unset { key })
+    }
+}
+
+impl Merge {
+    fn request(self, base: &Path) -> Result<ConfigRequest, Report> {
+        let patch = value(&self.patch)?;
+        keys(base, &self.path, self.format, ConfigEdit::Merge { patch })
+    }
+}
+
+fn keys(
+    base: &Path,
+    path: &Path,
+    format: Option<String>,
+    edit: ConfigEdit,
+) -> Result<ConfigRequest, Report> {
+    let format = format.map(|name| {
+        let unknown = || Report::usage(format!("`{name}` is no format"));
+        Format::of_name(&name).ok_or_else(unknown)
+    });
+    Ok(ConfigRequest {
+        path: below(base, path)?,
+        format: format.transpose()?,
+        edit,
+    })
+}
+
+fn key(text: &str) -> Result<KeyPath, Report> {
+    let wrong = |error: ConfigError| Report::usage(error.to_string());
+    text.parse().map_err(wrong)
+}
+
+fn value(json: &RawValue) -> Result<Value, Report> {
+    Value::from_json(json.get()).map_err(|error| Report::usage(error.to_string()))
 }
 
 impl Write {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +26,9 @@ pub(super) enum Change {
     Link(Link),
     Chmod(Chmod),
     Chown(Chown),
+    Set(Set),
+    Unset(Unset),
+    Merge(Merge),
 }
 
 #[derive(Debug, Deserialize)]
@@ -139,4 +143,29 @@ pub(super) struct Chown {
     pub(super) owner: String,
     #[serde(default)]
     pub(super) recursive: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Set {
+    pub(super) path: PathBuf,
+    pub(super) key: String,
+    pub(super) value: Box<RawValue>,
+    pub(super) format: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Unset {
+    pub(super) path: PathBuf,
+    pub(super) key: String,
+    pub(super) format: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Merge {
+    pub(super) path: PathBuf,
+    pub(super) patch: Box<RawValue>,
+    pub(super) format: Option<String>,
 }

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use backout_drivers::file::{Expect, FileRequest, Source};
-use backout_engine::{Command, Reply, Report, RolloutCommand, RolloutStart, StartStep};
+use backout_engine::{
+    Command, Reply, Report, RolloutCommand, RolloutStart, StartStep, WriteRequest,
+};
 use backout_model::{OnWaveFailure, RolloutState, TargetPath, TaskId, WaveCheck};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::gc::parse_duration;
-use crate::batch::parse;
+use crate::batch::{Changed, parse_plan};
 use crate::failure::Failure;
 use crate::input::read_file_or_stdin;
 use crate::paths::absolute;
@@ -45,15 +47,22 @@ enum RolloutSubcommand {
         #[arg(value_name = "NAME")]
         name: Option<String>,
 
-        /// Also write targets that somebody changed since the rollout began. What they were comes back with an undo.
+        /// Also write targets that somebody changed since the rollout began; and if a wave failed, also undo what others built on it
+        /// or changed. All of it can be brought back.
         #[arg(long)]
         force: bool,
     },
     /// Take back all that an open rollout wrote, newest first.
+    ///
+    /// What others built on a write of the rollout is not undone: that write stays, and you are told.
     Abort {
         /// The rollout; by default the one that is open.
         #[arg(value_name = "NAME")]
         name: Option<String>,
+
+        /// Also undo what others built on it or changed. It is listed, and can be brought back.
+        #[arg(long)]
+        force: bool,
     },
     /// List rollouts, newest first.
     List,
@@ -69,7 +78,8 @@ struct StartArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "plan")]
     content: Option<PathBuf>,
 
-    /// Take targets and what becomes of each from this file, in the shape of `backout batch`; each change is one target.
+    /// Take targets and what becomes of each from this file, in the shape of `backout batch`; each change is one target. Keys of
+    /// config files are changed by `set`, `unset` and `merge`.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["targets", "content"])]
     plan: Option<PathBuf>,
 
@@ -137,7 +147,7 @@ pub(crate) fn cmd_rollout(session: &mut Session, args: RolloutArgs) -> Result<()
         RolloutSubcommand::Start(args) => RolloutCommand::Start(Box::new(start(session, args)?)),
         RolloutSubcommand::Status { name: which } => RolloutCommand::Status { which },
         RolloutSubcommand::Resume { name: which, force } => RolloutCommand::Resume { which, force },
-        RolloutSubcommand::Abort { name: which } => RolloutCommand::Abort { which },
+        RolloutSubcommand::Abort { name: which, force } => RolloutCommand::Abort { which, force },
         RolloutSubcommand::List => RolloutCommand::List,
     };
     let engine = session.engine()?;
@@ -231,7 +241,12 @@ fn same(session: &Session, content: &Path, targets: &[PathBuf]) -> Result<Vec<St
 fn planned(session: &Session, plan: &Path) -> Result<Vec<StartStep>, Failure> {
     let json = read_file_or_stdin(plan, session.bar(), "name a file with the changes")?;
     let base = absolute(Path::new("."))?;
-    parse(&json, &base)?.into_iter().map(step).collect()
+    let changes = parse_plan(&json, &base)?.into_iter();
+    let each = changes.map(|change| match change {
+        Changed::Files(request) => step(request),
+        Changed::Keys(request) => at(&request.path.clone(), request.into()),
+    });
+    each.collect()
 }
 
 fn step(request: FileRequest) -> Result<StartStep, Failure> {
@@ -244,14 +259,15 @@ fn step(request: FileRequest) -> Result<StartStep, Failure> {
             let report = Report::usage("no rollout was begun");
             let report = report.because("a change of the plan is not one of one file");
             return Err(report
-                .next("a plan takes write, append, edit and remove")
+                .next("a plan takes write, append, edit, remove, set, unset and merge")
                 .into());
         }
     };
-    let target = TargetPath::new(&path)
+    at(&path, request.into())
+}
+
+fn at(path: &Path, request: WriteRequest) -> Result<StartStep, Failure> {
+    let target = TargetPath::new(path)
         .map_err(|error| Report::usage("no rollout was begun").because(error))?;
-    Ok(StartStep {
-        target,
-        request: request.into(),
-    })
+    Ok(StartStep { target, request })
 }

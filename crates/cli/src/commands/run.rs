@@ -28,6 +28,9 @@ use crate::state_dir::state_dir;
 const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 
+/// The exit code of what Ctrl-C ended.
+const STOPPED: i32 = 130;
+
 /// Run a command so that everything it does to files can be undone.
 ///
 /// The command runs as if Backout were not there: same terminal, signals and exit code. It only stops for a moment
@@ -261,6 +264,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     }
     let ending = match (report.end.exit_code, report.end.signal) {
         (_, Some(signal)) => Ending::Signalled(signal),
+        (_, None) if report.is_stopped => Ending::Exited(STOPPED),
         // Whoever asked for it must not go on as if it had been done.
         (Some(0), None) if is_denied => Ending::Exited(1),
         (code, None) => Ending::Exited(code.unwrap_or(1)),

@@ -1,6 +1,6 @@
 //! Rollouts: where they stand, wave by wave.
 
-use backout_engine::{RolloutView, WaveStanding, WaveView};
+use backout_engine::{ProposalNow, RolloutView, StepNow, StepView, WaveStanding, WaveView};
 use backout_model::{OnWaveFailure, RolloutState, Timestamp};
 
 use super::time::ago;
@@ -30,7 +30,11 @@ pub(super) fn shown(session: &mut Session, view: &RolloutView) {
         ]
     });
     text.push_str(&table(rows.collect(), None));
+    text.push_str(&also(session, view));
     session.ui.print(&text);
+    for note in &view.notes {
+        session.ui.note(note);
+    }
     if let Some(hint) = hint(view) {
         session.ui.hint(&hint);
     }
@@ -62,10 +66,17 @@ fn told(view: &RolloutView) -> (String, Option<&str>) {
         RolloutState::Died { wave } => (format!("its process died in {}", of(wave)), None),
         RolloutState::Waits { wave, proposal } => {
             let id = proposal.short();
-            (
-                format!("{} waits for a decision about {id}", of(wave)),
-                None,
-            )
+            let waited = |what: &str| format!("{} waited for {id}, which {what}", of(wave));
+            let told = match view.decided {
+                None | Some(ProposalNow::Waits) => {
+                    format!("{} waits for a decision about {id}", of(wave))
+                }
+                Some(ProposalNow::Approved) => waited("was approved"),
+                Some(ProposalNow::Rejected) => waited("was rejected"),
+                Some(ProposalNow::Expired) => waited("expired"),
+                Some(ProposalNow::Undone) => waited("was approved, and is undone"),
+            };
+            (told, None)
         }
         RolloutState::Held { wave, why } => (format!("{} is held up", of(wave)), Some(why)),
         RolloutState::Interrupted { wave } => (format!("interrupted in {}", of(wave)), None),
@@ -77,7 +88,7 @@ fn told(view: &RolloutView) -> (String, Option<&str>) {
             Some(why),
         ),
         RolloutState::Left { wave: None, why } => ("not all of it came back".to_owned(), Some(why)),
-        RolloutState::Stopped { wave, why, back } => (stopped(*wave, waves, *back), Some(why)),
+        RolloutState::Stopped { wave, why, back } => (stopped(view, *wave, *back), Some(why)),
         RolloutState::Done => {
             let targets: usize = view.waves.iter().map(|wave| wave.targets.len()).sum();
             let targets = counted(targets as u64, "target");
@@ -87,14 +98,27 @@ fn told(view: &RolloutView) -> (String, Option<&str>) {
             )
         }
         RolloutState::RolledBack => ("done, and rolled back since".to_owned(), None),
+        RolloutState::Aborted if is_any_there(view) => (
+            "aborted, and some of it is in effect again".to_owned(),
+            None,
+        ),
         RolloutState::Aborted => ("aborted, and all of it is undone".to_owned(), None),
         RolloutState::ByHand => ("its task was ended by hand".to_owned(), None),
     }
 }
 
-fn stopped(wave: u32, waves: usize, back: OnWaveFailure) -> String {
+fn stopped(view: &RolloutView, wave: u32, back: OnWaveFailure) -> String {
+    let waves = view.waves.len();
+    let failed = view.waves.get((wave as usize).saturating_sub(1));
+    let is_again = match back {
+        OnWaveFailure::All => is_any_there(view),
+        OnWaveFailure::Wave => failed.is_some_and(|it| it.standing == WaveStanding::Failed),
+    };
+    let is_untouched = failed.is_some_and(|it| it.standing == WaveStanding::Untouched);
     let undone = match back {
+        _ if is_again => "some of it is in effect again",
         OnWaveFailure::All if wave > 1 => "it and all before it are undone",
+        OnWaveFailure::Wave | OnWaveFailure::All if is_untouched => "nothing of it was written",
         OnWaveFailure::Wave | OnWaveFailure::All => "it is undone",
     };
     let first = wave.saturating_add(1);
@@ -130,12 +154,55 @@ const fn word(standing: WaveStanding) -> (&'static str, anstyle::Style) {
     }
 }
 
+/// Tells whether something that a rollout took back is there.
+fn is_any_there(view: &RolloutView) -> bool {
+    let mut targets = view.waves.iter().flat_map(|wave| &wave.targets);
+    targets.any(|step| step.now == StepNow::Written)
+}
+
+/// Says what others had built on the writes of a rollout, and went with them.
+fn also(session: &Session, view: &RolloutView) -> String {
+    let each = view.also.iter().map(|gone| {
+        let summary = session.here.shorten(&printable(&gone.summary));
+        let redo = typed(&format!("redo {}", gone.act.short()));
+        let id = gone.id.short();
+        format!("  also undone: {id} ({summary}), built on it; {redo} brings both back\n")
+    });
+    each.collect()
+}
+
+/// Says what is to be known of a target, if its wave does not say it.
+const fn remark(standing: WaveStanding, now: StepNow) -> Option<&'static str> {
+    match (standing, now) {
+        (WaveStanding::Passed | WaveStanding::UnderWay, StepNow::Written | StepNow::Same)
+        | (WaveStanding::Undone | WaveStanding::Failed, StepNow::Undone)
+        | (WaveStanding::Untouched, StepNow::Untouched)
+        | (WaveStanding::Pending, StepNow::Pending) => None,
+        (_, StepNow::Written) => Some("in effect"),
+        (_, StepNow::Same) => Some("as asked already"),
+        (_, StepNow::Undone) => Some("undone"),
+        (_, StepNow::Untouched) => Some("untouched"),
+        (_, StepNow::Pending) => Some("pending"),
+        (_, StepNow::Changed) => Some("changed since"),
+        (_, StepNow::Unknown) => Some("cannot be looked at"),
+    }
+}
+
 fn targets(session: &Session, wave: &WaveView, listed: usize) -> String {
-    let first = wave.targets.iter().take(listed);
-    let mut names: Vec<String> = first
-        .map(|step| session.here.show(step.target.as_path()))
+    let remark = |step: &StepView| remark(wave.standing, step.now);
+    // What is to be known of a target is said of each.
+    let told = wave.targets.iter().enumerate();
+    let told = told.filter(|(at, step)| *at < listed || remark(step).is_some());
+    let mut names: Vec<String> = told
+        .map(|(_, step)| {
+            let name = session.here.show(step.target.as_path());
+            match remark(step) {
+                Some(remark) => format!("{name} ({remark})"),
+                None => name,
+            }
+        })
         .collect();
-    let more = wave.targets.len().saturating_sub(listed);
+    let more = wave.targets.len().saturating_sub(names.len());
     names.extend((more > 0).then(|| format!("and {more} more")));
     names.join(", ")
 }
@@ -146,6 +213,9 @@ fn hint(view: &RolloutView) -> Option<String> {
     let (resume, abort) = (call("rollout resume"), call("rollout abort"));
     Some(match &view.state {
         RolloutState::Died { .. } | RolloutState::Interrupted { .. } => {
+            format!("go on with {resume}, or take all of it back with {abort}")
+        }
+        RolloutState::Waits { .. } if view.decided != Some(ProposalNow::Waits) => {
             format!("go on with {resume}, or take all of it back with {abort}")
         }
         RolloutState::Waits { proposal, .. } => {
@@ -159,7 +229,14 @@ fn hint(view: &RolloutView) -> Option<String> {
         RolloutState::Held { .. } => format!(
             "see to it and go on with {resume}; with `--force` it also writes targets that changed"
         ),
-        RolloutState::Left { .. } => format!("see to it, then go on with {resume}"),
+        RolloutState::Left { wave, .. } => {
+            let (word, again) = match wave {
+                Some(_) => ("rollout resume", resume),
+                None => ("rollout abort", abort),
+            };
+            let force = typed(&format!("{word} {} --force", view.task));
+            format!("see to it, then go on with {again}; {force} also undoes what others did there")
+        }
         RolloutState::Stopped { wave, back, .. } if *wave > 1 && *back == OnWaveFailure::Wave => {
             let back = call("rollback");
             format!(

@@ -40,6 +40,8 @@ mod random;
 mod reach;
 mod redis;
 mod rollout;
+mod rollout_others;
+mod rollout_stopped;
 mod ruled;
 mod storm;
 mod trial;

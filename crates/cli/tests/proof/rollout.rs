@@ -21,12 +21,12 @@ const UNTIL_GO: &str = "for i in $(seq 1200); do test -e go && exit 0; sleep 0.0
 /// SIGABRT.
 const ABORTED: i32 = 6;
 
-fn config(number: usize) -> String {
+pub(crate) fn config(number: usize) -> String {
     format!("s{number:02}/nginx.conf")
 }
 
 /// A world of servers, each with a config of its own.
-fn servers(count: usize) -> World {
+pub(crate) fn servers(count: usize) -> World {
     let world = World::in_memory();
     for number in 1..=count {
         world.file(&config(number), &format!("old {number}\n"));
@@ -36,7 +36,7 @@ fn servers(count: usize) -> World {
 }
 
 /// A rollout to all servers, in waves of one and then five.
-fn start(count: usize, options: &[&str]) -> Vec<String> {
+pub(crate) fn start(count: usize, options: &[&str]) -> Vec<String> {
     let mut line: Vec<String> = "rollout start --name r --content new.conf"
         .split(' ')
         .map(str::to_owned)
@@ -46,25 +46,25 @@ fn start(count: usize, options: &[&str]) -> Vec<String> {
     line
 }
 
-fn words(line: &[String]) -> Vec<&str> {
+pub(crate) fn words(line: &[String]) -> Vec<&str> {
     line.iter().map(String::as_str).collect()
 }
 
 /// What would tell that somebody touched a file.
-fn look(world: &World, number: usize) -> (u64, i64, i64, i64, i64) {
+pub(crate) fn look(world: &World, number: usize) -> (u64, i64, i64, i64, i64) {
     let found = std::fs::symlink_metadata(world.path(&config(number))).unwrap();
     let modified = (found.mtime(), found.mtime_nsec());
     let changed = (found.ctime(), found.ctime_nsec());
     (found.ino(), modified.0, modified.1, changed.0, changed.1)
 }
 
-fn state(world: &World) -> String {
+pub(crate) fn state(world: &World) -> String {
     let status = world.json(&["rollout", "status", "r"]);
     status["state"].as_str().unwrap().to_owned()
 }
 
 /// How many writes are in effect, and how many there were.
-fn writes(world: &World) -> (usize, usize) {
+pub(crate) fn writes(world: &World) -> (usize, usize) {
     let operations = world.operations();
     let writes = operations.iter().filter(|(verb, _)| verb == "write");
     let all: Vec<&String> = writes.map(|(_, status)| status).collect();
@@ -75,7 +75,7 @@ fn writes(world: &World) -> (usize, usize) {
 }
 
 /// Looks again and again until something holds, but not for ever.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..2000 {
         if holds() {
             return;
@@ -85,13 +85,13 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("never: {what}");
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
 }
 
 /// Begins a rollout whose check waits for the file `go`, and kills it there.
-fn killed_in_the_check(world: &World, count: usize, options: &[&str]) {
+pub(crate) fn killed_in_the_check(world: &World, count: usize, options: &[&str]) {
     let options = [&["--check", UNTIL_GO, "--timeout", "1h"], options].concat();
     let line = start(count, &options);
     let mut child = world.spawn(&words(&line));
@@ -101,7 +101,7 @@ fn killed_in_the_check(world: &World, count: usize, options: &[&str]) {
     assert_eq!(state(world), "died");
 }
 
-fn go(world: &World) {
+pub(crate) fn go(world: &World) {
     world.file("go", "");
 }
 

@@ -229,7 +229,7 @@ impl Engine {
     }
 }
 
-fn asker(agent: Option<&AgentId>) -> Source {
+pub(crate) fn asker(agent: Option<&AgentId>) -> Source {
     match agent.cloned() {
         Some(agent) => Source::Agent { agent },
         None => Source::Person,

@@ -94,6 +94,7 @@ codes! {
     WhichRollout = "which-rollout": "It is not clear which rollout is meant.",
     RolloutEnded = "rollout-ended": "The rollout has ended.",
     RolloutAtWork = "rollout-at-work": "Another process carries the rollout out.",
+    RolloutBroken = "rollout-broken": "The store failed while a rollout was carried out.",
     StateDirectory = "state-directory": "The state directory cannot be used.",
     NewerFormat = "newer-format": "A newer program made the store.",
     Damaged = "damaged": "The store, or something it holds, is damaged.",
@@ -180,6 +181,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Gate(error) => gate(error),
         EngineError::Ladder(LadderError::NotFailed { .. }) => ErrorCode::NotFailed,
         EngineError::Ladder(LadderError::Own { .. }) => ErrorCode::OwnFailure,
+        EngineError::BuiltOn { .. } => ErrorCode::NeedsWord,
         EngineError::NotVerified { .. } => ErrorCode::NotVerified,
         EngineError::Busy { .. } => ErrorCode::Busy,
         EngineError::Ref(error) => match error {
@@ -267,6 +269,7 @@ const fn rollout(error: &RolloutError) -> ErrorCode {
         RolloutError::Which { .. } => ErrorCode::WhichRollout,
         RolloutError::Ended { .. } => ErrorCode::RolloutEnded,
         RolloutError::AtWork { .. } => ErrorCode::RolloutAtWork,
+        RolloutError::Broken { .. } => ErrorCode::RolloutBroken,
     }
 }
 

@@ -291,6 +291,7 @@ impl Report {
             }
             EngineError::Gate(error) => gate::report(&error),
             EngineError::Ladder(error) => ladder::report(&error),
+            error @ EngineError::BuiltOn { .. } => Self::refused(error.to_string()),
             EngineError::NotVerified { why } => {
                 Self::refused("the check after the write said no").because(why)
             }

@@ -2,6 +2,7 @@
 
 use super::{Call, Report};
 use crate::RolloutError;
+use crate::lifecycle::with_causes;
 
 pub(super) fn report(error: &RolloutError) -> Report {
     let status = || Call::of("rollout status");
@@ -36,6 +37,18 @@ pub(super) fn report(error: &RolloutError) -> Report {
                 "take back what it wrote with {}",
                 [Call::of("rollback").task(task)],
             ),
+        RolloutError::Broken { task, cause } => {
+            Report::broken(format!("the rollout `{task}` stopped on its way"))
+                .because(with_causes(cause))
+                .next_call("see what it wrote with {}", [status().task(task)])
+                .next_call(
+                    "go on with {}, or take all of it back with {}",
+                    [
+                        Call::of("rollout resume").task(task),
+                        Call::of("rollout abort").task(task),
+                    ],
+                )
+        }
         RolloutError::AtWork { task, owner } => {
             Report::refused(format!("nothing was done about the rollout `{task}`"))
                 .because(format!("process {} carries it out", owner.pid))

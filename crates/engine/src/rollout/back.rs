@@ -1,19 +1,35 @@
 //! Taking back what a rollout wrote, and ending it.
+//!
+//! Nothing goes but what the rollout wrote. Where others built on a write of it, that write stays and says so, until somebody asks
+//! for force; then what goes along is told with how to bring it back.
 
 use backout_crashpoint::crash_point;
-use backout_model::ports::{Durability, Entry};
+use backout_model::ports::{Durability, Entry, OnConflict};
 use backout_model::{
-    Event, OnWaveFailure, Operation, OperationId, RolloutEnd, RolloutMark, RolloutPlan, Source,
-    Status, Trigger, TriggerKind,
+    Event, OnWaveFailure, Operation, OperationId, RolloutEnd, RolloutMark, RolloutPlan,
+    RolloutStep, Source, Status, Trigger, TriggerKind,
 };
 use backout_storage::OperationRef;
 
 use super::{RolloutView, key_of};
+use crate::ladder::asker;
 use crate::lifecycle::with_causes;
 use crate::{Engine, EngineError, UndoOptions, UndoWhat};
 
 /// Why a proposal of a rollout that failed is refused.
 const STOPPED: &str = "its rollout was stopped";
+
+/// Why a task of a rollout that was aborted is rolled back.
+const ABORTED: &str = "its rollout was aborted";
+
+/// What came of taking writes back.
+#[derive(Default)]
+struct Back {
+    /// What stays, and why.
+    left: Vec<String>,
+    /// Things worth knowing, such as a service that did not reload.
+    notes: Vec<String>,
+}
 
 impl Engine {
     /// Takes a wave back that failed, newest write first, and those before it if that was asked for. Then the rollout is over.
@@ -22,60 +38,98 @@ impl Engine {
         plan: &RolloutPlan,
         wave: u32,
         why: &str,
+        force: bool,
     ) -> Result<RolloutView, EngineError> {
         let first = match plan.on_failure {
             OnWaveFailure::Wave => wave,
             OnWaveFailure::All => 1,
         };
         self.withdraw(|it| it.task.as_ref() == Some(&plan.task), STOPPED)?;
-        let mut left = Vec::new();
-        let steps = (first..=wave).flat_map(|wave| plan.wave_steps(wave));
-        for (number, _) in steps.rev() {
-            let Some(operation) = self.step_operation(plan, number)? else {
-                continue;
-            };
-            // One that stays does not keep the others.
-            if is_left(operation.status)
-                && let Err(error) = self.take_step_back(operation.id)
-            {
-                left.push(format!("{}: {}", operation.id.short(), with_causes(&error)));
-            }
-            crash_point("rollout.step-undone");
+        let trigger = Trigger::new(TriggerKind::PlanFailure, Source::Command);
+        let options = options(plan, trigger, force);
+        let back = self.take_steps_back(plan, first, wave, &options)?;
+        if !back.left.is_empty() {
+            return self.left(plan.id, back);
         }
-        if !left.is_empty() {
-            return self.left(plan.id, left.join("; "));
-        }
-        let (why, back) = (why.to_owned(), plan.on_failure);
-        self.close(plan, RolloutEnd::Stopped { wave, why, back })
-    }
-
-    /// Takes one write back. What set it off is the failure of the plan.
-    fn take_step_back(&self, id: OperationId) -> Result<(), EngineError> {
-        let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
-        let options = UndoOptions {
-            trigger: Some(Trigger::new(TriggerKind::PlanFailure, Source::Command)),
-            ..UndoOptions::default()
+        let (why, whole) = (why.to_owned(), plan.on_failure);
+        let end = RolloutEnd::Stopped {
+            wave,
+            why,
+            back: whole,
         };
-        self.undo(&what, &options).map(drop)
+        Ok(self.close(plan, end)?.with_notes(back.notes))
     }
 
     /// Takes all of a rollout back because somebody wants that.
-    pub(super) fn take_all_back(&self, plan: &RolloutPlan) -> Result<RolloutView, EngineError> {
+    pub(super) fn take_all_back(
+        &self,
+        plan: &RolloutPlan,
+        force: bool,
+    ) -> Result<RolloutView, EngineError> {
+        let asker = asker(self.context.agent.as_ref());
+        let options = options(plan, Trigger::new(TriggerKind::ManualAbort, asker), force);
+        let mut back = self.take_steps_back(plan, 1, plan.wave_count(), &options)?;
+        if !back.left.is_empty() {
+            return self.left(plan.id, back);
+        }
+        // What others did in its task goes with the task.
         let what = UndoWhat::Task(plan.task.clone());
-        match self.rollback(&what, &UndoOptions::default(), "its rollout was aborted") {
-            Ok(_) => {
+        match self.rollback(&what, &options, ABORTED) {
+            Ok(report) => {
+                back.notes.extend(report.notes);
                 crash_point("rollout.rolled-back");
                 self.end_rollout(plan.id, RolloutEnd::Aborted)?;
-                self.view_rollout(plan.id)
+                Ok(self.view_rollout(plan.id)?.with_notes(back.notes))
             }
             Err(EngineError::Storage(error)) => Err(error.into()),
-            Err(error) => self.left(plan.id, with_causes(&error)),
+            Err(error) => {
+                back.left.push(told(&error));
+                self.left(plan.id, back)
+            }
         }
     }
 
-    fn left(&self, id: OperationId, why: String) -> Result<RolloutView, EngineError> {
+    /// Takes the writes of some waves back, newest first. One that stays does not keep the others.
+    fn take_steps_back(
+        &self,
+        plan: &RolloutPlan,
+        first: u32,
+        last: u32,
+        options: &UndoOptions,
+    ) -> Result<Back, EngineError> {
+        // What uses the targets reloads by the rules that hold now.
+        self.tell_begins();
+        let mut back = Back::default();
+        let steps = (first..=last).flat_map(|wave| plan.wave_steps(wave));
+        for (number, step) in steps.rev() {
+            let Some(operation) = self.step_operation(plan, number)? else {
+                continue;
+            };
+            if is_left(operation.status) {
+                match self.take_step_back(operation.id, options) {
+                    Ok(notes) => back.notes.extend(notes),
+                    Err(error) => back.left.push(left_of(step, operation.id, &error)),
+                }
+            }
+            crash_point("rollout.step-undone");
+        }
+        Ok(back)
+    }
+
+    /// Takes one write back. Gives what is worth knowing.
+    fn take_step_back(
+        &self,
+        id: OperationId,
+        options: &UndoOptions,
+    ) -> Result<Vec<String>, EngineError> {
+        let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
+        self.undo(&what, options).map(|report| report.notes)
+    }
+
+    fn left(&self, id: OperationId, back: Back) -> Result<RolloutView, EngineError> {
+        let why = back.left.join("; ");
         self.mark_rollout(id, RolloutMark::Left { why })?;
-        self.view_rollout(id)
+        Ok(self.view_rollout(id)?.with_notes(back.notes))
     }
 
     /// Ends a rollout and its task at the same moment: what is in effect stays.
@@ -97,7 +151,14 @@ impl Engine {
             match self.commit_with(&task, vec![ended]) {
                 Ok(_) => {}
                 Err(EngineError::Storage(error)) => return Err(error.into()),
-                Err(error) => return self.left(id, with_causes(&error)),
+                Err(error) => {
+                    let left = vec![with_causes(&error)];
+                    let back = Back {
+                        left,
+                        notes: Vec::new(),
+                    };
+                    return self.left(id, back);
+                }
             }
         } else {
             let why = STOPPED.to_owned();
@@ -121,6 +182,40 @@ impl Engine {
     }
 }
 
+/// How writes of a rollout are taken back.
+fn options(plan: &RolloutPlan, trigger: Trigger, force: bool) -> UndoOptions {
+    UndoOptions {
+        trigger: Some(trigger),
+        only_of: (!force).then(|| plan.task.clone()),
+        on_conflict: if force {
+            OnConflict::Force
+        } else {
+            OnConflict::default()
+        },
+        committed: force,
+        others: force,
+        ..UndoOptions::default()
+    }
+}
+
+/// Says why a write stays.
+fn left_of(step: &RolloutStep, id: OperationId, error: &EngineError) -> String {
+    format!("`{}` ({}): {}", step.target, id.short(), told(error))
+}
+
+/// Says an error with the places that it is about.
+fn told(error: &EngineError) -> String {
+    let mut text = with_causes(error);
+    if let EngineError::Conflicts { targets, .. } = error {
+        let each = targets
+            .iter()
+            .map(|it| format!("`{}` {}", it.target, it.why));
+        let each: Vec<String> = each.collect();
+        text = format!("{text}: {}", each.join(", "));
+    }
+    text
+}
+
 /// Tells whether what an operation did is there.
 pub(super) const fn is_in_effect(status: Status) -> bool {
     matches!(
@@ -130,6 +225,6 @@ pub(super) const fn is_in_effect(status: Status) -> bool {
 }
 
 /// Tells whether something of an operation may have to be taken back.
-const fn is_left(status: Status) -> bool {
+pub(super) const fn is_left(status: Status) -> bool {
     is_in_effect(status) || matches!(status, Status::InDoubt | Status::Failed | Status::Armed)
 }

@@ -11,7 +11,7 @@ use backout_model::{
     GoOn, OperationId, RolloutEnd, RolloutMark, RolloutPlan, RolloutStep, Status, TargetPath,
 };
 
-use super::{RolloutView, key_of};
+use super::{RolloutError, RolloutView, key_of};
 use crate::lifecycle::with_causes;
 use crate::{Context, Engine, EngineError, GateError};
 
@@ -42,12 +42,20 @@ impl From<EngineError> for Obstacle {
 }
 
 impl Engine {
-    /// Goes on with a rollout that this process has claimed, as far as that goes.
+    /// Goes on with a rollout that this process has claimed, as far as that goes. Whatever breaks, some of it may be written.
     pub(super) fn carry_on(
         &self,
         id: OperationId,
         force: bool,
     ) -> Result<RolloutView, EngineError> {
+        let task = self.rollout_past(id)?.plan.task;
+        self.go_on(id, force).map_err(|error| {
+            let cause = Box::new(error);
+            RolloutError::Broken { task, cause }.into()
+        })
+    }
+
+    fn go_on(&self, id: OperationId, force: bool) -> Result<RolloutView, EngineError> {
         loop {
             let past = self.rollout_past(id)?;
             let plan = &past.plan;
@@ -55,8 +63,10 @@ impl Engine {
                 return self.view_rollout(id);
             }
             match past.goes_on() {
-                GoOn::Abort => return self.take_all_back(plan),
-                GoOn::TakeBack { wave, why } => return self.take_wave_back(plan, wave, &why),
+                GoOn::Abort => return self.take_all_back(plan, force),
+                GoOn::TakeBack { wave, why } => {
+                    return self.take_wave_back(plan, wave, &why, force);
+                }
                 GoOn::Wave(wave) if wave > plan.wave_count() => {
                     return self.close(plan, RolloutEnd::Done);
                 }
@@ -69,7 +79,13 @@ impl Engine {
                         }
                         Err(Obstacle::Held(why)) => (RolloutMark::Held { wave, why }, true),
                         Err(Obstacle::Interrupted) => (RolloutMark::Interrupted { wave }, true),
-                        Err(Obstacle::Broken(error)) => return Err(error),
+                        Err(Obstacle::Broken(error)) => {
+                            let why = with_causes(&error);
+                            let mark = RolloutMark::Held { wave, why };
+                            // A store that takes the mark is there: it has no room, or was busy.
+                            self.mark_rollout(id, mark).map_err(|_| error)?;
+                            return self.view_rollout(id);
+                        }
                     };
                     self.mark_rollout(id, mark)?;
                     crash_point("rollout.marked");
@@ -84,10 +100,11 @@ impl Engine {
     fn carry_out_wave(&self, plan: &RolloutPlan, wave: u32, force: bool) -> Result<(), Obstacle> {
         self.mark_rollout(plan.id, RolloutMark::Wave { wave })?;
         crash_point("rollout.wave");
-        if !force {
-            // Before the first of them is written.
-            for (number, step) in plan.wave_steps(wave) {
-                if !self.is_answered(plan, number)? {
+        // Before the first of them is written.
+        for (number, step) in plan.wave_steps(wave) {
+            if !self.is_answered(plan, number)? {
+                self.check_leads_there(plan, step)?;
+                if !force {
                     self.check_unchanged(plan, step)?;
                 }
             }
@@ -122,8 +139,25 @@ impl Engine {
                 "`{}` changed since the rollout began",
                 step.target
             ))),
-            Err(error) => Err(obstacle(&step.target, error)),
+            Err(error) => Err(before(&step.target, error)),
         }
+    }
+
+    /// Makes sure that a target leads where it did: nobody asked for what a new link leads to.
+    fn check_leads_there(&self, plan: &RolloutPlan, step: &RolloutStep) -> Result<(), Obstacle> {
+        let found = self
+            .kept_request(plan.id, &step.request)
+            .and_then(|request| self.files_of(&*request));
+        let found = found.map_err(|error| before(&step.target, error))?;
+        if step.at.is_empty() || step.at == found {
+            return Ok(());
+        }
+        let target = &step.target;
+        let now: Vec<String> = found.iter().map(|path| format!("`{path}`")).collect();
+        let now = now.join(", ");
+        Err(Obstacle::Held(format!(
+            "`{target}` led elsewhere when the rollout began, and leads to {now} now"
+        )))
     }
 
     /// Makes one write, if it was not made before.
@@ -134,6 +168,8 @@ impl Engine {
         step: &RolloutStep,
         force: bool,
     ) -> Result<(), Obstacle> {
+        // What was read for the write before may not hold any more.
+        self.tell_begins();
         let engine = self.for_caller(Context {
             agent: plan.agent.clone(),
             task: Some(plan.task.clone()),
@@ -144,15 +180,17 @@ impl Engine {
             ..Context::default()
         });
         let of_step = |error| obstacle(&step.target, error);
+        let not_staged = |error| before(&step.target, error);
         let request = engine
             .kept_request(plan.id, &step.request)
-            .map_err(of_step)?;
+            .map_err(not_staged)?;
         let staged = with_umask(step.request.umask, || engine.stage(&*request));
         let staged = match staged {
             Err(EngineError::Gate(GateError::Answered(_))) => return Ok(()),
-            staged => staged.map_err(of_step)?,
+            staged => staged.map_err(not_staged)?,
         };
         // Its targets are leased now: nobody else writes them through this program.
+        self.check_leads_there(plan, step)?;
         if !force {
             self.check_unchanged(plan, step)?;
         }
@@ -217,6 +255,17 @@ impl Engine {
             }
             std::thread::sleep(left.min(LOOK));
         }
+    }
+}
+
+/// Says what an error means for a wave that comes before anything of a write happened. It could be made when the rollout began:
+/// what became of the target since is somebody's to see to.
+fn before(target: &TargetPath, error: EngineError) -> Obstacle {
+    match error {
+        error @ EngineError::Driver(_) if !error.is_stop() => {
+            Obstacle::Held(format!("`{target}`: {}", with_causes(&error)))
+        }
+        error => obstacle(target, error),
     }
 }
 

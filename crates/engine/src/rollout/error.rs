@@ -2,6 +2,8 @@
 
 use backout_model::{Owner, TargetPath, TaskId};
 
+use crate::EngineError;
+
 /// Says why nothing was done about a rollout.
 #[derive(Debug, thiserror::Error)]
 pub enum RolloutError {
@@ -37,6 +39,15 @@ pub enum RolloutError {
     Ended {
         /// Its task.
         task: TaskId,
+    },
+    /// The store failed on the way. Some of it may be written.
+    #[error("the rollout `{task}` stopped on its way")]
+    Broken {
+        /// Its task.
+        task: TaskId,
+        /// Why.
+        #[source]
+        cause: Box<EngineError>,
     },
     /// Another process carries the rollout out.
     #[error("the rollout `{task}` is at work in process {}", owner.pid)]

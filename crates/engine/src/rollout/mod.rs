@@ -24,7 +24,7 @@ use crate::{Engine, EngineError, Reply};
 
 pub use error::RolloutError;
 pub use start::{RolloutStart, StartStep};
-pub use view::{RolloutView, StepView, WaveStanding, WaveView};
+pub use view::{AlsoGone, ProposalNow, RolloutView, StepNow, StepView, WaveStanding, WaveView};
 
 /// The space of names in which whoever carries a rollout out holds its name.
 const SPACE: &str = "rollout";
@@ -44,13 +44,16 @@ pub enum RolloutCommand {
     Resume {
         /// Which; none takes the only open one.
         which: Option<String>,
-        /// Also write targets that somebody changed since it began.
+        /// Also write targets that somebody changed since it began, and take back what others built on a wave that failed.
         force: bool,
     },
     /// Take all of it back.
     Abort {
         /// Which; none takes the only open one.
         which: Option<String>,
+        /// Also what others built on it since, and what somebody changed.
+        #[serde(default)]
+        force: bool,
     },
     /// List them.
     List,
@@ -69,9 +72,9 @@ impl Engine {
                 let id = self.find_rollout(which, false)?;
                 self.resume_rollout(id, force).map(one)
             }
-            RolloutCommand::Abort { which } => {
+            RolloutCommand::Abort { which, force } => {
                 let id = self.find_rollout(which, false)?;
-                self.abort_rollout(id).map(one)
+                self.abort_rollout(id, force).map(one)
             }
             RolloutCommand::List => {
                 let ids = self.store.rollouts()?.into_iter();
@@ -92,7 +95,7 @@ impl Engine {
     }
 
     /// Takes all that a rollout wrote back.
-    fn abort_rollout(&self, id: OperationId) -> Result<RolloutView, EngineError> {
+    fn abort_rollout(&self, id: OperationId, force: bool) -> Result<RolloutView, EngineError> {
         self.recover_the_dead()?;
         let past = self.rollout_past(id)?;
         let _claim = self.claim_rollout(self.next_id(), &past.plan.task)?;
@@ -100,7 +103,7 @@ impl Engine {
         if self.rollout_past(id)?.end.is_none() {
             self.mark_rollout(id, RolloutMark::Aborting)?;
         }
-        self.carry_on(id, false)
+        self.carry_on(id, force)
     }
 
     /// Ends a rollout whose task somebody ended. Complains of one that ended before.

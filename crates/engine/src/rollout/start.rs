@@ -6,8 +6,8 @@ use backout_crashpoint::crash_point;
 use backout_drivers::file::with_umask;
 use backout_model::ports::{Driver, Durability, Entry, NewContent, Request};
 use backout_model::{
-    Digest, Event, OnWaveFailure, RolloutMark, RolloutPlan, RolloutStep, TargetPath, TaskId,
-    WaveCheck, choose,
+    Digest, Event, OnWaveFailure, RolloutMark, RolloutPlan, RolloutStep, Target, TargetPath,
+    TaskId, WaveCheck, choose,
 };
 use serde::{Deserialize, Serialize};
 
@@ -62,12 +62,14 @@ impl Engine {
             let driver = self.driver(&request.driver())?;
             let repeatable = Repeatable::of(id, driver, &*request)?;
             let staged = self.staged_digest(driver, &*repeatable.request)?;
+            let at = self.files_of(&*repeatable.request)?;
             let (request, body) = repeatable.kept();
             contents.push(body);
             steps.push(RolloutStep {
                 target,
                 request,
                 staged,
+                at,
             });
         }
         let plan = RolloutPlan {
@@ -118,6 +120,16 @@ impl Engine {
             None => Some("this program does not look at waves".to_owned()),
         };
         why.map_or(Ok(()), |why| Err(RolloutError::BadCheck { why }.into()))
+    }
+
+    /// Lists the files that a request really writes, wherever links lead.
+    pub(super) fn files_of(&self, request: &dyn Request) -> Result<Vec<TargetPath>, EngineError> {
+        let scope = self.driver(&request.driver())?.scope(request)?;
+        let files = scope.targets.iter().filter_map(Target::file).cloned();
+        let mut files: Vec<TargetPath> = files.collect();
+        files.sort();
+        files.dedup();
+        Ok(files)
     }
 
     /// Gives the digest of what a request would do now: what the target is, and what it would become. How the way back would

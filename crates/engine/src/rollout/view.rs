@@ -1,12 +1,13 @@
-//! How a rollout looks from outside.
+//! How a rollout looks from outside: what it did by the journal, and what is there by a look at each target.
 
+use backout_model::ports::State;
 use backout_model::{
     AgentId, Operation, OperationId, RolloutMark, RolloutPast, RolloutState, Status, TargetPath,
     TaskId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
-use super::back::is_in_effect;
+use super::back::is_left;
 use crate::{Engine, EngineError};
 
 /// A rollout, as it stands.
@@ -24,8 +25,44 @@ pub struct RolloutView {
     /// Where it stands.
     #[serde(flatten)]
     pub state: RolloutState,
+    /// What became of the proposal that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<ProposalNow>,
     /// Its waves.
     pub waves: Vec<WaveView>,
+    /// What others had built on its writes and that went with them, and was not brought back since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<AlsoGone>,
+    /// Things worth knowing, such as a service that did not reload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What became of a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProposalNow {
+    /// Nobody decided yet.
+    Waits,
+    /// It was let pass.
+    Approved,
+    /// Somebody said no.
+    Rejected,
+    /// Nobody decided in time.
+    Expired,
+    /// It was let pass, and is undone.
+    Undone,
+}
+
+/// An operation that others had built on a write of a rollout, and that went with it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AlsoGone {
+    /// The operation.
+    pub id: OperationId,
+    /// Its line for people.
+    pub summary: String,
+    /// The act that took it back: a redo of that brings it back, with the write that it was built on.
+    pub act: OperationId,
 }
 
 /// A wave of a rollout.
@@ -47,7 +84,7 @@ pub enum WaveStanding {
     UnderWay,
     /// It is written and passed its check.
     Passed,
-    /// It failed, and some of it is still there.
+    /// It failed, and some of it is there.
     Failed,
     /// It was taken back.
     Undone,
@@ -66,6 +103,52 @@ pub struct StepView {
     /// Where that stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
+    /// What is there now.
+    pub now: StepNow,
+}
+
+/// What a look at a target of a rollout found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepNow {
+    /// The rollout has not come to it yet.
+    Pending,
+    /// The rollout did not write it, and will not.
+    Untouched,
+    /// It was as asked already.
+    Same,
+    /// It is as the rollout wrote it.
+    Written,
+    /// It is as it was before.
+    Undone,
+    /// Somebody made something else of it.
+    Changed,
+    /// It cannot be looked at.
+    Unknown,
+}
+
+impl RolloutView {
+    pub(super) fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+}
+
+impl StepView {
+    /// Tells whether something of it is there.
+    fn is_there(&self) -> bool {
+        match self.now {
+            StepNow::Written => true,
+            StepNow::Changed | StepNow::Unknown => self.status.is_some_and(is_left),
+            StepNow::Pending | StepNow::Untouched | StepNow::Same | StepNow::Undone => false,
+        }
+    }
+
+    /// Tells whether it was written once.
+    fn was_written(&self) -> bool {
+        self.status
+            .is_some_and(|status| is_left(status) || status == Status::Undone)
+    }
 }
 
 impl Engine {
@@ -76,53 +159,160 @@ impl Engine {
         let first = self.store.records_of(id)?.into_iter().next();
         let plan = &past.plan;
         let mut waves = Vec::new();
+        let mut also = Vec::new();
         for wave in 1..=plan.wave_count() {
             let mut targets = Vec::new();
             for (number, step) in plan.wave_steps(wave) {
                 let operation = self.step_operation(plan, number)?;
-                targets.push(step_view(step.target.clone(), operation.as_ref()));
+                if let Some(operation) = &operation {
+                    self.add_gone(operation, &plan.task, &mut also)?;
+                }
+                let now = self.step_now(&past, &state, wave, operation.as_ref());
+                targets.push(StepView {
+                    target: step.target.clone(),
+                    operation: operation.as_ref().map(|operation| operation.id),
+                    status: operation.map(|operation| operation.status),
+                    now,
+                });
             }
-            let standing = standing(&past, wave, &targets);
+            let standing = standing(&past, &state, wave, &targets);
             waves.push(WaveView { standing, targets });
         }
+        let decided = match &state {
+            RolloutState::Waits { proposal, .. } => Some(self.proposal_now(*proposal)?),
+            _ => None,
+        };
         Ok(RolloutView {
             id,
             task: plan.task.clone(),
             agent: plan.agent.clone(),
             began: first.map(|record| record.at).unwrap_or_default(),
             state,
+            decided,
             waves,
+            also,
+            notes: Vec::new(),
         })
+    }
+
+    /// Tells what became of a proposal.
+    fn proposal_now(&self, id: OperationId) -> Result<ProposalNow, EngineError> {
+        let is_expired = |it: backout_model::Proposal| it.is_expired(self.now());
+        Ok(match self.store.operation(id)?.map(|it| it.status) {
+            Some(Status::Proposed) if self.store.proposal(id)?.is_some_and(is_expired) => {
+                ProposalNow::Expired
+            }
+            None | Some(Status::Proposed) => ProposalNow::Waits,
+            Some(Status::Refused) => ProposalNow::Rejected,
+            Some(Status::Undone | Status::Aborted) => ProposalNow::Undone,
+            Some(
+                Status::Armed
+                | Status::Applied
+                | Status::Committed
+                | Status::Interrupted
+                | Status::InDoubt
+                | Status::Failed,
+            ) => ProposalNow::Approved,
+        })
+    }
+
+    /// Looks at what a step wrote.
+    fn step_now(
+        &self,
+        past: &RolloutPast,
+        state: &RolloutState,
+        wave: u32,
+        operation: Option<&Operation>,
+    ) -> StepNow {
+        let written = operation.filter(|it| is_left(it.status) || it.status == Status::Undone);
+        let Some(operation) = written else {
+            return match (is_passed(past, wave), is_over(past, state)) {
+                (true, _) => StepNow::Same,
+                (false, true) => StepNow::Untouched,
+                (false, false) => StepNow::Pending,
+            };
+        };
+        let examined = || {
+            let effect = self.store.effect(operation.id)?;
+            Ok::<_, EngineError>(self.driver_of(&effect)?.examine(&effect, true)?)
+        };
+        let Ok(examined) = examined() else {
+            return StepNow::Unknown;
+        };
+        let all = |is_it: &dyn Fn(&State) -> bool| examined.iter().all(|it| is_it(&it.state));
+        if all(&|state| *state == State::Before) {
+            StepNow::Undone
+        } else if all(&|state| *state == State::After) {
+            StepNow::Written
+        } else {
+            StepNow::Changed
+        }
+    }
+
+    /// Adds what others had built on a write, and that went with it.
+    fn add_gone(
+        &self,
+        operation: &Operation,
+        task: &TaskId,
+        also: &mut Vec<AlsoGone>,
+    ) -> Result<(), EngineError> {
+        for undo in operation.undos() {
+            let Some(undo) = self.store.operation(undo)? else {
+                continue;
+            };
+            let act = undo.group.unwrap_or(undo.id);
+            for member in self.members(&undo)? {
+                let Some(member) = self.store.operation(member)? else {
+                    continue;
+                };
+                let subject = self.subject_of(&member)?;
+                let is_known = also.iter().any(|it| it.id == subject.id);
+                if !is_known && subject.task.as_ref() != Some(task) {
+                    also.push(AlsoGone {
+                        id: subject.id,
+                        summary: subject.summary,
+                        act,
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 }
 
-fn step_view(target: TargetPath, operation: Option<&Operation>) -> StepView {
-    StepView {
-        target,
-        operation: operation.map(|operation| operation.id),
-        status: operation.map(|operation| operation.status),
-    }
+fn is_passed(past: &RolloutPast, wave: u32) -> bool {
+    let mut marks = past.marks.iter();
+    marks.any(|(_, mark)| *mark == RolloutMark::Passed { wave })
+}
+
+/// Tells whether nothing more is written.
+fn is_over(past: &RolloutPast, state: &RolloutState) -> bool {
+    let gives_up =
+        |mark: &RolloutMark| matches!(mark, RolloutMark::Failed { .. } | RolloutMark::Aborting);
+    past.end.is_some()
+        || *state == RolloutState::ByHand
+        || past.marks.iter().any(|(_, mark)| gives_up(mark))
 }
 
 /// Tells where a wave stands, by what was said of it and by what became of its writes.
-fn standing(past: &RolloutPast, wave: u32, targets: &[StepView]) -> WaveStanding {
-    let has = |is_it: &dyn Fn(Status) -> bool| targets.iter().filter_map(|it| it.status).any(is_it);
-    let said =
-        |is_it: &dyn Fn(&RolloutMark) -> bool| past.marks.iter().any(|(_, mark)| is_it(mark));
-    let is_there = has(&is_in_effect)
-        || has(&|status| matches!(status, Status::Armed | Status::InDoubt | Status::Failed));
-    let has_gone = !is_there && has(&|status| status == Status::Undone);
-    let is_passed = said(&|mark| *mark == RolloutMark::Passed { wave });
-    let is_failed =
-        said(&|mark| matches!(mark, RolloutMark::Failed { wave: failed, .. } if *failed == wave));
-    match (is_passed, is_failed) {
-        _ if has_gone => WaveStanding::Undone,
+fn standing(
+    past: &RolloutPast,
+    state: &RolloutState,
+    wave: u32,
+    targets: &[StepView],
+) -> WaveStanding {
+    let is_there = targets.iter().any(StepView::is_there);
+    let was_written = targets.iter().any(StepView::was_written);
+    let mut marks = past.marks.iter();
+    let is_failed = marks.any(
+        |(_, mark)| matches!(mark, RolloutMark::Failed { wave: failed, .. } if *failed == wave),
+    );
+    match (is_passed(past, wave), is_failed) {
+        _ if was_written && !is_there => WaveStanding::Undone,
         (true, _) => WaveStanding::Passed,
         (false, true) if is_there => WaveStanding::Failed,
-        // Nothing of it was written: it failed before.
-        (false, true) => WaveStanding::Undone,
         (false, false) if is_there => WaveStanding::UnderWay,
-        (false, false) if past.end.is_some() => WaveStanding::Untouched,
-        (false, false) => WaveStanding::Pending,
+        (false, _) if is_over(past, state) => WaveStanding::Untouched,
+        (false, _) => WaveStanding::Pending,
     }
 }

@@ -82,6 +82,7 @@ impl Engine {
         gated: Gated,
         (captured, contents): (Event, Vec<NewContent>),
         (completion, targets): (Completion, &[Target]),
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<RunReport, EngineError> {
         let id = report.id;
         let end = if report.status == Status::Applied {
@@ -96,17 +97,23 @@ impl Engine {
         crash_point("run.gated");
         let mut reasons = gated.reasons;
         if reasons.is_empty() {
-            let watched = self.watched(&AppliedChange {
+            let change = AppliedChange {
                 id,
                 verb: Verb::Run,
                 summary: &report.summary,
                 agent: self.context.agent.as_ref(),
                 task: self.context.task.as_ref(),
                 targets,
-            });
+            };
+            let watched = self.watched_until(&change, is_stopped);
             match watched {
                 Ok(()) => {}
                 Err(EngineError::Gate(GateError::Failed { reasons: found })) => reasons = found,
+                Err(error) if error.is_stop() => {
+                    report.is_stopped = true;
+                    let found = "somebody stopped it before the watch was over";
+                    reasons = vec![Reason::new("Ctrl-C", found)];
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -127,7 +134,11 @@ impl Engine {
         let what = UndoWhat::Operations(vec![OperationRef::Prefix(report.id.to_string())]);
         let rules: Vec<&str> = report.reasons.iter().map(|it| it.rule.as_str()).collect();
         let rule = rules.join("; ");
-        let trigger = Trigger::new(TriggerKind::PolicyViolation, Source::Gate { rule });
+        let trigger = if report.is_stopped {
+            Trigger::new(TriggerKind::ManualAbort, Source::Person)
+        } else {
+            Trigger::new(TriggerKind::PolicyViolation, Source::Gate { rule })
+        };
         let options = UndoOptions {
             partial: true,
             trigger: Some(trigger),

@@ -18,6 +18,7 @@ mod signals;
 mod start;
 mod watch;
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -150,7 +151,14 @@ impl Engine {
         let part = Part::Command {
             is_read_only: request.is_read_only,
         };
-        let report = self.finish_command(armed, end, part).map_err(not_settled)?;
+        let is_asked = Cell::new(false);
+        // Once heard, it is heard for good.
+        let is_stopped = || {
+            is_asked.set(is_asked.get() || watch.is_asked_to_end());
+            is_asked.get()
+        };
+        let report = self.finish_command(armed, end, part, &is_stopped);
+        let report = report.map_err(not_settled)?;
         let report = report.ok_or_else(|| EngineError::Io {
             action: "record the command",
             source: std::io::Error::other("it has no record"),
@@ -200,7 +208,7 @@ impl Engine {
             ..CommandEnd::default()
         };
         let id = armed.id;
-        self.finish_command(armed, end, Part::Background)
+        self.finish_command(armed, end, Part::Background, &|| false)
             .map_err(not_settled(id))
     }
 
@@ -294,6 +302,7 @@ impl Engine {
         mut armed: ArmedCommand,
         mut end: CommandEnd,
         part: Part,
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<Option<RunReport>, EngineError> {
         let id = armed.id;
         let mut notes = armed.recorder.notes();
@@ -337,10 +346,12 @@ impl Engine {
             notes,
             undone: None,
             reasons: Vec::new(),
+            is_stopped: false,
         };
         if !gated.is_done() {
             let what = (captured, contents);
-            let report = self.record_gated(report, gated, what, (completion, &targets))?;
+            let did = (completion, targets.as_slice());
+            let report = self.record_gated(report, gated, what, did, is_stopped)?;
             return Ok(Some(report));
         }
         let mut events = vec![captured, Event::Applied { id, completion }];

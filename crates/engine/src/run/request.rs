@@ -150,4 +150,7 @@ pub struct RunReport {
     /// What the gates found in what it wrote, if they said no.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
+    /// Whether somebody stopped it while it was watched, when the command itself was over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_stopped: bool,
 }

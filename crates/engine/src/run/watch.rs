@@ -286,6 +286,16 @@ impl Watch {
         Ok(vec!["a process that is in no list".to_owned()])
     }
 
+    /// Tells whether somebody asked for the end since the command is over, and says that this process is there.
+    pub(super) fn is_asked_to_end(&self) -> bool {
+        let mut is_asked = self.supervisor.is_asked_to_end();
+        if let Some(back) = &self.back {
+            back.settles();
+            is_asked |= back.is_asked_to_end();
+        }
+        is_asked
+    }
+
     /// Gives the way to the front back.
     pub(super) const fn take_back(&mut self) -> Option<Back> {
         self.back.take()

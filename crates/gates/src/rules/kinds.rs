@@ -1,5 +1,6 @@
 //! What the tables of a `backout.toml` say, read.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -75,13 +76,21 @@ impl Scope {
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     /// The program and its arguments.
-    pub(crate) words: Vec<String>,
+    pub(crate) words: Vec<OsString>,
     /// Where it runs.
     pub(crate) directory: PathBuf,
     /// How long it may take.
     pub(crate) time_max: Duration,
     /// How many bytes of its words are kept.
     pub(crate) output_max: usize,
+}
+
+impl Program {
+    /// Its words, for people.
+    pub(crate) fn line(&self) -> String {
+        let words: Vec<_> = self.words.iter().map(|it| it.to_string_lossy()).collect();
+        words.join(" ")
+    }
 }
 
 /// `[[check]]`.

@@ -316,7 +316,7 @@ impl Reader<'_, '_, '_> {
         table.get(name)?;
         let output = size(table, "output-max").unwrap_or(OUTPUT);
         Some(Program {
-            words: texts(table, name),
+            words: texts(table, name).into_iter().map(Into::into).collect(),
             directory: self.roots.base.to_owned(),
             time_max: time(table, "timeout").unwrap_or(TIME),
             output_max: usize::try_from(output).unwrap_or(usize::MAX),

@@ -34,6 +34,7 @@ fn begin(world: &World, number: u64, body: &[u8]) -> RolloutPlan {
                 umask: None,
             },
             staged: body.digest,
+            at: Vec::new(),
         }],
         first: 1,
         wave: 1,
