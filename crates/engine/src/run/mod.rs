@@ -150,7 +150,9 @@ impl Engine {
         let part = Part::Command {
             is_read_only: request.is_read_only,
         };
-        let report = self.finish_command(armed, end, part).map_err(not_settled)?;
+        let report = self
+            .finish_command(armed, end, part, &mut watch)
+            .map_err(not_settled)?;
         let report = report.ok_or_else(|| EngineError::Io {
             action: "record the command",
             source: std::io::Error::other("it has no record"),
@@ -180,6 +182,10 @@ impl Engine {
     /// Watches what a command left running, until it ends. What it does is an operation of its own.
     /// None if it changed nothing: then there is nothing to take back either.
     pub fn watch_on(&self, mut watch: Watch) -> Result<Option<RunReport>, EngineError> {
+        self.watch_rest(&mut watch)
+    }
+
+    fn watch_rest(&self, watch: &mut Watch) -> Result<Option<RunReport>, EngineError> {
         // Armed when the command ended, since it left something running.
         let Some(mut armed) = watch.next.take() else {
             return Ok(None);
@@ -200,7 +206,7 @@ impl Engine {
             ..CommandEnd::default()
         };
         let id = armed.id;
-        self.finish_command(armed, end, Part::Background)
+        self.finish_command(armed, end, Part::Background, watch)
             .map_err(not_settled(id))
     }
 
@@ -294,6 +300,7 @@ impl Engine {
         mut armed: ArmedCommand,
         mut end: CommandEnd,
         part: Part,
+        watch: &mut Watch,
     ) -> Result<Option<RunReport>, EngineError> {
         let id = armed.id;
         let mut notes = armed.recorder.notes();
@@ -323,6 +330,10 @@ impl Engine {
         } else {
             Durability::Power
         };
+        // Until the verdict is carried out nobody writes over what it is about.
+        let _closed = self
+            .is_gated(&settled)
+            .then(|| watch.close_desk(&settled.targets));
         let gated = self.ask_about(&armed.summary, &settled)?;
         notes.extend(gated.warnings.iter().cloned());
         let (completion, targets) = (settled.completion.clone(), settled.targets.clone());
@@ -340,7 +351,7 @@ impl Engine {
         };
         if !gated.is_done() {
             let what = (captured, contents);
-            let report = self.record_gated(report, gated, what, (completion, &targets))?;
+            let report = self.record_gated(report, gated, what, (completion, &targets), watch)?;
             return Ok(Some(report));
         }
         let mut events = vec![captured, Event::Applied { id, completion }];

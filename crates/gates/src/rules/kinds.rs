@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use backout_checks::Place;
 use backout_checks::condition::Condition;
 use backout_checks::values::ValueRule;
 use backout_model::Verb;
@@ -82,6 +83,24 @@ pub(crate) struct Program {
     pub(crate) time_max: Duration,
     /// How many bytes of its words are kept.
     pub(crate) output_max: usize,
+}
+
+/// A file that a file of rules names. It is read when it is needed, and may come and go until then.
+#[derive(Debug)]
+pub(crate) struct NamedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) holds: Held,
+    /// Where it is named.
+    pub(crate) place: Option<Place>,
+}
+
+/// What such a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// A JSON Schema.
+    Schema,
+    /// A key that signs.
+    Key,
 }
 
 /// `[[check]]`.

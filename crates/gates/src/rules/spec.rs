@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     Time {
         /// Whether "never" is.
         never: bool,
+        /// Whether nothing is: a limit of nothing lets nobody pass.
+        nothing: bool,
     },
     /// A number of bytes: "10KB", "1MiB", or a number.
     Size,
@@ -131,7 +133,10 @@ const PROTECT: &[Key] = &[
     ),
     key(
         "expires",
-        Kind::Time { never: true },
+        Kind::Time {
+            never: true,
+            nothing: false,
+        },
         "How long a proposal waits; 24h unless you say otherwise.",
     ),
 ];
@@ -222,7 +227,10 @@ const CHECK: &[Key] = &[
     ),
     key(
         "timeout",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long the program may take; 10s unless you say otherwise.",
     ),
     key(
@@ -285,7 +293,10 @@ const WATCH: &[Key] = &[
     key("contains", Kind::Text, "A text that is in the answer."),
     key(
         "window",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: true,
+        },
         "How long it has to stay well; one look is enough unless you say otherwise.",
     ),
     key(
@@ -295,12 +306,18 @@ const WATCH: &[Key] = &[
     ),
     key(
         "pause",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: true,
+        },
         "How long to wait between two looks; 1s unless you say otherwise.",
     ),
     key(
         "timeout",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long one try may take; 10s unless you say otherwise.",
     ),
 ];
@@ -338,7 +355,10 @@ const RISK: &[Key] = &[
     ),
     key(
         "medium-waits",
-        Kind::Time { never: true },
+        Kind::Time {
+            never: true,
+            nothing: false,
+        },
         "How long medium risk waits until it is refused; 1h unless you say otherwise.",
     ),
 ];
@@ -365,7 +385,10 @@ const NOTIFY: &[Key] = &[
     key("desktop", Kind::Bool, "Whether the desktop shows it."),
     key(
         "timeout",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long each of them may take; 10s unless you say otherwise.",
     ),
 ];
@@ -378,7 +401,10 @@ const LADDER: &[Key] = &[
     ),
     key(
         "backoff",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: true,
+        },
         "The pause before the first retry; it doubles.",
     ),
     key(
@@ -393,7 +419,10 @@ const LADDER: &[Key] = &[
     ),
     key(
         "timeout",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long the program may take; 10s unless you say otherwise.",
     ),
     key(
