@@ -83,6 +83,8 @@ pub struct Engine {
     acts_left: Mutex<Vec<ActLeft>>,
     /// Operations of this process that nobody answers for any more.
     abandoned: Arc<Mutex<HashSet<OperationId>>>,
+    /// Leases under which a verdict is carried out: what takes something back for it works in their place.
+    verdicts: Mutex<Vec<OperationId>>,
     /// Says that this process is at work, where somebody has to hear that.
     heart: Option<Arc<Heart>>,
 }
@@ -136,6 +138,7 @@ impl Engine {
             recovered: Mutex::default(),
             acts_left: Mutex::default(),
             abandoned: Arc::default(),
+            verdicts: Mutex::default(),
             heart: heart.map(Arc::new),
         };
         engine.register(Arc::new(ConfigDriver::new(Arc::clone(&files))))?;
@@ -160,6 +163,7 @@ impl Engine {
             recovered: Mutex::default(),
             acts_left: Mutex::default(),
             abandoned: Arc::clone(&self.abandoned),
+            verdicts: Mutex::default(),
             heart: self.heart.clone(),
         }
     }
@@ -316,6 +320,11 @@ impl Engine {
     /// Says that this process does not answer for an operation any more.
     pub(crate) fn abandon(&self, id: OperationId) {
         held(&self.abandoned).insert(id);
+    }
+
+    /// Lists the leases under which a verdict is carried out.
+    pub(crate) fn verdicts(&self) -> MutexGuard<'_, Vec<OperationId>> {
+        held(&self.verdicts)
     }
 
     pub(crate) fn is_abandoned(&self, id: OperationId) -> bool {

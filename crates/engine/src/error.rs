@@ -68,6 +68,8 @@ pub enum EngineError {
         cause: Box<Self>,
         /// Why it stays.
         why: Box<Self>,
+        /// Whether `failed` and `status` tell of it from now on.
+        is_told: bool,
     },
     /// The write failed, and so did putting it back.
     #[error("operation {id} failed half-way and could not be taken back")]
@@ -127,6 +129,16 @@ pub enum EngineError {
         by: OperationId,
         /// The process behind it.
         owner: Box<Owner>,
+    },
+    /// A command wrote the targets, and its checks took longer than we waited.
+    #[error("what operation {by} wrote is still being checked")]
+    BeingChecked {
+        /// What was to be written.
+        targets: Vec<Target>,
+        /// The command.
+        by: OperationId,
+        /// Its line for people.
+        summary: String,
     },
     /// The name of an operation does not lead to one.
     #[error(transparent)]

@@ -3,6 +3,7 @@
 //! Design: `docs/design/gates.md`.
 
 use backout_crashpoint::crash_point;
+use backout_drivers::file::FileError;
 use backout_model::ports::{
     Driver, Durability, Entry, NewContent, Reason, Request, Ruling, StagedChange,
 };
@@ -76,10 +77,10 @@ impl Engine {
 }
 
 impl StagedOperation<'_> {
-    /// Asks the gates what they say. What changes nothing passes.
-    pub(crate) fn ask_gates(&mut self) {
+    /// Asks the gates what they say. What changes nothing passes. Who stops them has found nothing out.
+    pub(crate) fn ask_gates(&mut self) -> Result<(), EngineError> {
         if self.prepared.is_noop {
-            return;
+            return Ok(());
         }
         let change = StagedChange {
             verb: self.verb,
@@ -91,6 +92,10 @@ impl StagedOperation<'_> {
             staged: &*self.prepared.staged,
         };
         self.ruling = self.engine.ruling_on(&change);
+        if self.engine.is_stopped() {
+            return Err(FileError::Stopped.into());
+        }
+        Ok(())
     }
 
     /// Gives the operation on if the gates let it pass.
@@ -138,10 +143,10 @@ impl StagedOperation<'_> {
                     Ok(_) => {
                         self.lease.is_ended_by_a_record();
                         crash_point("gate.proposed");
-                        for gate in &self.engine.settings.gates {
-                            gate.waits(&proposal);
-                        }
-                        GateError::Waits(Box::new(proposal)).into()
+                        let gates = self.engine.settings.gates.iter();
+                        let untold = gates.flat_map(|gate| gate.waits(&proposal)).collect();
+                        let proposal = Box::new(proposal);
+                        GateError::Waits { proposal, untold }.into()
                     }
                     Err(error) => error.into(),
                 }

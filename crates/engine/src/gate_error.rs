@@ -44,7 +44,12 @@ pub enum GateError {
     },
     /// Gates want somebody to decide. Nothing was changed.
     #[error("the write waits for a decision")]
-    Waits(Box<Proposal>),
+    Waits {
+        /// What waits.
+        proposal: Box<Proposal>,
+        /// What went wrong when people were to hear of it.
+        untold: Vec<String>,
+    },
     /// An operation is not, or not any more, a proposal.
     #[error("operation {id} does not wait for a decision")]
     NotProposed {

@@ -5,13 +5,16 @@
 use std::time::{Duration, Instant};
 
 use backout_drivers::file::FileError;
-use backout_model::{OperationId, Overlap, Target};
+use backout_model::{Operation, OperationId, Overlap, Target};
 use backout_storage::Lease;
 
 use crate::{Engine, EngineError};
 
 /// How long to sleep between two looks at somebody else's lease.
 pub(crate) const LEASE_POLL: Duration = Duration::from_millis(5);
+
+/// How long to sleep between two questions to a command whose checks run.
+const CHECKED_POLL: Duration = Duration::from_millis(20);
 
 /// The leases of one operation. Dropping it gives them back, unless a record did so already.
 #[derive(Debug)]
@@ -34,6 +37,19 @@ impl Drop for HeldLease<'_> {
             // A lease that cannot be given back dies with this process.
             let _released = self.engine.store.release(self.id);
         }
+    }
+}
+
+/// Leases under which a verdict is carried out.
+#[derive(Debug)]
+pub(crate) struct VerdictLease<'e> {
+    lease: HeldLease<'e>,
+}
+
+impl Drop for VerdictLease<'_> {
+    fn drop(&mut self) {
+        let id = self.lease.id;
+        self.lease.engine.verdicts().retain(|held| *held != id);
     }
 }
 
@@ -66,6 +82,44 @@ impl Engine {
             id,
             is_recorded: false,
         })
+    }
+
+    /// Takes the targets and tells every running command of it, or says why not: where a command that is over wrote them and
+    /// its checks still run, its verdict comes first.
+    pub(crate) fn lease_told<'e>(
+        &'e self,
+        targets: &[Target],
+        take: impl Fn() -> Result<HeldLease<'e>, EngineError>,
+    ) -> Result<HeldLease<'e>, EngineError> {
+        let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
+        let mut is_said = false;
+        loop {
+            let lease = take()?;
+            let Some(run) = self.tell_running(targets)? else {
+                return Ok(lease);
+            };
+            // What is to be taken back must not wait for us.
+            drop(lease);
+            if self.is_stopped() {
+                return Err(FileError::Stopped.into());
+            }
+            if Instant::now() >= deadline {
+                return Err(being_checked(targets, run));
+            }
+            if !is_said {
+                self.say_checked(&run);
+                is_said = true;
+            }
+            std::thread::sleep(CHECKED_POLL);
+        }
+    }
+
+    /// Takes targets so that a verdict on them is carried out whole: nobody comes in between. If somebody has them all the
+    /// while, what he writes is in the way, and that is told.
+    pub(crate) fn lease_for_verdict(&self, targets: &[Target]) -> Option<VerdictLease<'_>> {
+        let lease = self.lease(targets, &[]).ok()?;
+        self.verdicts().push(lease.id);
+        Some(VerdictLease { lease })
     }
 
     /// Takes a target without waiting; the error says who has it.
@@ -117,7 +171,10 @@ impl Engine {
             return Ok(());
         }
         self.wait_for(id, &rest, &[])?;
-        self.tell_running(&rest)
+        match self.tell_running(&rest)? {
+            Some(run) => Err(being_checked(&rest, run)),
+            None => Ok(()),
+        }
     }
 
     fn wait_for(
@@ -127,6 +184,7 @@ impl Engine {
         instead_of: &[OperationId],
     ) -> Result<(), EngineError> {
         let targets = &whole_files(targets);
+        let instead_of = &[instead_of, self.verdicts().as_slice()].concat();
         let owner = self.store.this_process();
         let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
         loop {
@@ -145,6 +203,14 @@ impl Engine {
                 }
             }
         }
+    }
+}
+
+fn being_checked(targets: &[Target], run: Operation) -> EngineError {
+    EngineError::BeingChecked {
+        targets: targets.to_vec(),
+        by: run.id,
+        summary: run.summary,
     }
 }
 

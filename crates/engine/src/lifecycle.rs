@@ -150,9 +150,8 @@ impl Engine {
             sources,
             mut traits,
         } = driver.scope(request)?;
-        let lease = self.lease(&targets, &[])?;
+        let lease = self.lease_told(&targets, || self.lease(&targets, &[]))?;
         crash_point("engine.leased");
-        self.tell_running(&targets)?;
         let minute_ago = Timestamp(self.now().0 - MINUTE_MS);
         traits.writes_per_minute =
             self.store
@@ -188,7 +187,7 @@ impl Engine {
             approval: None,
             prepared,
         };
-        staged.ask_gates();
+        staged.ask_gates()?;
         if matches!(staged.ruling, Ruling::Ask { .. }) && staged.repeatable.is_none() {
             let id = staged.lease.id;
             staged.repeatable = Some(Repeatable::of(id, driver, request)?);
@@ -389,8 +388,9 @@ impl Engine {
             let trigger = Trigger::new(TriggerKind::PolicyViolation, Source::Gate { rule });
             trigger.because(with_causes(&cause))
         };
+        let trigger = trigger.unwrap_or_else(set_off_by);
         let options = UndoOptions {
-            trigger: Some(trigger.unwrap_or_else(set_off_by)),
+            trigger: Some(trigger.clone()),
             ..UndoOptions::default()
         };
         let undone = match recorded {
@@ -414,6 +414,7 @@ impl Engine {
             Err(error) => EngineError::Stays {
                 id,
                 cause,
+                is_told: self.tell_it_stays(id, trigger, &error),
                 why: Box::new(error),
             },
         }

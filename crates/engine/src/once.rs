@@ -148,7 +148,11 @@ impl Engine {
                     self.expire(&proposal)?;
                     Err(GateError::Expired { id }.into())
                 }
-                Some(proposal) => Err(GateError::Waits(Box::new(proposal)).into()),
+                Some(proposal) => Err(GateError::Waits {
+                    proposal: Box::new(proposal),
+                    untold: Vec::new(),
+                }
+                .into()),
                 None => Err(PlanError::Unknown { id }.into()),
             },
             Status::Refused => Err(GateError::RefusedBefore {

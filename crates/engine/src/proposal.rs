@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::lease::HeldLease;
 use crate::lifecycle::StagedOperation;
-use crate::{Context, DiffFile, Engine, EngineError, Finished, GateError, Reply};
+use crate::{
+    Context, DiffFile, Engine, EngineError, Finished, GateError, Recovered, RecoveredAs, Reply,
+};
 
 /// What to do with proposals.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -217,7 +219,7 @@ impl Engine {
             approval: Some(decided),
             prepared: restaged.prepared,
         };
-        staged.ask_gates();
+        staged.ask_gates()?;
         match staged.apply() {
             Err(error @ EngineError::TakenBack { .. }) => Err(self.propose_again(proposal, error)),
             Ok(mut finished) => {
@@ -369,8 +371,7 @@ impl Engine {
         let Scope {
             targets, traits, ..
         } = scope;
-        let lease = self.lease_as(id, &targets)?;
-        self.tell_running(&targets)?;
+        let lease = self.lease_told(&targets, || self.lease_as(id, &targets))?;
         // What an older program decided was told, and not carried out.
         let decision = match proposal.decision.asked {
             Some(_) => proposal.decision.clone(),
@@ -443,6 +444,16 @@ impl Engine {
 
     /// Proposes again what was approved and put back: an operation that did not come to pass is over, and the wish is not.
     fn propose_again(&self, proposal: Proposal, cause: EngineError) -> EngineError {
+        match self.wait_again(proposal) {
+            Ok(again) => {
+                let cause = Box::new(cause);
+                GateError::WaitsAgain { again, cause }.into()
+            }
+            Err(_) => cause,
+        }
+    }
+
+    fn wait_again(&self, proposal: Proposal) -> Result<OperationId, EngineError> {
         let (id, again) = (proposal.id, self.next_id());
         let proposal = Proposal {
             id: again,
@@ -450,15 +461,28 @@ impl Engine {
             ..proposal
         };
         let entry = Entry::of(vec![Event::Proposed(Box::new(proposal))]);
-        match self.store.append(&entry, Durability::Power) {
-            Ok(_) => {
-                // Without it, who discards the trial has to reject the proposal himself.
-                let _known = self.rename_proposal(id, again);
-                let cause = Box::new(cause);
-                GateError::WaitsAgain { again, cause }.into()
-            }
-            Err(_) => cause,
-        }
+        self.store.append(&entry, Durability::Power)?;
+        // Without it, who discards the trial has to reject the proposal himself.
+        let _known = self.rename_proposal(id, again);
+        Ok(again)
+    }
+
+    /// Proposes again what somebody had approved, if a recovery found that nothing of it is there.
+    pub(crate) fn waiting_again(&self, recovered: Recovered) -> Result<Recovered, EngineError> {
+        let is_gone = match recovered.became {
+            RecoveredAs::TakenBack | RecoveredAs::NothingHappened => true,
+            RecoveredAs::Kept | RecoveredAs::Interrupted | RecoveredAs::InDoubt => false,
+        };
+        let proposal = if is_gone {
+            self.store.proposal(recovered.id)?
+        } else {
+            None
+        };
+        let again = proposal.map(|proposal| self.wait_again(proposal));
+        Ok(Recovered {
+            again: again.transpose()?,
+            ..recovered
+        })
     }
 
     pub(crate) fn expire(&self, proposal: &Proposal) -> Result<(), EngineError> {

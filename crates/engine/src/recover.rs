@@ -189,7 +189,8 @@ impl Engine {
             if (is_acknowledged || is_answered) && driver.is_in_place(&effect)? {
                 self.keep(operation)?
             } else {
-                self.take_back_unfinished(operation, OnConflict::Refuse)?
+                let recovered = self.take_back_unfinished(operation, OnConflict::Refuse)?;
+                self.waiting_again(recovered)?
             }
         };
         crash_point("recover.settled");
@@ -431,6 +432,7 @@ impl Engine {
             outcomes,
             doubts: Vec::new(),
             ended: Vec::new(),
+            again: None,
         })
     }
 
@@ -505,7 +507,10 @@ impl Engine {
             Decide::Rollback { on_conflict } if operation.status == Status::Interrupted => {
                 self.roll_back(id, on_conflict, None)
             }
-            Decide::Rollback { on_conflict } => self.take_back_unfinished(operation, on_conflict),
+            Decide::Rollback { on_conflict } => {
+                let recovered = self.take_back_unfinished(operation, on_conflict)?;
+                self.waiting_again(recovered)
+            }
         }
     }
 

@@ -372,9 +372,9 @@ impl Gate for Paths {
         }
     }
 
-    fn waits(&self, proposal: &Proposal) {
+    fn waits(&self, proposal: &Proposal) -> Vec<String> {
         let line = format!("waits for a decision: {}", proposal.summary);
-        notify::tell(self, &proposal.targets, &line, &notify::told_of(proposal));
+        notify::tell(self, &proposal.targets, &line, &notify::told_of(proposal))
     }
 }
 

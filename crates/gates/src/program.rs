@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use backout_capture::overlay::{self, Ended, Invocation, OverlayError, Streams, Survivors};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, waitid,
 };
 
 use crate::rules::kinds::Program;
@@ -229,6 +229,12 @@ pub(crate) fn run_in_layers(
         let _gone = overlay::remove(place);
     }
     let finished = finished?;
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        // Who stops us does not mean the check alone.
+        if finished.signals.contains(&signal.as_raw()) {
+            let _heard = kill_process(getpid(), signal);
+        }
+    }
     Ok(End::of(
         finished.ended,
         finished.is_timed_out,

@@ -6,8 +6,10 @@ use backout_checks::syntax::Format;
 use backout_model::TargetPath;
 use serde::Serialize;
 
+use crate::content::schema_at;
+use crate::notify::key_in;
 use crate::paths::{FILE, Paths};
-use crate::rules::kinds::{Outcome, Probe};
+use crate::rules::kinds::{Held, NamedFile, Outcome, Probe};
 use crate::rules::{Mistake, Rules};
 
 /// A first file, to begin with.
@@ -53,11 +55,26 @@ impl Paths {
         files
     }
 
-    /// Looks a file of rules through.
+    /// Looks a file of rules through, and the files that it names.
     pub fn checked(&self, file: &Path) -> CheckedFile {
+        self.looked_through(file, |rules| {
+            rules.names.iter().filter_map(unusable).collect()
+        })
+    }
+
+    /// Looks a file of rules through for what keeps it from being understood.
+    pub fn understood(&self, file: &Path) -> CheckedFile {
+        self.looked_through(file, |_| Vec::new())
+    }
+
+    fn looked_through(&self, file: &Path, more: fn(&Rules) -> Vec<Mistake>) -> CheckedFile {
         let read = self.read_anew(file);
         let is_there = read.is_some();
-        let mistakes = read.and_then(Result::err).unwrap_or_default();
+        let mistakes = match read {
+            None => Vec::new(),
+            Some(Ok(rules)) => more(&rules),
+            Some(Err(mistakes)) => mistakes,
+        };
         CheckedFile {
             file: file.to_owned(),
             is_there,
@@ -70,6 +87,21 @@ impl Paths {
         let all = self.rules_for(path).into_iter();
         all.flat_map(|rules| holding(&rules, path)).collect()
     }
+}
+
+/// Says why a file that rules name cannot be used.
+fn unusable(named: &NamedFile) -> Option<Mistake> {
+    let what = match named.holds {
+        Held::Schema => schema_at(&named.path)
+            .err()
+            .map(|what| format!("the {what}")),
+        Held::Key => key_in(&named.path).err().map(|error| {
+            let path = named.path.display();
+            format!("the key file `{path}` cannot be used, so nothing is sent: {error}")
+        }),
+    };
+    let place = named.place;
+    what.map(|what| Mistake { what, place })
 }
 
 /// Collects what one file says.

@@ -299,8 +299,10 @@ pub trait Gate: fmt::Debug + Send + Sync {
     /// changed since.
     fn begins(&self) {}
 
-    /// Is told that a change waits for a decision.
-    fn waits(&self, _proposal: &crate::Proposal) {}
+    /// Is told that a change waits for a decision. Gives what went wrong when people were to hear of it.
+    fn waits(&self, _proposal: &crate::Proposal) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 #[cfg(test)]

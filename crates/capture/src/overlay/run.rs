@@ -43,6 +43,8 @@ pub struct Finished {
     pub began: ClockReference,
     /// Whether it was ended because its time was up.
     pub is_timed_out: bool,
+    /// Which signals reached this process while it ran, and were passed on to it.
+    pub signals: Vec<i32>,
 }
 
 /// Runs a command in layers below one of `places`, the first that can hold them. What is at `masks` is not seen inside.
@@ -108,6 +110,7 @@ fn attempt(
         survivors,
         not_layered,
         is_timed_out,
+        signals,
     } = result?;
     Ok(Finished {
         plan,
@@ -116,6 +119,7 @@ fn attempt(
         not_layered,
         began,
         is_timed_out,
+        signals,
     })
 }
 
@@ -148,6 +152,7 @@ struct Supervised {
     survivors: Vec<Survivor>,
     not_layered: Vec<(PathBuf, String)>,
     is_timed_out: bool,
+    signals: Vec<i32>,
 }
 
 fn supervise(invocation: &Invocation, plan: &Plan) -> Result<Supervised, OverlayError> {
@@ -161,6 +166,7 @@ fn supervise(invocation: &Invocation, plan: &Plan) -> Result<Supervised, Overlay
         not_layered: Vec::new(),
         deadline: None,
         is_timed_out: false,
+        signals: Vec::new(),
     };
     let signals = Signals::hold().map_err(lost("hold signals back"))?;
     let mut child = match spawn(invocation, script, &to, signals.before()) {
@@ -184,6 +190,7 @@ fn supervise(invocation: &Invocation, plan: &Plan) -> Result<Supervised, Overlay
         survivors,
         not_layered: notices.not_layered,
         is_timed_out: notices.is_timed_out,
+        signals: notices.signals,
     })
 }
 
@@ -201,6 +208,8 @@ struct Notices {
     /// When all of it is ended.
     deadline: Option<Instant>,
     is_timed_out: bool,
+    /// What reached us and was passed on.
+    signals: Vec<i32>,
 }
 
 impl Notices {
@@ -234,7 +243,9 @@ impl Notices {
                 self.is_timed_out = true;
                 self.deadline = None;
             }
-            waiting.extend(signals.next());
+            let heard = signals.next();
+            self.signals.extend(heard);
+            waiting.extend(heard);
             // Who comes before the first process is known has to wait for it.
             if let Some(first) = self.first {
                 waiting.drain(..).for_each(|signal| send(first, signal));

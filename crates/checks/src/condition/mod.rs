@@ -103,6 +103,24 @@ impl Condition {
         })
     }
 
+    /// Asks it about two operations that nobody wants. One that gives neither true nor false is a mistake; one that only
+    /// cannot be answered for these may be for others.
+    pub fn tried(self) -> Result<Self, Finding> {
+        let one = || vec!["/a".to_owned()];
+        let some = OperationFacts {
+            files: 1,
+            paths: one(),
+            targets: one(),
+            ..OperationFacts::default()
+        };
+        for facts in [OperationFacts::default(), some] {
+            if let Some(Ok(Err(other))) = self.answer(&facts.to_json()) {
+                return Err(no_boolean(&other));
+            }
+        }
+        Ok(self)
+    }
+
     /// The text it was compiled from.
     pub fn text(&self) -> &str {
         &self.text
@@ -115,31 +133,46 @@ impl Condition {
             return Err(Finding::new(format!("the condition may take {steps} steps for this operation, and {STEPS_MAX} are allowed"))
                 .mended_by("walk through `paths` once and not within itself, or add strings outside of such walks"));
         }
-        let value = catch_unwind(AssertUnwindSafe(|| {
-            let mut context = Context::default();
-            context.add_variable_from_value("operation", value(operation));
-            self.program.execute(&context)
-        }));
-        match value {
-            Ok(Ok(cel::Value::Bool(yes))) => Ok(yes),
-            Ok(Ok(other)) => Err(Finding::new(format!(
-                "the condition gives {}, and has to give true or false",
-                other.type_of()
-            ))
-            .mended_by("compare it with something")),
-            Ok(Err(error)) => Err(Finding::new(format!(
+        match self.answer(operation) {
+            Some(Ok(Ok(yes))) => Ok(yes),
+            Some(Ok(Err(other))) => Err(no_boolean(&other)),
+            Some(Err(error)) => Err(Finding::new(format!(
                 "the condition cannot be answered: {}",
                 crate::value::short(&error.to_string())
             ))
             .mended_by(
                 "ask with `has(…)` whether a field is there, and compare only values of one type",
             )),
-            Err(_) => Err(Finding::new(
+            None => Err(Finding::new(
                 "the condition cannot be answered: its evaluation broke down",
             )
             .mended_by("write it in another way")),
         }
     }
+
+    /// What it says, or what it gives instead of that. None if its evaluation breaks down.
+    fn answer(
+        &self,
+        operation: &serde_json::Value,
+    ) -> Option<Result<Result<bool, cel::Value>, cel::ExecutionError>> {
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            let mut context = Context::default();
+            context.add_variable_from_value("operation", value(operation));
+            self.program.execute(&context)
+        }));
+        Some(answer.ok()?.map(|value| match value {
+            cel::Value::Bool(yes) => Ok(yes),
+            other => Err(other),
+        }))
+    }
+}
+
+fn no_boolean(other: &cel::Value) -> Finding {
+    Finding::new(format!(
+        "the condition gives {}, and has to give true or false",
+        other.type_of()
+    ))
+    .mended_by("compare it with something")
 }
 
 /// Parses a text, and refuses one whose answer would need a deep stack.

@@ -120,7 +120,7 @@ fn holds(session: &mut Session, paths: &Paths, path: Option<PathBuf>) -> Result<
             holds: &holds,
         });
     } else {
-        let checked: Vec<CheckedFile> = files.iter().map(|file| paths.checked(file)).collect();
+        let checked: Vec<CheckedFile> = files.iter().map(|file| paths.understood(file)).collect();
         show::config::holds(session, &path, &checked, &holds);
     }
     Ok(())

@@ -43,6 +43,13 @@ fn ended_text(recovered: &Recovered) -> String {
 
 /// Says what recovery made of an operation, and the command that changes it.
 fn said(recovered: &Recovered) -> String {
+    if let Some(again) = recovered.again {
+        let approve = typed(&format!("approve {}", again.short()));
+        return format!(
+            "its process died before it was done, and nothing of it is there; it waits for a decision again as {}: approve it with {approve}",
+            again.short()
+        );
+    }
     let mut text = became(recovered);
     let is_overwritten = |it: &&TargetOutcome| matches!(it.kind, OutcomeKind::Overwritten { .. });
     let mut overwritten = recovered.outcomes.iter().filter(is_overwritten);

@@ -12,8 +12,8 @@ mod text;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
 use backout_engine::{ActLeft, Recovered, Report};
@@ -45,6 +45,8 @@ pub(crate) struct Ui {
     recovered: Vec<Recovered>,
     /// What was found to be left half-way and not told to a program yet.
     acts_left: Vec<ActLeft>,
+    /// What was said of a wait and not told to a program yet.
+    waited: Arc<Mutex<Vec<String>>>,
 }
 
 impl Ui {
@@ -68,6 +70,7 @@ impl Ui {
             paged: None,
             recovered: Vec::new(),
             acts_left: Vec::new(),
+            waited: Arc::default(),
         }
     }
 
@@ -89,8 +92,10 @@ impl Ui {
 
     /// Gives a bar for long work, which is drawn if somebody could see it.
     pub(crate) fn progress(&self) -> Arc<Bar> {
-        let is_told = !self.is_json && !self.is_quiet;
-        Arc::new(Bar::new(io::stderr().is_terminal() && is_told, is_told))
+        // Who wants no talk still wonders why nothing happens.
+        let is_told = !self.is_json;
+        let is_seen = io::stderr().is_terminal() && is_told && !self.is_quiet;
+        Arc::new(Bar::new(is_seen, is_told, Arc::clone(&self.waited)))
     }
 
     /// Lets what is printed from here on go through a pager, if it does not fit on the screen.
@@ -131,7 +136,7 @@ impl Ui {
         }
     }
 
-    /// Prints a reply for programs, with what was recovered on the way.
+    /// Prints a reply for programs, with what was recovered on the way and what it waited for.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) {
         match self.with_recovered(value) {
             Ok(json) => self.print(&format!("{json}\n")),
@@ -148,7 +153,11 @@ impl Ui {
     fn with_recovered(&mut self, value: &impl Serialize) -> serde_json::Result<String> {
         let recovered = std::mem::take(&mut self.recovered);
         let left = std::mem::take(&mut self.acts_left);
-        if recovered.is_empty() && left.is_empty() {
+        let waited = {
+            let mut waited = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *waited)
+        };
+        if recovered.is_empty() && left.is_empty() && waited.is_empty() {
             return serde_json::to_string(value);
         }
         let mut value = serde_json::to_value(value)?;
@@ -158,6 +167,9 @@ impl Ui {
             }
             if !left.is_empty() {
                 object.insert("acts_left".to_owned(), serde_json::to_value(left)?);
+            }
+            if !waited.is_empty() {
+                object.insert("waited".to_owned(), serde_json::to_value(waited)?);
             }
         }
         serde_json::to_string(&value)

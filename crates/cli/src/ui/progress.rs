@@ -1,8 +1,8 @@
 //! A progress bar for work that takes long enough to wonder about, and the wish to stop it.
 
 use std::io::{self, Write as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use backout_model::ports::Progress;
@@ -34,6 +34,8 @@ pub(crate) struct Bar {
     is_seen: bool,
     /// Whether there is somebody to talk to.
     is_told: bool,
+    /// What was said of a wait, for programs.
+    waited: Arc<Mutex<Vec<String>>>,
     /// Whether Ctrl-C was pressed, or the process was asked to end.
     is_stopped: Arc<AtomicBool>,
 }
@@ -43,7 +45,7 @@ const STOPS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 impl Bar {
     /// Makes a bar that is not seen yet.
-    pub(crate) fn new(is_seen: bool, is_told: bool) -> Self {
+    pub(crate) fn new(is_seen: bool, is_told: bool, waited: Arc<Mutex<Vec<String>>>) -> Self {
         let drawn = ProgressBar::hidden();
         if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {percent:>3}% {elapsed}") {
             drawn.set_style(style.progress_chars("━╸ "));
@@ -54,6 +56,7 @@ impl Bar {
             is_shown: AtomicBool::new(false),
             is_seen,
             is_told,
+            waited,
             is_stopped: Arc::new(AtomicBool::new(false)),
         }
     }
@@ -98,6 +101,8 @@ impl Progress for Bar {
     }
 
     fn waits(&self, for_what: &str) {
+        let mut waited = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
+        waited.push(for_what.to_owned());
         if self.is_told {
             let line = format!("note: {}\n", printable(for_what));
             // If stderr is gone there is nobody left to tell.

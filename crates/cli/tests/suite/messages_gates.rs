@@ -35,6 +35,94 @@ fn a_protected_path_is_named_with_its_rule() {
     ");
 }
 
+/// Where `d/` waits for approval, and somebody is told of it so.
+fn telling(notify: &str) -> World {
+    let rules = format!("[protect]\nask = ['d']\n[notify]\n{notify}\n");
+    World::new()
+        .file("d/a", "one\n")
+        .file("backout.toml", &rules)
+}
+
+#[test]
+fn a_notice_that_fails_is_told_with_what_waits() {
+    let ask = ["--agent", "bob", "write", "d/a", "--text", "two\n"];
+    let world = telling("command = ['/bin/sh', '-c', 'echo the line is dead; exit 3']");
+    insta::assert_snapshot!(world.cli(ask), @"
+    error: nothing was written yet: it waits for a decision as 9e3779b9
+      why: a write of `d/a` has to be approved (ask `d` in backout.toml)
+      why: nobody may have heard that it waits: `/bin/sh` ended with 3: the line is dead
+      next: go on with other work; `backout show 9e3779b9` says what was decided
+      next: a person decides with `backout approve 9e3779b9` or `backout reject 9e3779b9`
+    [exit code 1]
+    ");
+    let world = telling("command = ['/no/such/program']");
+    insta::assert_snapshot!(world.cli(ask), @"
+    error: nothing was written yet: it waits for a decision as 9e3779b9
+      why: a write of `d/a` has to be approved (ask `d` in backout.toml)
+      why: nobody may have heard that it waits: `/no/such/program` could not be started: No such file or directory (os error 2)
+      next: go on with other work; `backout show 9e3779b9` says what was decided
+      next: a person decides with `backout approve 9e3779b9` or `backout reject 9e3779b9`
+    [exit code 1]
+    ");
+    let world = telling("command = ['/bin/sh', '-c', 'kill -9 $$']");
+    insta::assert_snapshot!(world.cli(ask), @"
+    error: nothing was written yet: it waits for a decision as 9e3779b9
+      why: a write of `d/a` has to be approved (ask `d` in backout.toml)
+      why: nobody may have heard that it waits: `/bin/sh` was ended by signal 9
+      next: go on with other work; `backout show 9e3779b9` says what was decided
+      next: a person decides with `backout approve 9e3779b9` or `backout reject 9e3779b9`
+    [exit code 1]
+    ");
+    let world = telling("command = ['/bin/sleep', '5']\ntimeout = '50ms'");
+    insta::assert_snapshot!(world.cli(ask), @"
+    error: nothing was written yet: it waits for a decision as 9e3779b9
+      why: a write of `d/a` has to be approved (ask `d` in backout.toml)
+      why: nobody may have heard that it waits: `/bin/sleep` took longer than 50ms
+      next: go on with other work; `backout show 9e3779b9` says what was decided
+      next: a person decides with `backout approve 9e3779b9` or `backout reject 9e3779b9`
+    [exit code 1]
+    ");
+    let world = telling("webhook = 'http://127.0.0.1:9/'\nwebhook-secret-file = 'key'");
+    insta::assert_snapshot!(world.cli(ask), @"
+    error: nothing was written yet: it waits for a decision as 9e3779b9
+      why: a write of `d/a` has to be approved (ask `d` in backout.toml)
+      why: nobody may have heard that it waits: the webhook was not told: No such file or directory (os error 2)
+      next: go on with other work; `backout show 9e3779b9` says what was decided
+      next: a person decides with `backout approve 9e3779b9` or `backout reject 9e3779b9`
+    [exit code 1]
+    ");
+    assert!(world.cli(["pending"]).out.contains(ID));
+}
+
+#[test]
+fn a_notice_that_takes_long_does_not_hold_the_answer_up() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let world = telling(&format!(
+        "command = ['/bin/sh', '-c', 'cat > input; sleep 3; mv input told']\nwebhook = 'http://127.0.0.1:{port}/'\ntimeout = '1h'"
+    ));
+    let ran = world.cli(["--agent", "bob", "write", "d/a", "--text", "two\n"]);
+    assert!(!world.has("told"), "nobody waited for it: {ran}");
+    let told = ran.err.replace(&port.to_string(), "PORT");
+    insta::assert_snapshot!(told, @"
+    error: nothing was written yet: it waits for a decision as 9e3779b9
+      why: a write of `d/a` has to be approved (ask `d` in backout.toml)
+      why: nobody may have heard that it waits: `/bin/sh` has not ended yet, and goes on by itself
+      why: nobody may have heard that it waits: the webhook has not answered yet
+      next: go on with other work; `backout show 9e3779b9` says what was decided
+      next: a person decides with `backout approve 9e3779b9` or `backout reject 9e3779b9`
+    ");
+    // It goes on by itself, with all that it was told.
+    for _ in 0..2000 {
+        if world.has("told") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let told: serde_json::Value = serde_json::from_str(&world.text("told")).unwrap();
+    assert_eq!(told["event"], "waits");
+}
+
 #[test]
 fn a_write_that_waits_says_so_and_what_to_do_meanwhile() {
     let world = guarded();

@@ -3,8 +3,8 @@
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry, State};
 use backout_model::{
-    Climbed, Decided, Escalated, Event, Operation, OperationId, Rung, Strategy, TargetOutcome,
-    Tried, Trigger, Verb,
+    Climbed, Decided, Escalated, Event, Operation, OperationId, OutcomeKind, Rung, Strategy,
+    TargetOutcome, Tried, Trigger, Verb,
 };
 use backout_storage::OperationRef;
 use serde::{Deserialize, Serialize};
@@ -259,6 +259,13 @@ fn next_of(id: OperationId, way: TakeBack, targets: &[TargetOutcome]) -> Vec<Nex
         "put right what stands in the way, then {}, or climb again with {}",
         [again, Call::of("failed").option("retry").operation(id)],
     )];
+    let is_conflict = |it: &TargetOutcome| matches!(it.kind, OutcomeKind::Conflict { .. });
+    if way == TakeBack::Undo && targets.iter().any(is_conflict) {
+        next.push(Next::naming(
+            "or take it back over what somebody else made of it with {}, which keeps that",
+            [Call::undo(&[id]).option("force")],
+        ));
+    }
     if let Some(path) = targets.iter().find_map(|it| it.target.file()) {
         next.push(Next::naming(
             "see which other versions there are with {}",

@@ -12,6 +12,7 @@ mod climb;
 mod error;
 mod failed;
 mod fallback;
+mod stays;
 
 pub use error::LadderError;
 pub use failed::{FailedCommand, FailedUndo};

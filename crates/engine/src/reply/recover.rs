@@ -50,6 +50,9 @@ pub struct Recovered {
     /// The processes of a command that nobody watched any more, and that were ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<String>,
+    /// The proposal as which it waits again, if somebody had approved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<OperationId>,
 }
 
 /// A task that could not be rolled back.

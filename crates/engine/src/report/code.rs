@@ -183,7 +183,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Ladder(LadderError::Own { .. }) => ErrorCode::OwnFailure,
         EngineError::BuiltOn { .. } => ErrorCode::NeedsWord,
         EngineError::NotVerified { .. } => ErrorCode::NotVerified,
-        EngineError::Busy { .. } => ErrorCode::Busy,
+        EngineError::Busy { .. } | EngineError::BeingChecked { .. } => ErrorCode::Busy,
         EngineError::Ref(error) => match error {
             RefError::Malformed { .. } => ErrorCode::MalformedName,
             RefError::Unknown { .. } => ErrorCode::UnknownOperation,
@@ -245,7 +245,7 @@ fn gate(error: &GateError) -> ErrorCode {
         | GateError::RunDenied { .. }
         | GateError::RefusedBefore { .. } => ErrorCode::Gate,
         GateError::Failed { .. } => ErrorCode::NotVerified,
-        GateError::Waits(_) => ErrorCode::Waits,
+        GateError::Waits { .. } => ErrorCode::Waits,
         GateError::NotProposed { .. } => ErrorCode::NothingToDecide,
         GateError::NothingDone { .. } => ErrorCode::NothingDone,
         GateError::TaskWaits { .. } => ErrorCode::TaskWaits,

@@ -24,7 +24,12 @@ pub(super) fn report(error: &GateError) -> Report {
             is_partial,
             reasons,
         } => run_denied(*id, *by, *is_partial, reasons),
-        GateError::Waits(proposal) => waits(proposal.id, &proposal.reasons),
+        GateError::Waits { proposal, untold } => {
+            let report = waits(proposal.id, &proposal.reasons);
+            untold.iter().fold(report, |report, said| {
+                report.because(format!("nobody may have heard that it waits: {said}"))
+            })
+        }
         GateError::NotProposed { id, status } => not_proposed(*id, *status),
         GateError::NothingDone { id, status } => nothing_done(*id, *status),
         GateError::TaskWaits { task, id } => task_waits(task, *id),

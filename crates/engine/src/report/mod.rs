@@ -262,7 +262,12 @@ impl Report {
                 )
             }
             EngineError::NotSettled { id, cause } => not_settled(id, *cause),
-            EngineError::Stays { id, cause, why } => {
+            EngineError::Stays {
+                id,
+                cause,
+                why,
+                is_told,
+            } => {
                 let (cause, why) = (Self::from(*cause), Self::from(*why));
                 let mut report = Self::refused(format!(
                     "{}, but operation {} stays",
@@ -274,6 +279,10 @@ impl Report {
                 report.why.extend(why.why);
                 // What was just tried is no advice.
                 report.next = why.next;
+                if is_told {
+                    let advice = "until it is settled {} lists it, with what to do";
+                    report = report.next_call(advice, [Call::of("failed")]);
+                }
                 report
             }
             EngineError::HalfDone {
@@ -303,6 +312,19 @@ impl Report {
                         by.short()
                     ))
                     .next("try again when it is done, or end that process: its work is then undone")
+            }
+            EngineError::BeingChecked {
+                targets,
+                by,
+                summary,
+            } => {
+                let name = targets.first().map(ToString::to_string);
+                Self::refused(format!("`{}` was not written", name.unwrap_or_default()))
+                    .because(format!(
+                        "operation {} ({summary}) wrote it, and its checks still run: what they say comes first",
+                        by.short()
+                    ))
+                    .next_call("try again when they are over; {} tells", [Call::show(by)])
             }
             EngineError::Ref(error) => reference(&error),
             EngineError::Plan(error) => plan::report(&error),

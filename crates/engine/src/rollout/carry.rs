@@ -276,7 +276,7 @@ fn obstacle(target: &TargetPath, error: EngineError) -> Obstacle {
     }
     let told = |why: String| format!("`{target}`: {why}");
     match error {
-        EngineError::Gate(GateError::Waits(proposal)) => Obstacle::Waits(proposal.id),
+        EngineError::Gate(GateError::Waits { proposal, .. }) => Obstacle::Waits(proposal.id),
         EngineError::Gate(GateError::Denied { reasons, .. } | GateError::Failed { reasons }) => {
             Obstacle::Failed(told(Reason::told(&reasons).join("; ")))
         }

@@ -7,6 +7,9 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use backout_model::Target;
@@ -20,6 +23,12 @@ const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
 /// How long it waits before it says so.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The answer that has the other come again.
+const LATER: [u8; 1] = *b"!";
+
+/// How often somebody is looked for at a desk of a command that is over.
+const CLOSED_STEP: Duration = Duration::from_millis(2);
 
 /// More than any list of targets that is worth a question.
 const WORDS_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -80,6 +89,11 @@ impl Question {
         // Who does not wait any more goes on anyway.
         let _told = self.stream.write_all(b".");
     }
+
+    /// Has the other come again.
+    fn put_off(mut self) {
+        let _told = self.stream.write_all(&LATER);
+    }
 }
 
 fn read_words(mut stream: &UnixStream) -> Option<Vec<Target>> {
@@ -94,9 +108,62 @@ fn read_words(mut stream: &UnixStream) -> Option<Vec<Target>> {
     serde_json::from_slice(&words).ok()
 }
 
+/// A desk at which nobody writes what a command wrote, as long as its checks run: who asks has to come again.
+#[derive(Debug)]
+pub(super) struct Closed {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Closed {
+    /// Has a thread answer for a command that is over.
+    pub(super) fn over(desk: Desk, written: Vec<Target>) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&is_over);
+        let thread = thread::spawn(move || {
+            while !flag.load(Ordering::Relaxed) {
+                let Some(question) = desk.question() else {
+                    thread::sleep(CLOSED_STEP);
+                    continue;
+                };
+                let is_meant = |target: &Target| {
+                    let mut written = written.iter();
+                    written.any(|written| written.overlap(target).is_some())
+                };
+                if question.targets.iter().any(is_meant) {
+                    question.put_off();
+                } else {
+                    question.answer();
+                }
+            }
+        });
+        let thread = Some(thread);
+        Self { is_over, thread }
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It ends by itself; if it panicked, that was said.
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// What the watcher of a command says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It is ready.
+    GoOn,
+    /// The command is over and its checks run: until then nobody writes what it wrote.
+    Later,
+}
+
 /// Tells the watcher of a command what is about to be written, and waits until it is ready for that; `is_slow` is called when
 /// that takes a while. If nobody is there, or nobody answers, the watcher sees the write as somebody else's.
-pub(crate) fn tell(path: &Path, targets: &[Target], is_slow: &dyn Fn()) -> io::Result<()> {
+pub(crate) fn tell(path: &Path, targets: &[Target], is_slow: &dyn Fn()) -> io::Result<Told> {
     let (_directory, short) = shortened(path)?;
     let mut stream = UnixStream::connect(short)?;
     let words = serde_json::to_vec(targets)?;
@@ -104,14 +171,20 @@ pub(crate) fn tell(path: &Path, targets: &[Target], is_slow: &dyn Fn()) -> io::R
     stream.write_all(&length.to_le_bytes())?;
     stream.write_all(&words)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    match stream.read_exact(&mut [0]) {
+    let mut answer = [0];
+    match stream.read_exact(&mut answer) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             is_slow();
             stream.set_read_timeout(Some(ANSWER_WAIT))?;
-            stream.read_exact(&mut [0])
+            stream.read_exact(&mut answer)?;
         }
-        answer => answer,
+        read => read?,
     }
+    Ok(if answer == LATER {
+        Told::Later
+    } else {
+        Told::GoOn
+    })
 }
 
 /// Gives a path that is short enough for a socket's address, as long as the directory is open.

@@ -3,6 +3,7 @@
 //! Nobody can check a call of `write`, and a command's work cannot wait in the world for a decision: what the gates deny or ask
 //! about is taken back as a whole. Until then the command counts as *interrupted*, so that a death in between is told.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use backout_crashpoint::crash_point;
@@ -12,11 +13,12 @@ use backout_model::ports::{
     AppliedChange, Durability, Entry, NewContent, Reason, Ruling, StagedChange,
 };
 use backout_model::{
-    Completion, Effect, Event, Source, Status, Target, Trigger, TriggerKind, Verb,
+    Completion, Effect, Event, OperationId, Source, Status, Target, Trigger, TriggerKind, Verb,
 };
 
-use super::RunReport;
+use super::{Part, RunReport};
 use super::part::decision;
+use super::watch::{Watch, end_the_rest};
 use crate::{Engine, EngineError, GateError, OperationRef, UndoOptions, UndoWhat};
 
 /// What the gates make of a command that is over.
@@ -43,9 +45,14 @@ impl Gated {
 }
 
 impl Engine {
+    /// Tells whether the gates are asked about what a command wrote.
+    pub(super) fn is_gated(&self, settled: &Settled) -> bool {
+        !self.settings.gates.is_empty() && !settled.is_nothing
+    }
+
     /// Asks the gates about what a command wrote.
     pub(super) fn ask_about(&self, summary: &str, settled: &Settled) -> Result<Gated, EngineError> {
-        if self.settings.gates.is_empty() || settled.is_nothing {
+        if !self.is_gated(settled) {
             return Ok(Gated::default());
         }
         let effect = Effect {
@@ -82,7 +89,7 @@ impl Engine {
         gated: Gated,
         (captured, contents): (Event, Vec<NewContent>),
         (completion, targets): (Completion, &[Target]),
-        is_stopped: &dyn Fn() -> bool,
+        (watch, part): (&mut Watch, Part),
     ) -> Result<RunReport, EngineError> {
         let id = report.id;
         let end = if report.status == Status::Applied {
@@ -93,6 +100,9 @@ impl Engine {
         };
         let events = vec![captured, Event::Interrupted { id, completion }];
         let entry = Entry { events, contents };
+        // From here on nobody asks us any more before he writes.
+        let is_denied = !gated.reasons.is_empty();
+        let _held = is_denied.then(|| self.lease_for_verdict(targets));
         self.store.append(&entry, Durability::Power)?;
         crash_point("run.gated");
         let mut reasons = gated.reasons;
@@ -105,8 +115,14 @@ impl Engine {
                 task: self.context.task.as_ref(),
                 targets,
             };
-            let watched = self.watched_until(&change, is_stopped);
-            match watched {
+            let is_asked = Cell::new(false);
+            // Once heard, it is heard for good.
+            let is_stopped = || {
+                let heeds = part != Part::Background;
+                is_asked.set(is_asked.get() || (heeds && watch.is_asked_to_end()));
+                is_asked.get()
+            };
+            match self.watched_until(&change, &is_stopped) {
                 Ok(()) => {}
                 Err(EngineError::Gate(GateError::Failed { reasons: found })) => reasons = found,
                 Err(error) if error.is_stop() => {
@@ -123,15 +139,44 @@ impl Engine {
         } else {
             report.status = Status::Interrupted;
             report.reasons = reasons;
-            self.take_back_gated(&mut report)?;
+            let left = self.end_what_is_left(&mut report, watch)?;
+            self.take_back_gated(&mut report, left)?;
         }
         crash_point("run.committed");
         self.forget_log(id);
         Ok(report)
     }
 
-    fn take_back_gated(&self, report: &mut RunReport) -> Result<(), EngineError> {
-        let what = UndoWhat::Operations(vec![OperationRef::Prefix(report.id.to_string())]);
+    /// Ends what a command left running before it is taken back: what that wrote afterwards would be in no operation. What it
+    /// wrote until then is one; gives it, if it is there.
+    fn end_what_is_left(
+        &self,
+        report: &mut RunReport,
+        watch: &mut Watch,
+    ) -> Result<Option<OperationId>, EngineError> {
+        if watch.next.is_none() {
+            return Ok(None);
+        }
+        end_the_rest();
+        crash_point("run.rest-ended");
+        report.notes.push(format!(
+            "what it left running was ended before it was taken back: {}",
+            report.end.survivors.join(", ")
+        ));
+        let left = self.watch_rest(watch)?;
+        // What the gates said no to is gone already.
+        let left = left.filter(|left| left.status != Status::Undone);
+        Ok(left.map(|left| left.id))
+    }
+
+    fn take_back_gated(
+        &self,
+        report: &mut RunReport,
+        left: Option<OperationId>,
+    ) -> Result<(), EngineError> {
+        let named = [Some(report.id), left].into_iter().flatten();
+        let named = named.map(|id| OperationRef::Prefix(id.to_string()));
+        let what = UndoWhat::Operations(named.collect());
         let rules: Vec<&str> = report.reasons.iter().map(|it| it.rule.as_str()).collect();
         let rule = rules.join("; ");
         let trigger = if report.is_stopped {

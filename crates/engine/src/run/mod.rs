@@ -18,7 +18,6 @@ mod signals;
 mod start;
 mod watch;
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -151,14 +150,9 @@ impl Engine {
         let part = Part::Command {
             is_read_only: request.is_read_only,
         };
-        let is_asked = Cell::new(false);
-        // Once heard, it is heard for good.
-        let is_stopped = || {
-            is_asked.set(is_asked.get() || watch.is_asked_to_end());
-            is_asked.get()
-        };
-        let report = self.finish_command(armed, end, part, &is_stopped);
-        let report = report.map_err(not_settled)?;
+        let report = self
+            .finish_command(armed, end, part, &mut watch)
+            .map_err(not_settled)?;
         let report = report.ok_or_else(|| EngineError::Io {
             action: "record the command",
             source: std::io::Error::other("it has no record"),
@@ -188,6 +182,10 @@ impl Engine {
     /// Watches what a command left running, until it ends. What it does is an operation of its own.
     /// None if it changed nothing: then there is nothing to take back either.
     pub fn watch_on(&self, mut watch: Watch) -> Result<Option<RunReport>, EngineError> {
+        self.watch_rest(&mut watch)
+    }
+
+    fn watch_rest(&self, watch: &mut Watch) -> Result<Option<RunReport>, EngineError> {
         // Armed when the command ended, since it left something running.
         let Some(mut armed) = watch.next.take() else {
             return Ok(None);
@@ -208,7 +206,7 @@ impl Engine {
             ..CommandEnd::default()
         };
         let id = armed.id;
-        self.finish_command(armed, end, Part::Background, &|| false)
+        self.finish_command(armed, end, Part::Background, watch)
             .map_err(not_settled(id))
     }
 
@@ -302,7 +300,7 @@ impl Engine {
         mut armed: ArmedCommand,
         mut end: CommandEnd,
         part: Part,
-        is_stopped: &dyn Fn() -> bool,
+        watch: &mut Watch,
     ) -> Result<Option<RunReport>, EngineError> {
         let id = armed.id;
         let mut notes = armed.recorder.notes();
@@ -332,6 +330,10 @@ impl Engine {
         } else {
             Durability::Power
         };
+        // Until the verdict is carried out nobody writes over what it is about.
+        let _closed = self
+            .is_gated(&settled)
+            .then(|| watch.close_desk(&settled.targets));
         let gated = self.ask_about(&armed.summary, &settled)?;
         notes.extend(gated.warnings.iter().cloned());
         let (completion, targets) = (settled.completion.clone(), settled.targets.clone());
@@ -351,7 +353,7 @@ impl Engine {
         if !gated.is_done() {
             let what = (captured, contents);
             let did = (completion, targets.as_slice());
-            let report = self.record_gated(report, gated, what, did, is_stopped)?;
+            let report = self.record_gated(report, gated, what, did, (watch, part))?;
             return Ok(Some(report));
         }
         let mut events = vec![captured, Event::Applied { id, completion }];

@@ -8,24 +8,45 @@ use backout_model::{
     Strategy, Target, Verb,
 };
 
-use super::desk;
+use super::desk::{self, Told};
 use super::watch::WrittenBy;
 use crate::lease::whole_files;
 use crate::{Engine, EngineError};
 
 impl Engine {
-    /// Tells every running command what is about to be written, so that its part in that is recorded first.
-    pub(crate) fn tell_running(&self, targets: &[Target]) -> Result<(), EngineError> {
+    /// Tells every running command what is about to be written, so that its part in that is recorded first. Gives one whose
+    /// checks still run, if it wrote any of that: its verdict comes first.
+    pub(crate) fn tell_running(
+        &self,
+        targets: &[Target],
+    ) -> Result<Option<Operation>, EngineError> {
         let targets = &whole_files(targets);
         for operation in self.store.armed()? {
             let is_other = operation.owner.pid != std::process::id();
             if operation.verb == Verb::Run && is_other && self.store.is_alive(&operation.owner) {
                 // Nobody there: then its watcher sees the write as somebody else's.
                 let desk = self.store.capture_desk(operation.id);
-                let _told = desk::tell(&desk, targets, &|| self.say_waiting(&operation));
+                let told = desk::tell(&desk, targets, &|| self.say_waiting(&operation));
+                match told {
+                    Ok(Told::Later) => return Ok(Some(operation)),
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                        self.say_unanswered(&operation);
+                    }
+                    Ok(Told::GoOn) | Err(_) => {}
+                }
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Says that the checks of a command come first.
+    pub(crate) fn say_checked(&self, run: &Operation) {
+        if let Some(progress) = &self.settings.progress {
+            let (short, summary) = (run.id.short(), &run.summary);
+            progress.waits(&format!(
+                "waiting for the checks of {short} ({summary}), which wrote this"
+            ));
+        }
     }
 
     /// Says that a watcher does not answer, and what to do if it was stopped.
@@ -42,6 +63,16 @@ impl Engine {
         } else {
             who
         });
+    }
+
+    /// Says that nobody waits for a watcher any more, and what that means.
+    fn say_unanswered(&self, run: &Operation) {
+        if let Some(progress) = &self.settings.progress {
+            let (pid, short) = (run.owner.pid, run.id.short());
+            progress.waits(&format!(
+                "process {pid} did not answer, so this went on without it: {short} takes it for somebody else's write"
+            ));
+        }
     }
 
     /// Records what a running command has done so far to what another operation is about to write, or somebody else wrote.

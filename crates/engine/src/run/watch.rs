@@ -14,7 +14,7 @@ use backout_model::{CaptureMode, CommandEnd, CommandStart, Target};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::ArmedCommand;
-use super::desk::Desk;
+use super::desk::{Closed, Desk};
 use super::signals::{By, Heard};
 
 /// How long a command whose time is up may take to end by itself.
@@ -296,6 +296,12 @@ impl Watch {
         is_asked
     }
 
+    /// Lets nobody write what the command wrote, until the value goes.
+    pub(super) fn close_desk(&mut self, written: &[Target]) -> Option<Closed> {
+        let desk = self.desk.take()?;
+        Some(Closed::over(desk, written.to_vec()))
+    }
+
     /// Gives the way to the front back.
     pub(super) const fn take_back(&mut self) -> Option<Back> {
         self.back.take()
@@ -343,8 +349,8 @@ impl Stage {
     }
 }
 
-/// Ends what is left of a command whose time is up.
-fn end_the_rest() {
+/// Ends what is left of a command whose time is up, or that is to be taken back.
+pub(super) fn end_the_rest() {
     for _ in 0..ENDING_STEPS_MAX {
         if descendants().is_empty() {
             return;

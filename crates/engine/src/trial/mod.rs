@@ -208,7 +208,8 @@ impl Engine {
     ) -> Result<Finished, EngineError> {
         let mut manifest = self.open_trial(self.find_trial(trial)?)?;
         if let Some(proposal) = self.proposal_of(&manifest)? {
-            return Err(GateError::Waits(Box::new(proposal)).into());
+            let (proposal, untold) = (Box::new(proposal), Vec::new());
+            return Err(GateError::Waits { proposal, untold }.into());
         }
         match self.apply_open(&mut manifest, selection) {
             Err(error) if is_base_changed(&error) && self.note_undone(&mut manifest)? => {
@@ -247,7 +248,7 @@ impl Engine {
                 if matches!(error, EngineError::TakenBack { .. }) {
                     self.note_put_back(manifest, &applied)?;
                 }
-                if let EngineError::Gate(GateError::Waits(proposal)) = &error {
+                if let EngineError::Gate(GateError::Waits { proposal, .. }) = &error {
                     let (id, names) = (proposal.id, applied);
                     manifest.proposed = Some(Proposed { id, names });
                     self.keep_manifest(manifest)?;

@@ -233,14 +233,13 @@ impl Engine {
         part_of: PartOf<'_>,
         options: &UndoOptions,
     ) -> Result<UndoneStep, EngineError> {
-        let lease = self.lease(&step.targets, &[])?;
+        let lease = self.lease_told(&step.targets, || self.lease(&step.targets, &[]))?;
         // Another process may have been faster: look again now that the targets are ours.
         let now = self.store.operation(step.id)?;
         if !now.is_some_and(|now| stands_alike(&now, operation, step)) {
             let why = "another process changed its status at the same moment".to_owned();
             return self.not_done(operation, all(step, &OutcomeKind::Skipped { why }));
         }
-        self.tell_running(&step.targets)?;
         let work = self.work(operation, step)?;
         let PartOf {
             asked,
@@ -527,7 +526,7 @@ fn visible(left_alone: Vec<LeftAlone>) -> Vec<LeftAlone> {
 /// Tells whether the same step may work a moment later.
 fn may_pass(error: &EngineError) -> bool {
     match error {
-        EngineError::Busy { .. } => true,
+        EngineError::Busy { .. } | EngineError::BeingChecked { .. } => true,
         EngineError::Driver(error) => error.fault().may_pass(),
         EngineError::TakenBack { cause, .. } => may_pass(cause),
         _ => false,

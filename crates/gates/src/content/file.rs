@@ -84,9 +84,10 @@ impl<'c> Looked<'c> {
         self.new.is_some()
     }
 
-    /// Tells whether it is a directory that goes, with all that is in it.
+    /// Tells whether it is a directory that goes, with all that is in it, whatever comes in its place.
     pub(super) fn is_tree_that_goes(&self) -> bool {
-        self.after.is_none() && self.before.is_some_and(|facts| facts.is_directory)
+        let is_directory = |facts: Option<NodeFacts>| facts.is_some_and(|it| it.is_directory);
+        is_directory(self.before) && !is_directory(self.after)
     }
 
     /// Gives the target that it is.

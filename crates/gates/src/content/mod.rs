@@ -22,6 +22,7 @@ use crate::paths::Paths;
 use crate::rules::Rules;
 use crate::rules::kinds::Outcome;
 use file::Looked;
+pub(crate) use texts::schema_at;
 
 /// Lets a change pass if what it writes is as every `backout.toml` wants it.
 #[derive(Debug)]

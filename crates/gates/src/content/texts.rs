@@ -50,31 +50,28 @@ pub(super) fn look(rules: &Rules, check: &Check, file: &Looked<'_>) -> Vec<Findi
 }
 
 fn by_schema(path: &Path, tree: &Tree<'_>) -> Vec<Finding> {
-    let of_schema = |what: String| {
-        vec![Finding::new(format!(
-            "its schema `{}` cannot be used: {what}",
-            path.display()
-        ))]
-    };
+    match schema_at(path) {
+        Ok(schema) => schema.check(tree),
+        Err(what) => vec![Finding::new(format!("its {what}"))],
+    }
+}
+
+/// Reads a schema; the error says why it cannot be used.
+pub(crate) fn schema_at(path: &Path) -> Result<Schema, String> {
+    let unusable = |what: String| format!("schema `{}` cannot be used: {what}", path.display());
     // A pipe would keep us waiting, and a device never ends.
     let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
     if !is_file && path.exists() {
-        return of_schema("it is not a file".to_owned());
+        return Err(unusable("it is not a file".to_owned()));
     }
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) => return of_schema(error.to_string()),
-    };
-    match Schema::compile(&text) {
-        Ok(schema) => schema.check(tree),
-        Err(Finding { found, place, .. }) => {
-            let place = place.map(|place| format!("{place}: "));
-            let found = found
-                .strip_prefix("the schema cannot be read: ")
-                .unwrap_or(&found);
-            of_schema(format!("{}{found}", place.unwrap_or_default()))
-        }
-    }
+    let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
+    Schema::compile(&text).map_err(|Finding { found, place, .. }| {
+        let place = place.map(|place| format!("{place}: "));
+        let found = found
+            .strip_prefix("the schema cannot be read: ")
+            .unwrap_or(&found);
+        unusable(format!("{}{found}", place.unwrap_or_default()))
+    })
 }
 
 fn by_values(rules: &Rules, check: &Check, file: &Looked<'_>, tree: &Tree<'_>) -> Vec<Finding> {

@@ -31,16 +31,20 @@ struct Extent {
     shrunk: u64,
 }
 
+impl Extent {
+    /// How many bytes are written or taken away, also by a truncation.
+    const fn moved_bytes(self) -> u64 {
+        self.bytes.saturating_add(self.shrunk)
+    }
+}
+
 /// Asks everything that is about a whole change.
 pub(super) fn look(rules: &Rules, change: &StagedChange<'_>, files: &[Looked<'_>]) -> Ruling {
     let extent = extent(change, files);
     let ruling = too_much(rules, change, extent).and(by_conditions(rules, change, files, extent));
     match &rules.risk {
-        // What a command did is there already: nothing of it can wait.
-        Some(risk) if change.verb != Verb::Run => {
-            ruling.and(risky(rules, risk, change, files, extent))
-        }
-        _ => ruling,
+        Some(risk) => ruling.and(risky(rules, risk, change, files, extent)),
+        None => ruling,
     }
 }
 
@@ -60,7 +64,7 @@ fn extent(change: &StagedChange<'_>, files: &[Looked<'_>]) -> Extent {
             continue;
         }
         let is_tree = file.before.is_some_and(|facts| facts.is_directory);
-        if is_removed && is_tree {
+        if is_tree && file.is_tree_that_goes() {
             let (count, bytes) = count(file.path.as_path());
             extent.files += count;
             extent.removed += count;
@@ -109,12 +113,8 @@ fn too_much(rules: &Rules, change: &StagedChange<'_>, extent: Extent) -> Ruling 
     let mut over = |name: &str, found: String, remedy: &str| {
         reasons.push(Reason::new(rule_in(rules, name), found).mended_by(remedy));
     };
-    let Extent {
-        files,
-        bytes,
-        removed,
-        ..
-    } = extent;
+    let Extent { files, removed, .. } = extent;
+    let bytes = extent.moved_bytes();
     if let Some(max) = policy.files_max.filter(|max| files > *max) {
         over(
             "policy.files-max",
@@ -262,8 +262,16 @@ fn risky(
         rule_in(rules, "risk"),
         format!("it is of {word} risk: {why}"),
     )
-    .mended_by("ask a person to approve it");
+    .mended_by(if change.verb == Verb::Run {
+        "run it with `try`: what that did can wait for a person"
+    } else {
+        "ask a person to approve it"
+    });
     match outcome {
+        // A command has written already, and most write more than one file: it is told, and stays.
+        Outcome::Ask if change.verb == Verb::Run && level == Level::Medium => Ruling::Warn {
+            reasons: vec![reason],
+        },
         Outcome::Off => Ruling::Allow,
         Outcome::Ask => Ruling::Ask {
             reasons: vec![reason],
@@ -318,8 +326,8 @@ fn level(
         return (Level::Medium, format!("it changes {} files", extent.files));
     }
     let max = risk.low_bytes_max;
-    if extent.bytes > max {
-        let bytes = extent.bytes;
+    let bytes = extent.moved_bytes();
+    if bytes > max {
         return (
             Level::Medium,
             format!("it is about {bytes} bytes, more than {max}"),

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use backout_checks::Place;
 use backout_checks::condition::Condition;
 use backout_checks::values::ValueRule;
 use backout_model::Verb;
@@ -91,6 +92,24 @@ impl Program {
         let words: Vec<_> = self.words.iter().map(|it| it.to_string_lossy()).collect();
         words.join(" ")
     }
+}
+
+/// A file that a file of rules names. It is read when it is needed, and may come and go until then.
+#[derive(Debug)]
+pub(crate) struct NamedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) holds: Held,
+    /// Where it is named.
+    pub(crate) place: Option<Place>,
+}
+
+/// What such a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// A JSON Schema.
+    Schema,
+    /// A key that signs.
+    Key,
 }
 
 /// `[[check]]`.

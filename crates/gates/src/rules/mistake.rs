@@ -44,8 +44,13 @@ impl<'t> Mistakes<'t> {
 
     /// Notes one at a place of the text.
     pub(crate) fn note(&mut self, span: Option<std::ops::Range<usize>>, what: String) {
-        let place = span.map(|span| Place::of(self.text, span.start));
+        let place = self.place_of(span);
         self.found.push(Mistake { what, place });
+    }
+
+    /// Gives the place of a part of the text.
+    pub(crate) fn place_of(&self, span: Option<std::ops::Range<usize>>) -> Option<Place> {
+        span.map(|span| Place::of(self.text, span.start))
     }
 
     /// Tells whether something within a part of the text is noted already.
@@ -202,9 +207,12 @@ fn plain(item: &Item, kind: Kind) -> Result<(), (String, String)> {
     match kind {
         Kind::Bool if item.as_bool().is_none() => wrong("true or false", ""),
         Kind::Text if item.as_str().is_none() => wrong("a text", "\"...\""),
-        Kind::Time { never } => match item.as_str() {
+        Kind::Time { never, nothing } => match item.as_str() {
             Some("never") if never => Ok(()),
-            Some(text) if units::time(text).is_some() => Ok(()),
+            Some(text) if units::time(text).is_some_and(|it| nothing || !it.is_zero()) => Ok(()),
+            Some(text) if units::time(text).is_some() => {
+                wrong("more than nothing", "\"500ms\" or \"30s\"")
+            }
             _ if never => wrong("a time, or \"never\"", "\"30s\", \"24h\" or \"7d\""),
             _ => wrong("a time", "\"500ms\", \"30s\" or \"1h\""),
         },

@@ -21,7 +21,7 @@ use backout_model::compensation::Compensation;
 use toml_edit::Document;
 
 use crate::patterns::{Patterns, Roots};
-use kinds::{Check, Notify, Policy, Risk, Rule, Rungs, Syntax, Watch};
+use kinds::{Check, NamedFile, Notify, Policy, Risk, Rule, Rungs, Syntax, Watch};
 pub use mistake::Mistake;
 use mistake::Mistakes;
 
@@ -47,6 +47,8 @@ pub(crate) struct Rules {
     pub(crate) notify: Notify,
     /// By the name of the severity.
     pub(crate) ladder: BTreeMap<String, Rungs>,
+    /// The files that it names.
+    pub(crate) names: Vec<NamedFile>,
 }
 
 impl Rules {

@@ -10,7 +10,8 @@ use toml_edit::{Item, TableLike, Value};
 
 use super::compensation::compensation;
 use super::kinds::{
-    Check, Notify, Outcome, Policy, Probe, Program, Risk, Rule, Rungs, Scope, Syntax, Test, Watch,
+    Check, Held, NamedFile, Notify, Outcome, Policy, Probe, Program, Risk, Rule, Rungs, Scope,
+    Syntax, Test, Watch,
 };
 use super::mistake::{Mistakes, nearest};
 use super::spec::FORMATS;
@@ -34,7 +35,12 @@ pub(super) fn rules(
     roots: &Roots<'_>,
     mistakes: &mut Mistakes<'_>,
 ) -> Rules {
-    let mut reader = Reader { roots, mistakes };
+    let names = Vec::new();
+    let mut reader = Reader {
+        roots,
+        mistakes,
+        names,
+    };
     let none = toml_edit::Table::new();
     let under = |name: &str| table.get(name).and_then(Item::as_table_like);
     let protect = under("protect").unwrap_or(&none);
@@ -66,12 +72,14 @@ pub(super) fn rules(
         ladder: under("ladder")
             .map(|table| reader.ladder(table))
             .unwrap_or_default(),
+        names: reader.names,
     }
 }
 
 struct Reader<'r, 't, 'm> {
     roots: &'r Roots<'r>,
     mistakes: &'m mut Mistakes<'t>,
+    names: Vec<NamedFile>,
 }
 
 impl Reader<'_, '_, '_> {
@@ -170,7 +178,7 @@ impl Reader<'_, '_, '_> {
         Check {
             name,
             scope: self.scope(table),
-            schema: text(table, "schema").map(|name| self.roots.base.join(name)),
+            schema: self.file(table, "schema", Held::Schema),
             values: about_values,
             structure: is(table, "structure").unwrap_or(false),
             command: self.program(table, "command"),
@@ -187,7 +195,7 @@ impl Reader<'_, '_, '_> {
         let name = self.named(table, "rule", span.clone());
         let test = match (text(table, "when"), text(table, "rego")) {
             (Some(when), None) => {
-                let condition = Condition::compile(&when);
+                let condition = Condition::compile(&when).and_then(Condition::tried);
                 condition
                     .map(Test::When)
                     .map_err(|it| wrong("condition", it))
@@ -290,7 +298,7 @@ impl Reader<'_, '_, '_> {
         Notify {
             command: self.program(table, "command"),
             webhook: self.url(table, "webhook"),
-            secret_file: text(table, "webhook-secret-file").map(|name| self.path(&name)),
+            secret_file: self.file(table, "webhook-secret-file", Held::Key),
             desktop: is(table, "desktop").unwrap_or(false),
             time_max: time(table, "timeout").unwrap_or(TIME),
         }
@@ -333,6 +341,18 @@ impl Reader<'_, '_, '_> {
                 None
             }
         }
+    }
+
+    /// Reads the name of a file that is opened when it is needed.
+    fn file(&mut self, table: &dyn TableLike, name: &str, holds: Held) -> Option<PathBuf> {
+        let path = self.path(&text(table, name)?);
+        let place = self.mistakes.place_of(table.get(name).and_then(Item::span));
+        self.names.push(NamedFile {
+            path: path.clone(),
+            holds,
+            place,
+        });
+        Some(path)
     }
 
     fn path(&self, written: &str) -> PathBuf {

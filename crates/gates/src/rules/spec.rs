@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     Time {
         /// Whether "never" is.
         never: bool,
+        /// Whether nothing is: a limit of nothing lets nobody pass.
+        nothing: bool,
     },
     /// A number of bytes: "10KB", "1MiB", or a number.
     Size,
@@ -140,7 +142,10 @@ const PROTECT: &[Key] = &[
     ),
     key(
         "expires",
-        Kind::Time { never: true },
+        Kind::Time {
+            never: true,
+            nothing: false,
+        },
         "How long a proposal waits; 24h unless you say otherwise.",
     ),
 ];
@@ -231,7 +236,10 @@ const CHECK: &[Key] = &[
     ),
     key(
         "timeout",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long the program may take; 10s unless you say otherwise.",
     ),
     key(
@@ -294,7 +302,10 @@ const WATCH: &[Key] = &[
     key("contains", Kind::Text, "A text that is in the answer."),
     key(
         "window",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: true,
+        },
         "How long it has to stay well; one look is enough unless you say otherwise.",
     ),
     key(
@@ -304,12 +315,18 @@ const WATCH: &[Key] = &[
     ),
     key(
         "pause",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: true,
+        },
         "How long to wait between two looks; 1s unless you say otherwise.",
     ),
     key(
         "timeout",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long one try may take; 10s unless you say otherwise.",
     ),
 ];
@@ -395,7 +412,10 @@ const IDEMPOTENCY: &[Key] = &[
     ),
     key(
         "window",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: true,
+        },
         "How long the service remembers it; 24h unless you say otherwise.",
     ),
 ];
@@ -422,7 +442,10 @@ const LOOKUP: &[Key] = &[
     key("absent", Kind::Text, "A field that is not there."),
     key(
         "settle",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: true,
+        },
         "How long it may take until the effect can be seen.",
     ),
 ];
@@ -452,12 +475,18 @@ const VERIFY: &[Key] = &[
     ),
     key(
         "interval",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long to wait between two looks; 500ms unless you say otherwise.",
     ),
     key(
         "limit",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long to look; 30s unless you say otherwise.",
     ),
 ];
@@ -495,7 +524,10 @@ const RISK: &[Key] = &[
     ),
     key(
         "medium-waits",
-        Kind::Time { never: true },
+        Kind::Time {
+            never: true,
+            nothing: false,
+        },
         "How long medium risk waits until it is refused; 1h unless you say otherwise.",
     ),
 ];
@@ -522,7 +554,10 @@ const NOTIFY: &[Key] = &[
     key("desktop", Kind::Bool, "Whether the desktop shows it."),
     key(
         "timeout",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long each of them may take; 10s unless you say otherwise.",
     ),
 ];
@@ -535,7 +570,10 @@ const LADDER: &[Key] = &[
     ),
     key(
         "backoff",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: true,
+        },
         "The pause before the first retry; it doubles.",
     ),
     key(
@@ -550,7 +588,10 @@ const LADDER: &[Key] = &[
     ),
     key(
         "timeout",
-        Kind::Time { never: false },
+        Kind::Time {
+            never: false,
+            nothing: false,
+        },
         "How long the program may take; 10s unless you say otherwise.",
     ),
     key(

@@ -43,6 +43,21 @@ const WRONG: &[Wrong] = &[
         (2, 11),
     ),
     (
+        "[protect]\nexpires = '0s'",
+        "`protect.expires` must be more than nothing",
+        (2, 11),
+    ),
+    (
+        "[[check]]\nname = 'a'\ncommand = ['x']\ntimeout = '0ms'",
+        "`check.timeout` must be more than nothing",
+        (4, 11),
+    ),
+    (
+        "[[rule]]\nname = 'a'\nwhen = 'operation.files'",
+        "the condition gives int, and has to give true or false",
+        (3, 8),
+    ),
+    (
         "[protect]\ndeny = ['a[']",
         "unclosed character class",
         (2, 8),

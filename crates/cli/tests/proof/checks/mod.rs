@@ -12,6 +12,7 @@ mod running;
 mod surfaces;
 mod texts;
 mod validators;
+mod verdicts;
 mod watches;
 
 use std::io::{Read as _, Write as _};

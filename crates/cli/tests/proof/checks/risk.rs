@@ -146,3 +146,59 @@ fn who_decides_is_another_and_decides_what_he_saw() {
     assert_eq!(world.read("prod/app.conf"), "a person's\n");
     world.check_store();
 }
+
+#[test]
+fn what_a_command_did_is_told_if_it_is_of_medium_risk_and_taken_back_if_that_is_denied() {
+    let world = risky("");
+    let ran = world.run(&["run", "--", "sh", "-c", "echo 1 > a; echo 1 > b"]);
+    assert!(ran.status.success(), "{}", said(&ran));
+    assert!(
+        said(&ran).contains("it is of medium risk: it changes 2 files"),
+        "{}",
+        said(&ran)
+    );
+    world.file(
+        "backout.toml",
+        "[risk]\nmedium = 'deny'\nhigh-operations = ['run']\nhigh = 'off'\n"
+            .replace("'off'", "'allow'")
+            .as_str(),
+    );
+    world.ok(&["run", "--", "sh", "-c", "echo 2 > a; echo 2 > b"]);
+    world.file("backout.toml", "[risk]\nmedium = 'deny'\n");
+    let ran = world.run(&["run", "--", "sh", "-c", "echo 3 > a; echo 3 > b"]);
+    assert_eq!(ran.status.code(), Some(1), "{}", said(&ran));
+    assert_eq!(
+        (world.read("a"), world.read("b")),
+        ("2\n".to_owned(), "2\n".to_owned())
+    );
+    world.file("backout.toml", "[risk]\nhigh-operations = ['run']\n");
+    let ran = world.run(&["run", "--", "sh", "-c", "echo 4 > a"]);
+    assert_eq!(ran.status.code(), Some(1), "{}", said(&ran));
+    assert!(
+        said(&ran).contains("run it with `try`: what that did can wait for a person"),
+        "{}",
+        said(&ran)
+    );
+    assert_eq!(world.read("a"), "2\n");
+    world.check_store();
+}
+
+#[test]
+fn a_truncation_counts_by_what_it_takes_away() {
+    for rules in [
+        "[policy]\nbytes-max = 100\n",
+        "[risk]\nlow-bytes-max = 100\n",
+    ] {
+        let world = ruled(rules);
+        world.file("big", &"x".repeat(1000));
+        waits(&world, &["write", "big", "--text", "x"]);
+        // What shrinks by less passes.
+        world.file("small", &"x".repeat(90));
+        world.ok(&["write", "small", "--text", "x"]);
+    }
+    let world = ruled("[policy]\nbytes-max = 100\n");
+    world.file("big", &"x".repeat(1000));
+    let ran = world.run(&["run", "--", "truncate", "-s", "0", "big"]);
+    assert_eq!(ran.status.code(), Some(1), "{}", said(&ran));
+    assert_eq!(world.read("big").len(), 1000);
+}

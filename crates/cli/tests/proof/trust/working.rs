@@ -108,6 +108,36 @@ fn who_asks_from_inside_of_a_command_is_not_told_of_that_one() {
 }
 
 #[test]
+fn a_write_that_waited_for_a_stopped_watcher_says_so_to_programs_and_where_it_is_to_be_quiet() {
+    let world = World::new();
+    let running = Running::start(&world, &[], "echo 1 > f", "true");
+    let watcher = Pid::from_raw(running.watcher());
+    kill(watcher, Signal::SIGSTOP).unwrap();
+    let mut write = world.command(&["--quiet", "write", "f", "--text", "mine"]);
+    let mut child = write.stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut told).unwrap();
+    assert!(told.contains(&format!("`kill -CONT {watcher}`")), "{told}");
+    let reply = world.json(&["write", "g", "--text", "mine"]);
+    let waited = reply["waited"].to_string();
+    assert!(
+        waited.contains(&format!("`kill -CONT {watcher}`")),
+        "{reply}"
+    );
+    assert!(
+        waited.contains(&format!(
+            "process {watcher} did not answer, so this went on without it: "
+        )),
+        "{reply}"
+    );
+    kill(watcher, Signal::SIGCONT).unwrap();
+    child.wait().unwrap();
+    running.go_on(&world);
+    world.check_store();
+}
+
+#[test]
 fn a_write_that_waits_for_a_stopped_watcher_says_so_and_how_to_let_it_go_on() {
     let world = World::new();
     let running = Running::start(&world, &[], "echo 1 > f", "true");
