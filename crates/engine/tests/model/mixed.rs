@@ -85,7 +85,10 @@ fn made_up(dice: &mut Dice, step: usize) -> Write {
 fn request(base: &Path, write: &Write) -> Box<dyn Request> {
     let (item, value) = write.iter().next().unwrap();
     match item.as_bytes()[0] {
-        b'f' => Box::new(FileRequest::write(base.join("work").join(item), value.as_str())),
+        b'f' => Box::new(FileRequest::write(
+            base.join("work").join(item),
+            value.as_str(),
+        )),
         b'k' => Box::new(ConfigRequest {
             path: base.join("work/app.json"),
             format: None,
