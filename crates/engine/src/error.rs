@@ -386,6 +386,16 @@ impl EngineError {
         matches!(self, Self::Driver(_) | Self::NoDriver { .. })
     }
 
+    /// Tells whether there is nobody to answer for targets now: no driver, or none that reaches them where they are. What is
+    /// in files is here.
+    pub(crate) fn is_unanswered<'t>(&self, mut targets: impl Iterator<Item = &'t Target>) -> bool {
+        match self {
+            Self::NoDriver { .. } => true,
+            Self::Driver(_) => !self.is_stop() && targets.all(|target| target.file().is_none()),
+            _ => false,
+        }
+    }
+
     /// Tells whether somebody stopped it.
     pub fn is_stop(&self) -> bool {
         match self {

@@ -9,6 +9,7 @@ use backout_model::{
 };
 use backout_storage::{Filter, OperationRef};
 
+use crate::lifecycle::with_causes;
 use crate::{
     DiffFile, Engine, EngineError, PlannedTarget, Selection, Shown, StatusReport, TargetState,
 };
@@ -31,7 +32,14 @@ impl Engine {
             .collect();
         dependents.sort_by_key(|other| other.lsn);
         let (targets, values) = if operation.status.is_in_effect() && operation.retained {
-            (self.targets_now(&operation)?, self.values_now(id)?)
+            let now = self.targets_now(&operation);
+            match now.and_then(|targets| Ok((targets, self.values_now(id)?))) {
+                // What it did is known all the same.
+                Err(error) if error.is_unanswered(operation.in_effect().map(|it| &it.target)) => {
+                    (of_nobody(&operation, &error), Vec::new())
+                }
+                now => now?,
+            }
         } else {
             (Vec::new(), Vec::new())
         };
@@ -47,10 +55,7 @@ impl Engine {
     /// Says what each value was, became and is, if an operation is told in values alone.
     fn values_now(&self, id: OperationId) -> Result<Vec<DiffFile>, EngineError> {
         let effect = self.store.effect(id)?;
-        let driver = match self.driver_of(&effect) {
-            Err(EngineError::NoDriver { .. }) => return Ok(Vec::new()),
-            driver => driver?,
-        };
+        let driver = self.driver_of(&effect)?;
         if driver.as_files(&effect)?.is_some() {
             return Ok(Vec::new());
         }
@@ -63,11 +68,6 @@ impl Engine {
     fn targets_now(&self, operation: &Operation) -> Result<Vec<PlannedTarget>, EngineError> {
         let mut all = Vec::new();
         for holder in operation.holders() {
-            if let Err(error @ EngineError::NoDriver { .. }) =
-                self.driver_of(&self.store.effect(holder)?)
-            {
-                return Ok(of_nobody(operation, &error));
-            }
             let is_held = |standing: &&Standing| standing.held_by.unwrap_or(operation.id) == holder;
             let targets = operation.in_effect().filter(is_held);
             let step = UndoStep {
@@ -166,7 +166,7 @@ fn of_nobody(operation: &Operation, error: &EngineError) -> Vec<PlannedTarget> {
         comes: false,
         target: standing.target.clone(),
         state: TargetState::CannotComeBack {
-            why: error.to_string(),
+            why: with_causes(error),
         },
     });
     each.collect()

@@ -1,11 +1,15 @@
 //! Targets that are in no file, named, chosen and shown like those that are: rows of the example's table.
 
+use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use backout_driver_example::{PutRows, Rows, Table};
 use backout_engine::{Context, Engine, Settings};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::schema::Schema;
 use crate::world::{Ran, World};
 
 /// A world with a table, and a program that knows its driver.
@@ -68,8 +72,11 @@ impl Here {
     }
 }
 
+/// Reads a reply, and holds it against the schema.
 fn json(ran: &Ran) -> Value {
-    serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran}"))
+    let value: Value = serde_json::from_str(&ran.out).unwrap();
+    Schema::read().check("reply", &value);
+    value
 }
 
 #[test]
@@ -252,4 +259,36 @@ fn a_mixed_plan_says_which_steps_restore_and_which_compensate() {
     assert_eq!(outcomes[0][0]["outcome"], "compensated");
     assert_eq!(outcomes[1][0]["outcome"], "restored");
     assert!(!here.world.has("f") && !here.world.has("g") && here.row("a").is_none());
+}
+
+#[test]
+fn an_undo_of_many_rows_stops_at_ctrl_c_and_is_put_back() {
+    let here = Here::new();
+    let rows: Vec<String> = (0..200).map(|number| format!("r{number:03}")).collect();
+    let rows: Vec<(&str, &str)> = rows.iter().map(|row| (row.as_str(), "1")).collect();
+    let id = here.put(None, &rows);
+    let before = here.table.rows().unwrap();
+    let mut command = here.world.command(&["undo", &id]);
+    command.env("BACKOUT_TEST_ROWS", here.world.place("table"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    for _ in 0..10_000 {
+        if here.table.rows().unwrap().len() < rows.len() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let ran = here.world.ran(&child.wait_with_output().unwrap());
+    if ran.code == 0 {
+        // It was faster: then all of it is done.
+        assert!(here.table.rows().unwrap().is_empty());
+        return;
+    }
+    assert_eq!(ran.code, 130, "{ran}");
+    assert!(ran.err.contains("it was interrupted"), "{ran}");
+    assert_eq!(here.table.rows().unwrap(), before);
+    assert_eq!(here.cli(["undo", &id]).code, 0);
+    assert!(here.table.rows().unwrap().is_empty());
 }

@@ -179,6 +179,7 @@ fn a_planned_undo_answers_with_its_plan() {
       "steps": [
         {
           "chosen": "named",
+          "guarantee": "exact",
           "id": "9e3779b97f4a7c15",
           "strategy": "snapshot",
           "summary": "write $WORLD/work/a",
@@ -219,6 +220,7 @@ fn an_undo_answers_with_what_was_found_afterwards() {
       "steps": [
         {
           "by": "daa66d2c7ddf743f",
+          "guarantee": "exact",
           "id": "9e3779b97f4a7c15",
           "outcomes": [
             {
@@ -283,7 +285,7 @@ fn a_wrong_question_is_answered_in_the_same_shape() {
       "severity": "usage",
       "what": "unexpected argument '--dryrun' found",
       "why": [
-        "Usage: backout undo --dry-run [REF|PATH]..."
+        "Usage: backout undo --dry-run [REF|TARGET]..."
       ]
     }
     "#);

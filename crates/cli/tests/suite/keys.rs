@@ -268,7 +268,8 @@ fn a_key_is_named_as_it_is_printed() {
     ");
     insta::assert_snapshot!(world.cli(["undo", "app.toml:nothing"]), @"
     error: there is nothing to undo at `app.toml:nothing`
-      next: see what was done to it with `backout log app.toml:nothing`
+      why: it is no operation, no path that is there or was written, and no other target that was written
+      next: name an operation or a target as `backout log` shows it, or a path
     [exit code 1]
     ");
     world.did([

@@ -119,26 +119,36 @@ impl Engine {
     }
 
     /// Looks at every target that the plan would touch.
-    fn view(&self, planned: &Planned, options: &UndoOptions) -> Result<PlanView, EngineError> {
+    fn view<'h>(
+        &self,
+        planned: &'h Planned,
+        options: &UndoOptions,
+    ) -> Result<PlanView, EngineError> {
         let (history, plan) = (&planned.history, &planned.plan);
-        let mut works: Vec<Work<'_>> = Vec::new();
+        let mut works: Vec<Work<'h>> = Vec::new();
         let mut steps = Vec::with_capacity(plan.steps.len());
+        // Those of the steps whose driver is there and answers.
+        let mut answered = Vec::new();
         let mut nobody = None;
         for step in &plan.steps {
             let Some(operation) = history.get(step.id) else {
                 continue;
             };
             let subject = self.subject_of(operation)?;
-            let work = match self.work(operation, step) {
-                Ok(work) => work,
-                Err(error @ EngineError::NoDriver { .. }) => {
+            let look = |work: Work<'h>| {
+                let targets = self.planned_targets(&work, (&works, &steps), options)?;
+                Ok((work, targets))
+            };
+            let (work, mut targets) = match self.work(operation, step).and_then(look) {
+                Ok(found) => found,
+                // A server that does not answer holds up what is elsewhere no more than a driver that is not there.
+                Err(error) if error.is_unanswered(step.targets.iter()) => {
                     steps.push(of_nobody(operation, subject, step, &error));
-                    nobody = Some(error);
+                    nobody = nobody.or(Some(error));
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            let mut targets = self.planned_targets(&work, (&works, &steps), options)?;
             if way_of(operation) == TakeBack::Redo {
                 let comes = |id: OperationId| steps.iter().any(|it: &PlannedStep| it.id == id);
                 self.name_undone_base(&subject, &comes, &mut targets)?;
@@ -155,12 +165,13 @@ impl Engine {
                 targets,
             });
             works.push(work);
+            answered.extend(steps.last().cloned());
         }
         if let Some(error) = nobody.filter(|_| works.is_empty()) {
             return Err(error);
         }
         let diff = if options.diff {
-            Some(self.plan_diff(&works, &steps)?)
+            Some(self.plan_diff(&works, &answered)?)
         } else {
             None
         };
@@ -363,7 +374,7 @@ fn of_nobody(
     let targets = step.targets.iter().map(|target| PlannedTarget {
         target: target.clone(),
         state: TargetState::CannotComeBack {
-            why: error.to_string(),
+            why: with_causes(error),
         },
         goes: false,
         comes: false,

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use backout_driver_example::{PutRows, ROWS, Rows, Table};
 use backout_drivers::file::FileRequest;
 use backout_engine::{
-    Command, Decide, Engine, EngineError, RecoveredAs, Reply, Report, Selection, Settings,
-    TargetState, UndoOptions, UndoWhat,
+    Command, Decide, Engine, EngineError, PlannedStep, RecoveredAs, Reply, Report, Selection,
+    Settings, TargetState, UndoOptions, UndoWhat,
 };
-use backout_model::ports::{Durability, Entry, OnConflict, Request};
+use backout_model::ports::{Durability, Entry, OnConflict, Progress, Request};
 use backout_model::{Completion, DriverName, Event, OperationId, Owner, Status};
 use backout_storage::{Filter, OperationRef};
 
@@ -126,6 +127,87 @@ fn a_row_that_somebody_changed_holds_the_files_of_its_task_back() {
     assert_eq!(rows, ["3", "mine"], "nothing went back");
     assert_eq!(world.read("f").as_deref(), Some("four"));
     assert_eq!(world.read("g").as_deref(), Some("two"));
+}
+
+#[test]
+fn a_table_that_does_not_answer_holds_no_file_of_its_task_back() {
+    let world = World::new().file("f", "zero");
+    let (engine, _table, task, ids) = mixed_task(&world);
+    let (place, away) = (world.path("table"), world.path("away"));
+    std::fs::rename(&place, &away).unwrap();
+    std::fs::create_dir(&place).unwrap();
+    let plan = engine.preview_undo(&task, &UndoOptions::default()).unwrap();
+    let lost = |step: &PlannedStep| {
+        let mut targets = step.targets.iter();
+        targets.any(|it| matches!(it.state, TargetState::CannotComeBack { .. }))
+    };
+    let states: Vec<bool> = plan.steps.iter().map(lost).collect();
+    assert_eq!(states, [false, true, false, true, false]);
+    let Reply::Shown(shown) = engine.execute(Command::Show(reference(ids[1]))).unwrap() else {
+        unreachable!("it is shown")
+    };
+    assert!(
+        shown
+            .targets
+            .iter()
+            .all(|it| it.state.hindrance().is_some())
+    );
+    let undone = engine.rollback(&task, &UndoOptions::default(), "a test");
+    let Err(EngineError::Partial(report)) = undone else {
+        unreachable!("a part goes back: {undone:?}")
+    };
+    let done: Vec<bool> = report.steps.iter().map(|step| step.by.is_some()).collect();
+    assert_eq!(done, [true, false, true, false, true]);
+    assert_eq!(
+        (world.read("f").as_deref(), world.read("g")),
+        (Some("zero"), None)
+    );
+    // When it answers again, the rest goes.
+    std::fs::remove_dir(&place).unwrap();
+    std::fs::rename(&away, &place).unwrap();
+    engine
+        .rollback(&task, &UndoOptions::default(), "a test")
+        .unwrap();
+    let rows = Table::new(place).rows().unwrap();
+    assert_eq!(rows, [("a".into(), "0".into())].into());
+}
+
+/// Wants the work to stop as soon as a row is put.
+#[derive(Debug, Default)]
+struct Impatient(AtomicU64);
+
+impl Progress for Impatient {
+    fn total(&self, _items: u64) {}
+
+    fn advance(&self, items: u64) {
+        self.0.fetch_add(items, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+#[test]
+fn an_undo_of_rows_that_is_stopped_is_put_back_and_told() {
+    let world = World::new();
+    let (engine, table) = with_rows(&world);
+    let rows = ["a", "b", "c"].map(|name| (name.to_owned(), Some("1".to_owned())));
+    let id = written(&engine.write(&PutRows(rows.into())).unwrap());
+    let before = table.rows().unwrap();
+    let mut stopped = world.with(|it| it.progress = Some(Arc::new(Impatient::default())));
+    stopped
+        .register(Arc::new(Rows::new(table.clone())))
+        .unwrap();
+    let error = stopped
+        .undo(&named(id), &UndoOptions::default())
+        .unwrap_err();
+    assert!(error.is_stop(), "{error:?}");
+    assert_eq!(Report::from(error).code.as_str(), "interrupted");
+    assert_eq!(table.rows().unwrap(), before);
+    assert_eq!(world.status(id), Status::Committed);
+    engine.undo(&named(id), &UndoOptions::default()).unwrap();
+    assert!(table.rows().unwrap().is_empty());
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod death;
 mod dice;
 mod foreign;
 mod foresee;
+mod mixed;
 mod names;
 mod oracle;
 mod request;

@@ -14,6 +14,8 @@ mod dice;
 mod foreign;
 #[path = "../model/foresee.rs"]
 mod foresee;
+#[path = "../model/mixed.rs"]
+mod mixed;
 #[path = "../model/names.rs"]
 mod names;
 #[path = "../model/oracle.rs"]
