@@ -128,7 +128,7 @@ fn a_row_that_somebody_changed_since_is_a_conflict_of_its_own() {
     shop.sql("UPDATE a SET v = 5");
     let id = shop.newest();
     // Not through the log: as if the triggers had been away.
-    shop.server.psql("postgres", "ALTER TABLE a DISABLE TRIGGER ALL; UPDATE a SET v = 6 WHERE id = 1; ALTER TABLE a ENABLE ALWAYS TRIGGER ALL");
+    shop.server.psql("postgres", "SET backout.covering = 'on'; ALTER TABLE a DISABLE TRIGGER \"!backout_row\"; UPDATE a SET v = 6 WHERE id = 1; ALTER TABLE a ENABLE ALWAYS TRIGGER \"!backout_row\"");
     let refused = shop.cli(&["undo", &id]);
     assert_eq!(refused.code, 1, "{refused}");
     assert!(
@@ -431,7 +431,7 @@ const ZOO: &str = "
 
 /// What is done to it, by whom: through the program, or by another client with settings of its own.
 const DEEDS: [(bool, &str); 8] = [
-    (true, "UPDATE kinds SET n = n * 2, f = f / 3, l = l || 'z', t = t + '1 day'; DELETE FROM kinds WHERE id = 2"),
+    (true, "UPDATE kinds SET n = n * 2, f = f / 3, l = l || 'z'::text, t = t + '1 day'; DELETE FROM kinds WHERE id = 2"),
     (false, "SET datestyle = 'SQL, DMY'; SET timezone = 'Asia/Tokyo'; SET intervalstyle = 'iso_8601'; SET bytea_output = 'escape';
              SET extra_float_digits = 0; UPDATE kinds SET d = d * 2, y = y || '\\x5c', r = r * 3, mon = mon * 2"),
     (true, "INSERT INTO kinds (id, p) OVERRIDING SYSTEM VALUE VALUES (77, 3); UPDATE kinds SET cls = 'audit' WHERE id = 1"),
@@ -515,10 +515,8 @@ fn a_database_with_something_of_everything_is_worked_on_undone_and_left_as_it_wa
 #[test]
 fn a_role_with_few_rights_is_told_what_that_means() {
     let (world, server) = (World::new(), Server::start());
-    server.psql(
-        "postgres",
-        "CREATE ROLE clerk LOGIN; CREATE DATABASE own OWNER clerk",
-    );
+    server.psql("postgres", "CREATE ROLE clerk LOGIN");
+    server.psql("postgres", "CREATE DATABASE own OWNER clerk");
     server.psql(
         "own",
         "CREATE TABLE theirs (id int PRIMARY KEY); GRANT ALL ON theirs TO clerk",

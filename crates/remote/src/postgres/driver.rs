@@ -366,7 +366,7 @@ impl Driver for PostgresDriver {
             return Self::as_before(&body);
         }
         connection.run("BEGIN")?;
-        let seen = connection.look(&body.xact, false)?;
+        let seen = connection.look(&body, false)?;
         let mut states: Vec<(State, bool)> = Vec::new();
         for it in &seen {
             match &it.rows {
@@ -408,7 +408,7 @@ impl Driver for PostgresDriver {
         let body = Body::of(&effect.recipe)?;
         let mut connection = Self::connect(&body)?;
         connection.run("BEGIN")?;
-        let seen = connection.look(&body.xact, false)?;
+        let seen = connection.look(&body, false)?;
         let all = targets(&seen, &super::space(&body.place));
         let rows = seen.iter().flat_map(|it| it.rows.iter().flatten());
         let few = all.iter().filter(|(_, key, _)| key.is_some());
