@@ -102,6 +102,11 @@ impl PostgresDriver {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        Self::is_marked(connection, body)
+    }
+
+    /// Tells whether an operation's transaction is in the world now.
+    fn is_marked(connection: &mut Connection, body: &Body) -> Result<Ended, PostgresError> {
         let sql = "SELECT count(*) FROM backout.marker WHERE operation = $1";
         let found: i64 = connection
             .client
@@ -362,7 +367,7 @@ impl Driver for PostgresDriver {
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
         let body = Body::of(&effect.recipe)?;
         let mut connection = Self::connect(&body)?;
-        if Self::ended(&mut connection, &body)? == Ended::RolledBack {
+        if Self::is_marked(&mut connection, &body)? == Ended::RolledBack {
             return Self::as_before(&body);
         }
         connection.run("BEGIN")?;
@@ -409,6 +414,10 @@ impl Driver for PostgresDriver {
         let mut connection = Self::connect(&body)?;
         connection.run("BEGIN")?;
         let seen = connection.look(&body, false)?;
+        // A table of many rows is told as one.
+        if seen.iter().any(|it| it.rows.is_none()) {
+            return Ok(None);
+        }
         let all = targets(&seen, &super::space(&body.place));
         let rows = seen.iter().flat_map(|it| it.rows.iter().flatten());
         let few = all.iter().filter(|(_, key, _)| key.is_some());
