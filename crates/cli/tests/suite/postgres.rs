@@ -435,7 +435,7 @@ const DEEDS: [(bool, &str); 8] = [
     (false, "SET datestyle = 'SQL, DMY'; SET timezone = 'Asia/Tokyo'; SET intervalstyle = 'iso_8601'; SET bytea_output = 'escape';
              SET extra_float_digits = 0; UPDATE kinds SET d = d * 2, y = y || '\\x5c', r = r * 3, mon = mon * 2"),
     (true, "INSERT INTO kinds (id, p) OVERRIDING SYSTEM VALUE VALUES (77, 3); UPDATE kinds SET cls = 'audit' WHERE id = 1"),
-    (true, "UPDATE events SET at = at + 181; INSERT INTO events VALUES ('2026-12-24', 'c')"),
+    (true, "UPDATE events SET at = at + 150; INSERT INTO events VALUES ('2026-12-24', 'c')"),
     (false, "DELETE FROM staff WHERE name = 'eve'; UPDATE staff SET name = upper(name); INSERT INTO staff (name, boss) VALUES ('joe', 2)"),
     (true, "UPDATE staff SET boss = NULL; DELETE FROM staff WHERE name <> 'ANN'"),
     (false, "TRUNCATE kinds, audit"),
@@ -697,4 +697,67 @@ fn what_the_journal_let_go_is_pruned_and_nothing_before() {
         "{told}"
     );
     assert_eq!(shop.server.psql("postgres", count), "0\n");
+}
+
+#[test]
+fn what_names_no_database_is_told() {
+    let shop = Shop::new(SCHEMA);
+    for (words, said) in [
+        (
+            &["sql", "--db", "nowhere", "SELECT 1"][..],
+            [
+                "no database is enrolled as `nowhere`",
+                "see those that are with `backout db list`",
+            ],
+        ),
+        (
+            &["db", "enroll", "/a/file"],
+            [
+                "this is no URL of a database that can be enrolled",
+                "it is like `postgres://user@host/database`",
+            ],
+        ),
+        (
+            &["db", "enroll", "postgres://h/d", "--name", "a b"],
+            [
+                "a name is letters, digits, `-` and `_`, at most 64",
+                "--name",
+            ],
+        ),
+        (
+            &[
+                "db",
+                "enroll",
+                &shop.server.url("postgres"),
+                "--name",
+                "other",
+            ],
+            [
+                "the database is enrolled as `shop` already",
+                "names of targets",
+            ],
+        ),
+    ] {
+        let refused = shop.cli(words);
+        assert!(refused.code != 0, "{refused}");
+        for said in said {
+            assert!(refused.err.contains(said), "{refused}");
+        }
+    }
+    shop.server.psql("postgres", "UPDATE a SET v = 3");
+    assert_eq!(
+        shop.ok(&["db", "sync"]),
+        "took up 1 transaction of other clients\n"
+    );
+    assert_eq!(
+        shop.ok(&["db", "unenroll", "shop"]),
+        "shop is not enrolled any more\n"
+    );
+    let refused = shop.cli(&["sql", "--db", &shop.server.url("postgres"), "SELECT 1"]);
+    assert!(
+        refused
+            .err
+            .contains("is not enrolled: enroll it with `backout db enroll"),
+        "{refused}"
+    );
 }
