@@ -105,14 +105,14 @@ impl Connection {
         if table.key.is_empty() {
             if locks {
                 self.run(&format!(
-                    "SELECT FROM ONLY {sql} t WHERE t::text IN (SELECT came FROM backout_net WHERE relation = {relation}) FOR UPDATE"
+                    "SELECT FROM ONLY {sql} t WHERE (t.*)::text IN (SELECT came FROM backout_net WHERE relation = {relation}) FOR UPDATE"
                 ))?;
             }
             // Of equal rows any will do; which one it was nobody can tell.
             return self.run(&format!(
                 "UPDATE backout_net n SET now = CASE WHEN f.c > 0 THEN n.came END, state = CASE
                      WHEN n.came IS NULL OR f.c >= n.n THEN 'a' WHEN f.c = 0 THEN 'b' ELSE 'o' END::\"char\"
-                 FROM (SELECT m.key, count(t.*) AS c FROM backout_net m LEFT JOIN ONLY {sql} t ON t::text = m.came
+                 FROM (SELECT m.key, count(t.*) AS c FROM backout_net m LEFT JOIN ONLY {sql} t ON (t.*)::text = m.came
                        WHERE m.relation = {relation} GROUP BY m.key) f
                  WHERE n.relation = {relation} AND n.key = f.key"
             ));
@@ -127,7 +127,7 @@ impl Connection {
             ))?;
         }
         self.run(&format!(
-            "UPDATE backout_net n SET now = t::text FROM {parsed} JOIN ONLY {sql} t ON {on}
+            "UPDATE backout_net n SET now = (t.*)::text FROM {parsed} JOIN ONLY {sql} t ON {on}
              WHERE n.relation = {relation} AND n.key = p.key;
              UPDATE backout_net SET state = CASE WHEN now IS NOT DISTINCT FROM came THEN 'a'
                  WHEN now IS NOT DISTINCT FROM went THEN 'b' ELSE 'o' END::\"char\" WHERE relation = {relation}"
@@ -263,10 +263,10 @@ impl Connection {
     fn not_back(&mut self, table: &Table) -> Result<Vec<(u32, String, String)>, PostgresError> {
         let (sql, relation) = (&table.sql, table.relation);
         let is_there = if table.key.is_empty() {
-            format!("(SELECT count(*) FROM ONLY {sql} t WHERE t::text = n.went) >= n.n")
+            format!("(SELECT count(*) FROM ONLY {sql} t WHERE (t.*)::text = n.went) >= n.n")
         } else {
             let on = on_key(table, "t", "(n.r)");
-            format!("EXISTS (SELECT FROM ONLY {sql} t WHERE {on} AND t::text = n.went)")
+            format!("EXISTS (SELECT FROM ONLY {sql} t WHERE {on} AND (t.*)::text = n.went)")
         };
         let found = self.client.query(
             &format!(
@@ -401,7 +401,7 @@ fn going(table: &Table, way: Way) -> String {
         return format!(
             "DELETE FROM ONLY {sql} WHERE ctid IN (SELECT c FROM (
                SELECT t.ctid AS c, n.n, row_number() OVER (PARTITION BY n.key ORDER BY t.ctid) AS i
-               FROM ONLY {sql} t JOIN backout_net n ON n.relation = {relation} AND n.take AND n.came = t::text) x WHERE i <= n)"
+               FROM ONLY {sql} t JOIN backout_net n ON n.relation = {relation} AND n.take AND n.came = (t.*)::text) x WHERE i <= n)"
         );
     }
     let only_new = if way == Way::Update {
