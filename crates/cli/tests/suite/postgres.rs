@@ -298,6 +298,11 @@ fn a_server_that_is_away_is_told_and_asked_again() {
         refused.code != 0 && refused.err.contains("cannot be reached"),
         "{refused}"
     );
+    let gc = shop.cli(&["gc"]);
+    assert!(
+        gc.code == 0 && gc.err.contains("the log of shop could not be pruned now"),
+        "{gc}"
+    );
     shop.server.up();
     shop.ok(&["undo", &id]);
     assert_eq!(shop.all(), before);
@@ -368,13 +373,13 @@ fn what_the_journal_let_go_is_pruned_and_nothing_before() {
     shop.ok(&["db", "sync"]);
     assert_eq!(shop.server.psql("postgres", count), "2\n");
     shop.world.minutes(60 * 24 * 40);
-    shop.ok(&["gc"]);
-    let told = shop.ok(&["--json", "db", "sync", "shop"]);
-    assert!(
-        told.contains("\"pruned_rows\":2") || told.contains("\"pruned_rows\": 2"),
-        "{told}"
-    );
+    shop.ok(&["gc", "--keep", "100d"]);
+    assert_eq!(shop.server.psql("postgres", count), "2\n");
+    let gone = shop.cli(&["gc"]);
+    assert_eq!((gone.code, gone.err.as_str()), (0, ""), "{gone}");
     assert_eq!(shop.server.psql("postgres", count), "0\n");
+    let told = shop.ok(&["--json", "db", "sync", "shop"]);
+    assert!(told.contains("\"pruned_rows\":0"), "{told}");
 }
 
 #[test]
@@ -422,6 +427,15 @@ fn what_names_no_database_is_told() {
             assert!(refused.err.contains(said), "{refused}");
         }
     }
+    let refused = shop.world.piped(b"SELECT '\xff'", ["sql", "--db", "shop"]);
+    for said in [
+        "the statements are not UTF-8",
+        "give them in UTF-8; write other bytes as hexadecimal literals",
+    ] {
+        assert!(refused.err.contains(said), "{refused}");
+    }
+    let refused = shop.cli(&["sql", "--db", "mysql://h/d", "SELECT 1"]);
+    assert!(refused.err.contains("nothing was run"), "{refused}");
     shop.server.psql("postgres", "UPDATE a SET v = 3");
     assert_eq!(
         shop.ok(&["db", "sync"]),

@@ -54,7 +54,13 @@ impl Drop for Open {
 }
 
 impl Open {
-    fn prepared(self, notes: Vec<String>) -> Result<Prepared, DriverError> {
+    fn prepared(mut self, notes: Vec<String>) -> Result<Prepared, DriverError> {
+        // What does nothing holds no lock.
+        if self.body.tables.is_empty()
+            && let Some(mut connection) = self.connection.take()
+        {
+            connection.run("ROLLBACK")?;
+        }
         let recipe = self.body.recipe()?;
         let mut prepared = Prepared::plain(recipe, self.body.targets()?, self);
         prepared.notes = notes;
