@@ -122,6 +122,18 @@ impl Session {
         Ok(taken?.into_iter().flatten().collect())
     }
 
+    /// Lets go of what the logs of all databases hold for operations that are not kept any more.
+    pub(crate) fn prune_databases(&mut self) {
+        let all = self.databases().unwrap_or_default();
+        for database in all.iter().filter(|it| is_url(&it.url)) {
+            if let Err(failure) = self.prune_database(database) {
+                let (name, why) = (&database.name, said(failure));
+                let note = format!("the log of {name} could not be pruned now: {why}");
+                self.ui.note(&note);
+            }
+        }
+    }
+
     /// Lets go of what the log of a database holds for operations that are not kept any more.
     pub(crate) fn prune_database(&mut self, database: &Database) -> Result<u64, Failure> {
         let engine = self.engine()?;

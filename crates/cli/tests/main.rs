@@ -97,6 +97,10 @@ mod output;
 mod overtaken;
 #[path = "suite/postgres.rs"]
 mod postgres;
+#[path = "suite/postgres_clients.rs"]
+mod postgres_clients;
+#[path = "suite/postgres_kinds.rs"]
+mod postgres_kinds;
 #[path = "suite/postgres_server.rs"]
 mod postgres_server;
 #[path = "suite/recover.rs"]

@@ -66,7 +66,11 @@ pub(crate) fn cmd_gc(session: &mut Session, args: &GcArgs) -> Result<(), Failure
     session.run(Command::Gc {
         is_dry_run: args.dry_run,
         compact: !args.no_compact,
-    })
+    })?;
+    if !args.dry_run {
+        session.prune_databases();
+    }
+    Ok(())
 }
 
 fn retention(args: &GcArgs, cap: Option<u64>) -> Retention {

@@ -8,7 +8,7 @@ use crate::world::{Ran, World};
 /// SIGABRT.
 const ABORTED: i32 = 6;
 
-const SCHEMA: &str = "
+pub(crate) const SCHEMA: &str = "
     CREATE TABLE a (id int PRIMARY KEY, v numeric, u text UNIQUE);
     CREATE TABLE loose (v text);
     CREATE TABLE child (id int PRIMARY KEY, a int REFERENCES a ON DELETE CASCADE);
@@ -17,13 +17,13 @@ const SCHEMA: &str = "
     INSERT INTO child VALUES (10, 1), (20, 2)";
 
 /// A database that is enrolled as `shop`, and a world of ours.
-struct Shop {
-    world: World,
-    server: Server,
+pub(crate) struct Shop {
+    pub(crate) world: World,
+    pub(crate) server: Server,
 }
 
 impl Shop {
-    fn new(schema: &str) -> Self {
+    pub(crate) fn new(schema: &str) -> Self {
         let (world, server) = (World::new(), Server::start());
         server.psql("postgres", schema);
         let shop = Self { world, server };
@@ -38,24 +38,24 @@ impl Shop {
         shop
     }
 
-    fn cli(&self, words: &[&str]) -> Ran {
+    pub(crate) fn cli(&self, words: &[&str]) -> Ran {
         self.world.run(&mut self.world.command(words))
     }
 
     #[track_caller]
-    fn ok(&self, words: &[&str]) -> String {
+    pub(crate) fn ok(&self, words: &[&str]) -> String {
         let ran = self.cli(words);
         assert_eq!(ran.code, 0, "{words:?}: {ran}");
         ran.out
     }
 
     #[track_caller]
-    fn sql(&self, text: &str) -> String {
+    pub(crate) fn sql(&self, text: &str) -> String {
         self.ok(&["sql", "--db", "shop", text])
     }
 
     /// Everything that anybody can see, and not in which order it lies.
-    fn all(&self) -> String {
+    pub(crate) fn all(&self) -> String {
         self.server.psql(
             "postgres",
             "SELECT 'a', t::text FROM a t UNION ALL SELECT 'loose', t::text FROM loose t
@@ -64,7 +64,7 @@ impl Shop {
     }
 
     /// Names the newest operation.
-    fn newest(&self) -> String {
+    pub(crate) fn newest(&self) -> String {
         let log = self.ok(&["--json", "log", "-n", "1"]);
         let log: serde_json::Value = serde_json::from_str(&log).unwrap();
         log["operations"][0]["id"].as_str().unwrap().to_owned()
@@ -128,7 +128,7 @@ fn a_row_that_somebody_changed_since_is_a_conflict_of_its_own() {
     shop.sql("UPDATE a SET v = 5");
     let id = shop.newest();
     // Not through the log: as if the triggers had been away.
-    shop.server.psql("postgres", "ALTER TABLE a DISABLE TRIGGER ALL; UPDATE a SET v = 6 WHERE id = 1; ALTER TABLE a ENABLE ALWAYS TRIGGER ALL");
+    shop.server.psql("postgres", "SET backout.covering = 'on'; ALTER TABLE a DISABLE TRIGGER \"!backout_row\"; UPDATE a SET v = 6 WHERE id = 1; ALTER TABLE a ENABLE ALWAYS TRIGGER \"!backout_row\"");
     let refused = shop.cli(&["undo", &id]);
     assert_eq!(refused.code, 1, "{refused}");
     assert!(
@@ -169,65 +169,6 @@ fn a_unique_value_or_a_reference_that_somebody_took_meanwhile_is_a_conflict() {
     );
     // The row that the cascade took with it cannot come back alone.
     assert_eq!(shop.all(), then);
-}
-
-#[test]
-fn what_another_client_wrote_is_an_operation_with_its_name() {
-    let shop = Shop::new(SCHEMA);
-    let before = shop.all();
-    shop.server.psql(
-        "postgres",
-        "SET backout.agent = 'builder'; UPDATE a SET v = v + 1",
-    );
-    shop.server.psql(
-        "postgres",
-        "BEGIN; INSERT INTO a VALUES (9, 9, 'nine'); ROLLBACK",
-    );
-    shop.server.psql(
-        "postgres",
-        "BEGIN; INSERT INTO a VALUES (5, 9, 'five'); DELETE FROM a WHERE id = 5; COMMIT",
-    );
-    let log = shop.ok(&["log"]);
-    assert!(
-        log.contains("builder") && log.contains("wrote a (2 changed)"),
-        "{log}"
-    );
-    assert_eq!(log.lines().count(), 1, "{log}");
-    shop.ok(&["undo", &shop.newest(), "--others"]);
-    assert_eq!(shop.all(), before);
-    assert_eq!(
-        shop.ok(&["log"]).lines().count(),
-        2,
-        "nothing is taken up twice"
-    );
-}
-
-#[test]
-fn the_rows_and_files_of_a_command_are_one_undo() {
-    let shop = Shop::new(SCHEMA);
-    let before = shop.all();
-    let psql = shop
-        .server
-        .psql_words("postgres", "COPY loose FROM STDIN; UPDATE a SET v = 0");
-    let line = format!(
-        "echo data > made; printf 'x\\ny\\n' | {}",
-        psql[..psql.len() - 1].join(" ")
-    );
-    shop.ok(&[
-        "run",
-        "--",
-        "sh",
-        "-c",
-        &format!("{line} 'COPY loose FROM STDIN'"),
-    ]);
-    assert!(shop.world.has("made") && shop.all().contains("(x)"));
-    let log = shop.ok(&["--json", "log"]);
-    let log: serde_json::Value = serde_json::from_str(&log).unwrap();
-    let all = log["operations"].as_array().unwrap();
-    let run = all.iter().find(|it| it["verb"] == "run").unwrap();
-    shop.ok(&["undo", run["id"].as_str().unwrap()]);
-    assert!(!shop.world.has("made"));
-    assert_eq!(shop.all(), before);
 }
 
 #[test]
@@ -321,7 +262,7 @@ fn what_cannot_be_taken_back_is_refused_and_did_not_happen() {
         ),
         (
             "UPDATE a SET v = 1; SELECT pg_terminate_backend(pg_backend_pid())",
-            "terminating connection",
+            "connection",
         ),
     ] {
         let refused = shop.cli(&["sql", "--db", "shop", text]);
@@ -356,6 +297,11 @@ fn a_server_that_is_away_is_told_and_asked_again() {
     assert!(
         refused.code != 0 && refused.err.contains("cannot be reached"),
         "{refused}"
+    );
+    let gc = shop.cli(&["gc"]);
+    assert!(
+        gc.code == 0 && gc.err.contains("the log of shop could not be pruned now"),
+        "{gc}"
     );
     shop.server.up();
     shop.ok(&["undo", &id]);
@@ -404,169 +350,6 @@ fn a_table_whose_columns_changed_since_is_left_alone() {
     );
 }
 
-const ZOO: &str = "
-    CREATE DOMAIN price AS numeric(9, 3) CHECK (VALUE >= 0);
-    CREATE TYPE mood AS ENUM ('sad', 'it''s \"ok\"');
-    CREATE TYPE pair AS (x int, y text);
-    CREATE TABLE kinds (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, p price, m mood, c pair, l text[], j json, b jsonb,
-        f float8, r real, y bytea, t timestamptz, d interval, n numeric, i inet, g int GENERATED ALWAYS AS (id * 2) STORED,
-        rg int4range, cls regclass, \"odd \"\"name\" text, x xml, mon money, bits bit varying);
-    CREATE TABLE events (at date, note text, PRIMARY KEY (at, note)) PARTITION BY RANGE (at);
-    CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM ('2026-01-01') TO ('2026-07-01');
-    CREATE TABLE events_2 (note text NOT NULL, at date NOT NULL);
-    ALTER TABLE events ATTACH PARTITION events_2 FOR VALUES FROM ('2026-07-01') TO ('2027-01-01');
-    CREATE TABLE staff (id serial PRIMARY KEY, name text, boss int REFERENCES staff, changed timestamptz);
-    CREATE TABLE audit (what text, at timestamptz DEFAULT now());
-    CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.changed := clock_timestamp(); RETURN NEW; END';
-    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO audit VALUES (TG_OP); RETURN NULL; END';
-    CREATE TRIGGER touch BEFORE INSERT OR UPDATE ON staff FOR EACH ROW EXECUTE FUNCTION touch();
-    CREATE TRIGGER a_note AFTER INSERT OR UPDATE OR DELETE ON staff FOR EACH ROW EXECUTE FUNCTION note();
-    INSERT INTO kinds (p, m, c, l, j, b, f, r, y, t, d, n, i, rg, cls, \"odd \"\"name\", x, mon, bits)
-    VALUES (1.5, 'it''s \"ok\"', (1, 'a,\"b')::pair, '{NULL,\"a b\",\"\\\\\"}', '{\"b\": 1,  \"a\":1.0}', '{\"b\": 1.00}',
-        0.1 + 0.2, 1e-20, '\\x00ff', '2026-03-29 01:30:00.123456+00', '-1 day +02:03:04', 1.5000, '10.0.0.1/8', '[1,5)', 'staff', '',
-        '<a>&lt;</a>', 12.34, B'0101'), (0, NULL, NULL, NULL, NULL, NULL, 'NaN', '-0', NULL, 'infinity', NULL, 'NaN', NULL, 'empty',
-        NULL, NULL, NULL, NULL, NULL);
-    INSERT INTO events VALUES ('2026-02-01', 'a'), ('2026-08-01', 'b');
-    INSERT INTO staff (name) VALUES ('ann'); INSERT INTO staff (name, boss) VALUES ('bob', 1), ('eve', 2)";
-
-/// What is done to it, by whom: through the program, or by another client with settings of its own.
-const DEEDS: [(bool, &str); 8] = [
-    (true, "UPDATE kinds SET n = n * 2, f = f / 3, l = l || 'z', t = t + '1 day'; DELETE FROM kinds WHERE id = 2"),
-    (false, "SET datestyle = 'SQL, DMY'; SET timezone = 'Asia/Tokyo'; SET intervalstyle = 'iso_8601'; SET bytea_output = 'escape';
-             SET extra_float_digits = 0; UPDATE kinds SET d = d * 2, y = y || '\\x5c', r = r * 3, mon = mon * 2"),
-    (true, "INSERT INTO kinds (id, p) OVERRIDING SYSTEM VALUE VALUES (77, 3); UPDATE kinds SET cls = 'audit' WHERE id = 1"),
-    (true, "UPDATE events SET at = at + 181; INSERT INTO events VALUES ('2026-12-24', 'c')"),
-    (false, "DELETE FROM staff WHERE name = 'eve'; UPDATE staff SET name = upper(name); INSERT INTO staff (name, boss) VALUES ('joe', 2)"),
-    (true, "UPDATE staff SET boss = NULL; DELETE FROM staff WHERE name <> 'ANN'"),
-    (false, "TRUNCATE kinds, audit"),
-    (true, "INSERT INTO events SELECT '2026-01-01'::date + i % 360, i::text FROM generate_series(1, 500) i; DELETE FROM events WHERE note = 'b'"),
-];
-
-#[test]
-fn a_database_with_something_of_everything_is_worked_on_undone_and_left_as_it_was() {
-    let (world, server) = (World::new(), Server::start());
-    server.psql("postgres", ZOO);
-    let bare = server.dump("postgres");
-    let shop = Shop { world, server };
-    let url = shop.server.url("postgres");
-    shop.ok(&["db", "enroll", &url, "--name", "shop"]);
-    shop.ok(&["db", "enroll", &url]);
-    assert!(
-        shop.ok(&["db", "status", "shop"])
-            .contains("5 tables covered"),
-        "{}",
-        shop.ok(&["db", "status", "shop"])
-    );
-    let contents = || {
-        let tables = ["kinds", "events_1", "events_2", "staff", "audit"];
-        let each = tables.map(|table| {
-            shop.server.psql(
-                "postgres",
-                &format!("SELECT t::text FROM {table} t ORDER BY 1"),
-            )
-        });
-        each.concat()
-    };
-    let before = contents();
-    let mut ids = Vec::new();
-    let mut states = vec![before.clone()];
-    for (is_ours, deed) in DEEDS {
-        if is_ours {
-            shop.sql(deed);
-        } else {
-            shop.server.psql("postgres", deed);
-        }
-        ids.push(shop.newest());
-        states.push(contents());
-    }
-    for (id, state) in ids.iter().zip(&states).rev() {
-        shop.ok(&["undo", id, "--others"]);
-        assert_eq!(contents(), *state, "undo of {id}");
-    }
-    for (id, state) in ids.iter().zip(states.iter().skip(1)) {
-        shop.ok(&["redo", id, "--others"]);
-        assert_eq!(contents(), *state, "redo of {id}");
-    }
-    for id in ids.iter().rev() {
-        shop.ok(&["undo", id, "--others"]);
-    }
-    shop.ok(&["db", "unenroll", "shop"]);
-    assert_eq!(shop.ok(&["db", "list"]), "");
-    // Sequences are not rewound, and rows may lie in another order.
-    let still = |dump: &str| {
-        let mut lines: Vec<String> = dump
-            .lines()
-            .filter(|it| !it.contains("setval"))
-            .map(str::to_owned)
-            .collect();
-        lines.sort();
-        lines
-    };
-    assert_eq!(still(&shop.server.dump("postgres")), still(&bare));
-    let left = "SELECT count(*) FROM pg_namespace WHERE nspname = 'backout'";
-    assert_eq!(shop.server.psql("postgres", left), "0\n");
-    assert_eq!(
-        shop.server
-            .psql("postgres", "SELECT count(*) FROM pg_event_trigger"),
-        "0\n"
-    );
-}
-
-#[test]
-fn a_role_with_few_rights_is_told_what_that_means() {
-    let (world, server) = (World::new(), Server::start());
-    server.psql(
-        "postgres",
-        "CREATE ROLE clerk LOGIN; CREATE DATABASE own OWNER clerk",
-    );
-    server.psql(
-        "own",
-        "CREATE TABLE theirs (id int PRIMARY KEY); GRANT ALL ON theirs TO clerk",
-    );
-    server.psql(
-        "own",
-        "SET ROLE clerk; CREATE SCHEMA s; CREATE TABLE s.mine (id int PRIMARY KEY, v text);
-        CREATE TABLE s.child (id int PRIMARY KEY, m int REFERENCES s.mine)",
-    );
-    let shop = Shop { world, server };
-    let url = shop.server.url("own").replace("postgres:s3cret@", "clerk@");
-    let told = shop.cli(&["db", "enroll", &url, "--name", "shop"]);
-    assert_eq!(told.code, 0, "{told}");
-    for said in [
-        "`theirs` is not covered: must be owner of table theirs",
-        "tables that are made later are not covered by themselves: only a superuser can have that",
-        "this role cannot keep other triggers from running during an undo: they run once more",
-    ] {
-        assert!(told.err.contains(said), "{told}");
-    }
-    let refused = shop.cli(&["sql", "--db", "shop", "INSERT INTO theirs VALUES (1)"]);
-    assert!(
-        refused.err.contains("has no triggers of Backout"),
-        "{refused}"
-    );
-    shop.sql("INSERT INTO s.mine VALUES (1, 'x'); INSERT INTO s.child VALUES (5, 1)");
-    shop.ok(&["undo", &shop.newest()]);
-    assert_eq!(
-        shop.server.psql("own", "SELECT count(*) FROM s.mine"),
-        "0\n"
-    );
-    shop.server.psql("own", "CREATE TABLE s.late ()");
-    let status = shop.cli(&["db", "status", "shop"]);
-    assert!(
-        status
-            .err
-            .contains("`s.late` is not covered: it was made or changed since"),
-        "{status}"
-    );
-    let refused = shop.cli(&[
-        "sql",
-        "--db",
-        "shop",
-        "DO $$ BEGIN CREATE TABLE s.t (); END $$",
-    ]);
-    assert!(refused.err.contains("changes the schema"), "{refused}");
-}
-
 #[test]
 fn many_rows_are_one_target_and_go_back_whole() {
     let shop = Shop::new(SCHEMA);
@@ -580,4 +363,93 @@ fn many_rows_are_one_target_and_go_back_whole() {
     );
     shop.ok(&["undo", &id]);
     assert_eq!(shop.all(), before);
+}
+
+#[test]
+fn what_the_journal_let_go_is_pruned_and_nothing_before() {
+    let shop = Shop::new(SCHEMA);
+    shop.sql("UPDATE a SET v = 5");
+    let count = "SELECT count(*) FROM backout.log";
+    shop.ok(&["db", "sync"]);
+    assert_eq!(shop.server.psql("postgres", count), "2\n");
+    shop.world.minutes(60 * 24 * 40);
+    shop.ok(&["gc", "--keep", "100d"]);
+    assert_eq!(shop.server.psql("postgres", count), "2\n");
+    let gone = shop.cli(&["gc"]);
+    assert_eq!((gone.code, gone.err.as_str()), (0, ""), "{gone}");
+    assert_eq!(shop.server.psql("postgres", count), "0\n");
+    let told = shop.ok(&["--json", "db", "sync", "shop"]);
+    assert!(told.contains("\"pruned_rows\":0"), "{told}");
+}
+
+#[test]
+fn what_names_no_database_is_told() {
+    let shop = Shop::new(SCHEMA);
+    for (words, said) in [
+        (
+            &["sql", "--db", "nowhere", "SELECT 1"][..],
+            [
+                "no database is enrolled as `nowhere`",
+                "see those that are with `backout db list`",
+            ],
+        ),
+        (
+            &["db", "enroll", "/a/file"],
+            [
+                "this is no URL of a database that can be enrolled",
+                "it is like `postgres://user@host/database`",
+            ],
+        ),
+        (
+            &["db", "enroll", "postgres://h/d", "--name", "a b"],
+            [
+                "a name is letters, digits, `-` and `_`, at most 64",
+                "--name",
+            ],
+        ),
+        (
+            &[
+                "db",
+                "enroll",
+                &shop.server.url("postgres"),
+                "--name",
+                "other",
+            ],
+            [
+                "the database is enrolled as `shop` already",
+                "names of targets",
+            ],
+        ),
+    ] {
+        let refused = shop.cli(words);
+        assert!(refused.code != 0, "{refused}");
+        for said in said {
+            assert!(refused.err.contains(said), "{refused}");
+        }
+    }
+    let refused = shop.world.piped(b"SELECT '\xff'", ["sql", "--db", "shop"]);
+    for said in [
+        "the statements are not UTF-8",
+        "give them in UTF-8; write other bytes as hexadecimal literals",
+    ] {
+        assert!(refused.err.contains(said), "{refused}");
+    }
+    let refused = shop.cli(&["sql", "--db", "mysql://h/d", "SELECT 1"]);
+    assert!(refused.err.contains("nothing was run"), "{refused}");
+    shop.server.psql("postgres", "UPDATE a SET v = 3");
+    assert_eq!(
+        shop.ok(&["db", "sync"]),
+        "took up 1 transaction of other clients\n"
+    );
+    assert_eq!(
+        shop.ok(&["db", "unenroll", "shop"]),
+        "shop is not enrolled any more\n"
+    );
+    let refused = shop.cli(&["sql", "--db", &shop.server.url("postgres"), "SELECT 1"]);
+    assert!(
+        refused
+            .err
+            .contains("is not enrolled: enroll it with `backout db enroll"),
+        "{refused}"
+    );
 }

@@ -66,6 +66,11 @@ impl Server {
         assert!(done.status.success(), "{done:?}");
     }
 
+    /// Gives the socket that it listens on.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.path().join(".s.PGSQL.5432")
+    }
+
     /// Gives the URL of a database.
     pub(crate) fn url(&self, database: &str) -> String {
         let place = self.directory.path().display();

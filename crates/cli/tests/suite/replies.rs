@@ -20,6 +20,7 @@ use backout_engine::{ErrorCode, Reply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::postgres_server::Server;
 use crate::schema::Schema;
 use crate::world::{Ran, World};
 use backout_testkit::world::RedisServer;
@@ -31,7 +32,17 @@ const WIDEST: u64 = (1 << 53) - 1;
 const WITHOUT: [&str; 2] = ["completions", "man"];
 
 /// What the program answers by itself, without the engine.
-const OWN: [&str; 4] = ["classified", "config-checked", "config-shown", "redis"];
+const OWN: [&str; 9] = [
+    "classified",
+    "config-checked",
+    "config-shown",
+    "database",
+    "databases",
+    "redis",
+    "rows",
+    "synced",
+    "unenrolled",
+];
 
 /// Holds replies against the schema, and remembers which came up.
 struct Judge {
@@ -161,6 +172,25 @@ fn is_narrow(value: &Value) -> bool {
     }
 }
 
+fn in_databases(judge: &mut Judge) {
+    let (world, server) = (World::new(), Server::start());
+    server.psql("postgres", "CREATE TABLE t (id int PRIMARY KEY)");
+    let url = server.url("postgres");
+    judge.replies(&world, &format!("db enroll {url} --name shop"), "database");
+    judge.replies(&world, "db status shop", "database");
+    judge.replies(&world, "db list", "databases");
+    world.put(
+        "q.sql",
+        "SELECT 1 AS one, NULL AS none; INSERT INTO t VALUES (7)",
+    );
+    judge.replies(&world, "sql --db shop --file q.sql", "rows");
+    world.put("w.sql", "INSERT INTO t VALUES (8)");
+    judge.replies(&world, "sql --db shop --file w.sql", "finished");
+    server.psql("postgres", "DELETE FROM t");
+    judge.replies(&world, "db sync", "synced");
+    judge.replies(&world, "db unenroll shop", "unenrolled");
+}
+
 #[test]
 fn every_reply_is_as_the_schema_says() {
     let mut judge = Judge::new();
@@ -177,6 +207,7 @@ fn every_reply_is_as_the_schema_says() {
     failing(&mut judge);
     rolling_out(&mut judge);
     asking_servers(&mut judge);
+    in_databases(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {
         let name = command.get_name();

@@ -37,11 +37,7 @@ impl Connection {
         for row in rows {
             let xact: String = row.get(0);
             let changes = self.changes(&xact)?;
-            let said: Vec<String> = changes
-                .iter()
-                .take(3)
-                .map(crate::rows::TableChange::said)
-                .collect();
+            let said: Vec<String> = changes.iter().take(3).map(|it| it.change.said()).collect();
             let actor: String = row.get(2);
             let more = if changes.len() > 3 { ", …" } else { "" };
             // What it did and undid itself is nothing that could be taken back.

@@ -54,7 +54,13 @@ impl Drop for Open {
 }
 
 impl Open {
-    fn prepared(self, notes: Vec<String>) -> Result<Prepared, DriverError> {
+    fn prepared(mut self, notes: Vec<String>) -> Result<Prepared, DriverError> {
+        // What does nothing holds no lock.
+        if self.body.tables.is_empty()
+            && let Some(mut connection) = self.connection.take()
+        {
+            connection.run("ROLLBACK")?;
+        }
         let recipe = self.body.recipe()?;
         let mut prepared = Prepared::plain(recipe, self.body.targets()?, self);
         prepared.notes = notes;
@@ -102,6 +108,11 @@ impl PostgresDriver {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        Self::is_marked(connection, body)
+    }
+
+    /// Tells whether an operation's transaction is in the world now.
+    fn is_marked(connection: &mut Connection, body: &Body) -> Result<Ended, PostgresError> {
         let sql = "SELECT count(*) FROM backout.marker WHERE operation = $1";
         let found: i64 = connection
             .client
@@ -362,11 +373,11 @@ impl Driver for PostgresDriver {
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
         let body = Body::of(&effect.recipe)?;
         let mut connection = Self::connect(&body)?;
-        if Self::ended(&mut connection, &body)? == Ended::RolledBack {
+        if Self::is_marked(&mut connection, &body)? == Ended::RolledBack {
             return Self::as_before(&body);
         }
         connection.run("BEGIN")?;
-        let seen = connection.look(&body.xact, false)?;
+        let seen = connection.look(&body, false)?;
         let mut states: Vec<(State, bool)> = Vec::new();
         for it in &seen {
             match &it.rows {
@@ -408,7 +419,11 @@ impl Driver for PostgresDriver {
         let body = Body::of(&effect.recipe)?;
         let mut connection = Self::connect(&body)?;
         connection.run("BEGIN")?;
-        let seen = connection.look(&body.xact, false)?;
+        let seen = connection.look(&body, false)?;
+        // A table of many rows is told as one.
+        if seen.iter().any(|it| it.rows.is_none()) {
+            return Ok(None);
+        }
         let all = targets(&seen, &super::space(&body.place));
         let rows = seen.iter().flat_map(|it| it.rows.iter().flatten());
         let few = all.iter().filter(|(_, key, _)| key.is_some());

@@ -114,7 +114,7 @@ BEGIN
     END IF;
     EXECUTE format(
         'INSERT INTO backout.log (xact, relation, shape, before, after)
-         SELECT pg_current_xact_id(), %s, %s, t::text, NULL FROM ONLY %s t',
+         SELECT pg_current_xact_id(), %s, %s, (t.*)::text, NULL FROM ONLY %s t',
         TG_RELID, TG_ARGV[0], TG_RELID::regclass);
     RETURN NULL;
 END $$;

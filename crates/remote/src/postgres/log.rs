@@ -6,6 +6,7 @@
 
 use super::connection::Connection;
 use super::error::PostgresError;
+use super::recipe::Changed;
 use crate::rows::{ROWS_MAX, TableChange};
 
 /// A table as the server knows it now.
@@ -91,12 +92,13 @@ impl Connection {
     }
 
     /// Says what a transaction changed, table by table.
-    pub(super) fn changes(&mut self, xact: &str) -> Result<Vec<TableChange>, PostgresError> {
+    pub(super) fn changes(&mut self, xact: &str) -> Result<Vec<Changed>, PostgresError> {
         let mut changes = Vec::new();
         for table in self.tables(xact)? {
             let change = self.change_of(&table, xact)?;
             if change.total() > 0 {
-                changes.push(change);
+                let relation = table.relation;
+                changes.push(Changed { relation, change });
             }
         }
         Ok(changes)

@@ -24,7 +24,17 @@ pub(super) struct Body {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_adopted: bool,
     /// What changed.
-    pub(super) tables: Vec<TableChange>,
+    pub(super) tables: Vec<Changed>,
+}
+
+/// A table that was changed, by the number that it keeps whatever its name is later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Changed {
+    /// The number.
+    pub(super) relation: u32,
+    /// What changed in it.
+    #[serde(flatten)]
+    pub(super) change: TableChange,
 }
 
 impl Body {
@@ -38,7 +48,7 @@ impl Body {
 
     pub(super) fn targets(&self) -> Result<Vec<Target>, DriverError> {
         let space = super::space(&self.place);
-        let each = self.tables.iter().map(|table| table.targets(&space));
+        let each = self.tables.iter().map(|table| table.change.targets(&space));
         let each: Vec<Vec<Target>> = each.collect::<Result<_, _>>()?;
         Ok(each.concat())
     }

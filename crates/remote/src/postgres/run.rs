@@ -25,20 +25,27 @@ const UNCOVERED: &str = "
       AND l.mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
       AND NOT EXISTS (SELECT FROM backout.coverage v WHERE v.relation = l.relation AND v.covered)";
 
-/// What this transaction, or a part of it, made or altered in the catalogs. A later transaction of somebody else may be among
-/// it; then the statements are refused although they did nothing, which a second try mends.
+/// What this transaction, or a part of it, made or altered in the catalogs, and what it locked to drop. For databases where
+/// no event trigger tells. A later transaction of somebody else may be among it; then the statements are refused although
+/// they did nothing of the kind, which a second try mends. `pg_class` is not asked: emptying a table changes it, too.
 const CATALOGS: &str = "
-    SELECT string_agg(what, ', ') FROM (
-      SELECT 'table ' || oid::regclass::text AS what, xmin FROM pg_class
-        WHERE relnamespace NOT IN (SELECT oid FROM pg_namespace WHERE nspname LIKE 'pg\\_%' OR nspname = 'backout')
+    SELECT string_agg(DISTINCT what, ', ') FROM (
+      SELECT 'columns of ' || attrelid::regclass::text AS what, xmin FROM pg_attribute
       UNION ALL SELECT 'function ' || proname, xmin FROM pg_proc
       UNION ALL SELECT 'type ' || typname, xmin FROM pg_type
-        WHERE typnamespace NOT IN (SELECT oid FROM pg_namespace WHERE nspname LIKE 'pg\\_%')
-      UNION ALL SELECT 'schema ' || nspname, xmin FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%'
+      UNION ALL SELECT 'schema ' || nspname, xmin FROM pg_namespace
       UNION ALL SELECT 'trigger ' || tgname, xmin FROM pg_trigger
       UNION ALL SELECT 'constraint ' || conname, xmin FROM pg_constraint
+      UNION ALL SELECT 'rule ' || rulename, xmin FROM pg_rewrite
+      UNION ALL SELECT 'something that it dropped', ($1::text::bigint & 4294967295)::text::xid FROM pg_locks l
+        WHERE l.pid = pg_backend_pid() AND l.mode = 'AccessExclusiveLock' AND (l.locktype = 'object'
+          OR l.locktype = 'relation' AND l.relation >= 16384 AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = l.relation))
     ) each WHERE xmin::text::bigint >= 3
       AND (xmin::text::bigint - ($1::text::bigint & 4294967295)) BETWEEN 0 AND 1000000";
+
+/// Whether event triggers of ours tell of changes of the schema.
+const IS_TOLD: &str = "SELECT count(*) = 2 FROM pg_event_trigger
+    WHERE evtname IN ('backout_schema_changed', 'backout_schema_dropped') AND evtenabled = 'A'";
 
 impl Connection {
     /// Begins the transaction of an operation, and gives its number.
@@ -98,7 +105,12 @@ impl Connection {
         let sql = "SELECT ddl FROM backout.transaction WHERE xact = $1::text::xid8";
         let noted = self.client.query_opt(sql, &[&xact])?;
         let noted: Option<String> = noted.and_then(|row| row.get(0));
-        let seen: Option<String> = self.client.query_one(CATALOGS, &[&xact])?.get(0);
+        let is_told: bool = self.client.query_one(IS_TOLD, &[])?.get(0);
+        let seen: Option<String> = if is_told {
+            None
+        } else {
+            self.client.query_one(CATALOGS, &[&xact])?.get(0)
+        };
         if let Some(what) = noted.or(seen) {
             return Err(PostgresError::NotUndoable(format!(
                 "it changes the schema ({what}), and what is kept here is rows: nothing would bring the schema back"

@@ -15,7 +15,6 @@ use super::connection::Connection;
 use super::error::PostgresError;
 use super::log::{Table, net_by_key};
 use super::recipe::Body;
-use crate::rows::ROWS_MAX;
 
 /// How often the rows are tried again without those that turned out to be in somebody's way.
 const ROUNDS_MAX: usize = 6;
@@ -57,47 +56,63 @@ impl Connection {
     /// Looks at all rows that a transaction changed. With `locks`, nobody can change them until this transaction ends.
     pub(super) fn look(
         &mut self,
-        xact: &str,
+        body: &Body,
         locks: bool,
     ) -> Result<Vec<SeenTable>, PostgresError> {
         self.run("DROP TABLE IF EXISTS pg_temp.backout_net")?;
         self.run(NET_TABLE)?;
         let mut seen = Vec::new();
-        for table in self.tables(xact)? {
-            let net = net_by_key(&table);
-            let sql = format!(
-                "INSERT INTO backout_net (relation, key, went, came, n) SELECT $2::oid, key, went, came, n FROM ({net}) net"
-            );
-            self.client.execute(&sql, &[&xact, &table.relation])?;
-            self.look_at(&table, locks)?;
-            seen.push(self.seen(table)?);
+        for mut table in self.tables(&body.xact)? {
+            let mut known = body.tables.iter();
+            let Some(known) = known.find(|it| it.relation == table.relation) else {
+                continue;
+            };
+            // Whatever it is called now, targets bear the name that it had.
+            table.names = (known.change.schema.clone(), known.change.table.clone());
+            if table.changed.is_some() {
+                self.put_keys(&table, known.change.rows.as_deref())?;
+            } else {
+                let net = net_by_key(&table);
+                let sql = format!(
+                    "INSERT INTO backout_net (relation, key, went, came, n)
+                     SELECT $2::oid, key, went, came, n FROM ({net}) net"
+                );
+                self.client.execute(&sql, &[&body.xact, &table.relation])?;
+                self.look_at(&table, locks)?;
+            }
+            seen.push(self.seen(table, known.change.rows.is_none())?);
         }
         // Tables where nothing is different in the end are no targets.
         seen.retain(|it| it.counts.iter().sum::<i64>() > 0);
         Ok(seen)
     }
 
+    /// Names the rows of a table that cannot be compared any more.
+    fn put_keys(&mut self, table: &Table, keys: Option<&[String]>) -> Result<(), PostgresError> {
+        let all = ["all".to_owned()];
+        let sql = "INSERT INTO backout_net (relation, key, n, state, why) SELECT $1, key, 1, 'o', $3 FROM unnest($2::text[]) key";
+        let keys = keys.unwrap_or(&all);
+        self.client
+            .execute(sql, &[&table.relation, &keys, &table.changed])?;
+        Ok(())
+    }
+
     /// Finds out what the rows of a table are now.
     fn look_at(&mut self, table: &Table, locks: bool) -> Result<(), PostgresError> {
         let relation = table.relation;
-        if let Some(why) = &table.changed {
-            let sql = "UPDATE backout_net SET state = 'o', why = $2 WHERE relation = $1";
-            self.client.execute(sql, &[&relation, why])?;
-            return Ok(());
-        }
         self.run("ANALYZE backout_net")?;
         let sql = &table.sql;
         if table.key.is_empty() {
             if locks {
                 self.run(&format!(
-                    "SELECT FROM ONLY {sql} t WHERE t::text IN (SELECT came FROM backout_net WHERE relation = {relation}) FOR UPDATE"
+                    "SELECT FROM ONLY {sql} t WHERE (t.*)::text IN (SELECT came FROM backout_net WHERE relation = {relation}) FOR UPDATE"
                 ))?;
             }
             // Of equal rows any will do; which one it was nobody can tell.
             return self.run(&format!(
                 "UPDATE backout_net n SET now = CASE WHEN f.c > 0 THEN n.came END, state = CASE
                      WHEN n.came IS NULL OR f.c >= n.n THEN 'a' WHEN f.c = 0 THEN 'b' ELSE 'o' END::\"char\"
-                 FROM (SELECT m.key, count(t.*) AS c FROM backout_net m LEFT JOIN ONLY {sql} t ON t::text = m.came
+                 FROM (SELECT m.key, count(t.*) AS c FROM backout_net m LEFT JOIN ONLY {sql} t ON (t.*)::text = m.came
                        WHERE m.relation = {relation} GROUP BY m.key) f
                  WHERE n.relation = {relation} AND n.key = f.key"
             ));
@@ -112,7 +127,7 @@ impl Connection {
             ))?;
         }
         self.run(&format!(
-            "UPDATE backout_net n SET now = t::text FROM {parsed} JOIN ONLY {sql} t ON {on}
+            "UPDATE backout_net n SET now = (t.*)::text FROM {parsed} JOIN ONLY {sql} t ON {on}
              WHERE n.relation = {relation} AND n.key = p.key;
              UPDATE backout_net SET state = CASE WHEN now IS NOT DISTINCT FROM came THEN 'a'
                  WHEN now IS NOT DISTINCT FROM went THEN 'b' ELSE 'o' END::\"char\" WHERE relation = {relation}"
@@ -120,18 +135,17 @@ impl Connection {
     }
 
     /// Reads how the rows of a table stand.
-    fn seen(&mut self, table: Table) -> Result<SeenTable, PostgresError> {
+    fn seen(&mut self, table: Table, is_whole: bool) -> Result<SeenTable, PostgresError> {
         let sql = "SELECT count(*) FILTER (WHERE state = 'a'), count(*) FILTER (WHERE state = 'b'),
                           count(*) FILTER (WHERE state NOT IN ('a', 'b')) FROM backout_net WHERE relation = $1";
         let row = self.client.query_one(sql, &[&table.relation])?;
         let counts = [row.get(0), row.get(1), row.get(2)];
-        let few = i64::try_from(ROWS_MAX).unwrap_or(i64::MAX);
-        let rows = if counts.iter().sum::<i64>() <= few {
+        let rows = if is_whole {
+            None
+        } else {
             let sql = "SELECT key, went, came, now, state::text, why FROM backout_net WHERE relation = $1 ORDER BY key";
             let rows = self.client.query(sql, &[&table.relation])?;
             Some(rows.iter().map(|row| seen_row(row)).collect())
-        } else {
-            None
         };
         Ok(SeenTable {
             table,
@@ -151,7 +165,7 @@ impl Connection {
             self.run("SET LOCAL session_replication_role = replica")?;
         }
         self.run("SET CONSTRAINTS ALL DEFERRED")?;
-        let seen = self.look(&body.xact, true)?;
+        let seen = self.look(body, true)?;
         let space = super::space(&body.place);
         let targets = meant(&seen, &space, how);
         for (table, key, _) in &targets {
@@ -249,10 +263,10 @@ impl Connection {
     fn not_back(&mut self, table: &Table) -> Result<Vec<(u32, String, String)>, PostgresError> {
         let (sql, relation) = (&table.sql, table.relation);
         let is_there = if table.key.is_empty() {
-            format!("(SELECT count(*) FROM ONLY {sql} t WHERE t::text = n.went) >= n.n")
+            format!("(SELECT count(*) FROM ONLY {sql} t WHERE (t.*)::text = n.went) >= n.n")
         } else {
             let on = on_key(table, "t", "(n.r)");
-            format!("EXISTS (SELECT FROM ONLY {sql} t WHERE {on} AND t::text = n.went)")
+            format!("EXISTS (SELECT FROM ONLY {sql} t WHERE {on} AND (t.*)::text = n.went)")
         };
         let found = self.client.query(
             &format!(
@@ -387,7 +401,7 @@ fn going(table: &Table, way: Way) -> String {
         return format!(
             "DELETE FROM ONLY {sql} WHERE ctid IN (SELECT c FROM (
                SELECT t.ctid AS c, n.n, row_number() OVER (PARTITION BY n.key ORDER BY t.ctid) AS i
-               FROM ONLY {sql} t JOIN backout_net n ON n.relation = {relation} AND n.take AND n.came = t::text) x WHERE i <= n)"
+               FROM ONLY {sql} t JOIN backout_net n ON n.relation = {relation} AND n.take AND n.came = (t.*)::text) x WHERE i <= n)"
         );
     }
     let only_new = if way == Way::Update {
