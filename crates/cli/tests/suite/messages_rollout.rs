@@ -176,13 +176,16 @@ fn what_did_not_come_back_is_told() {
     hint: see to it, then go on with `backout rollout abort r`; `backout rollout abort r --force` also undoes what others did there
     [exit code 1]
     ");
-    world.did(["undo", "--force", "b"]);
-    insta::assert_snapshot!(world.cli(["rollout", "abort"]), @"
+    insta::assert_snapshot!(world.cli(["rollout", "abort", "--force"]), @"
     rollout r: aborted, and all of it is undone
       wave 1  undone  a
       wave 2  undone  b
+    note: `b` was changed by somebody; `backout redo 8ff34785` brings that back
     ");
     assert_eq!(world.text("a"), "1\n");
+    assert_eq!(world.text("b"), "1\n");
+    world.did(["redo"]);
+    assert_eq!(world.text("b"), "theirs\n");
 }
 
 #[test]
@@ -291,13 +294,14 @@ fn what_others_built_on_it_stays_until_somebody_forces_it() {
     rollout r: aborted, and all of it is undone
       wave 1  undone     a
       wave 2  untouched  b
-      also undone: 2e2ac13e (write a), built on it; `backout redo a708a824` brings both back
+      also undone: 2e2ac13e (write a), which was built on 1715609f
+      `backout redo 1715609f 2e2ac13e` brings that back
     ");
     assert_eq!(world.text("a"), "1\n");
     let status = world.cli(["--json", "rollout", "status"]).out;
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
-    let act = status["also"][0]["act"].as_str().unwrap();
-    world.did(["redo", act]);
+    let also = |name: &str| status["also"][0][name].as_str().unwrap();
+    world.did(["redo", also("on"), also("id")]);
     assert_eq!(world.text("a"), "theirs\n");
     world.did(["undo", "a"]);
     insta::assert_snapshot!(world.unmoved(["rollout", "status"]), @"

@@ -106,7 +106,7 @@ impl Engine {
                 continue;
             };
             if is_left(operation.status) {
-                match self.take_step_back(operation.id, options) {
+                match self.take_step_back(step, operation.id, options) {
                     Ok(notes) => back.notes.extend(notes),
                     Err(error) => back.left.push(left_of(step, operation.id, &error)),
                 }
@@ -116,14 +116,34 @@ impl Engine {
         Ok(back)
     }
 
-    /// Takes one write back. Gives what is worth knowing.
+    /// Takes one write back, with force only where there is no other way. Gives what is worth knowing.
     fn take_step_back(
         &self,
+        step: &RolloutStep,
         id: OperationId,
         options: &UndoOptions,
     ) -> Result<Vec<String>, EngineError> {
         let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
-        self.undo(&what, options).map(|report| report.notes)
+        let gently = UndoOptions {
+            on_conflict: OnConflict::default(),
+            ..options.clone()
+        };
+        let is_forced = options.on_conflict == OnConflict::Force;
+        match self.undo(&what, &gently) {
+            Err(EngineError::Conflicts { .. }) if is_forced => {
+                let report = self.undo(&what, options)?;
+                let mut notes = report.notes;
+                if let Some(act) = report.act {
+                    let target = &step.target;
+                    let act = act.short();
+                    notes.push(format!(
+                        "`{target}` was changed by somebody; `backout redo {act}` brings that back"
+                    ));
+                }
+                Ok(notes)
+            }
+            undone => undone.map(|report| report.notes),
+        }
     }
 
     fn left(&self, id: OperationId, back: Back) -> Result<RolloutView, EngineError> {
