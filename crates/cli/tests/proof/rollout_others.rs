@@ -467,3 +467,53 @@ fn what_goes_along_is_told_after_a_crash_at_every_point() {
         world.check_store();
     }
 }
+
+#[test]
+fn what_others_did_in_its_task_is_not_the_rollouts() {
+    let world = servers(4);
+    let child = in_the_second_wave(&world, 4, &[]);
+    let write = ["--task", "r", "write", &config(3), "--text", "theirs\n"];
+    let other = world.json(&write)["id"].as_str().unwrap().to_owned();
+    world.ok(&["--task", "r", "write", "apart", "--text", "theirs\n"]);
+    go(&world);
+    let output = ended(child);
+    assert_eq!(world.read(&config(3)), "theirs\n", "{}", said(&output));
+    let status = world.json(&["rollout", "status"]);
+    assert_eq!(status["state"], "left", "{status}");
+    assert!(
+        status["why"].as_str().unwrap().contains(&other[..8]),
+        "{status}"
+    );
+    world.ok(&["undo", &other]);
+    let reply = json(&world, 1, &["rollout", "abort"]);
+    assert_eq!(reply["state"], "left", "{reply}");
+    assert!(
+        reply["why"]
+            .as_str()
+            .unwrap()
+            .contains("others worked in its task: "),
+        "{reply}"
+    );
+    assert_eq!(world.read("apart"), "theirs\n");
+    let reply = json(&world, 0, &["rollout", "abort", "--force"]);
+    assert_eq!(reply["state"], "aborted", "{reply}");
+    let notes = reply["notes"].to_string();
+    assert!(
+        notes.contains("is undone with its task; `backout redo"),
+        "{reply}"
+    );
+    assert!(!world.path("apart").exists());
+    world.ok(&["redo"]);
+    assert_eq!(world.read("apart"), "theirs\n");
+    world.check_store();
+}
+
+#[test]
+fn who_begins_a_rollout_is_told_if_somebody_ends_its_task() {
+    let world = servers(4);
+    let child = in_the_second_wave(&world, 4, &[]);
+    world.ok(&["commit", "r"]);
+    go(&world);
+    assert_eq!(ended(child).status.code(), Some(1));
+    assert_eq!(state(&world), "by-hand");
+}

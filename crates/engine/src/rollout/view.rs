@@ -159,13 +159,14 @@ impl Engine {
         let first = self.store.records_of(id)?.into_iter().next();
         let plan = &past.plan;
         let mut waves = Vec::new();
+        let own = self.own_operations(plan)?;
         let mut also = Vec::new();
         for wave in 1..=plan.wave_count() {
             let mut targets = Vec::new();
             for (number, step) in plan.wave_steps(wave) {
                 let operation = self.step_operation(plan, number)?;
                 if let Some(operation) = &operation {
-                    self.add_gone(operation, &past, &mut also)?;
+                    self.add_gone(operation, &past, &own, &mut also)?;
                 }
                 let now = self.step_now(&past, &state, wave, operation.as_ref());
                 targets.push(StepView {
@@ -254,6 +255,7 @@ impl Engine {
         &self,
         operation: &Operation,
         past: &RolloutPast,
+        own: &[OperationId],
         also: &mut Vec<AlsoGone>,
     ) -> Result<(), EngineError> {
         let history = History::new(self.store.connected(&[operation.id])?);
@@ -266,7 +268,7 @@ impl Engine {
             at += 1;
         }
         let mut gone: Vec<&Operation> = above.iter().filter_map(|id| history.get(*id)).collect();
-        gone.retain(|it| it.status == Status::Undone && it.task.as_ref() != Some(&past.plan.task));
+        gone.retain(|it| it.status == Status::Undone && !own.contains(&it.id));
         gone.sort_by_key(|it| it.place);
         for operation_gone in gone {
             let id = operation_gone.id;
