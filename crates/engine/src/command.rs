@@ -235,9 +235,9 @@ pub struct UndoOptions {
     pub selection: Selection,
     /// A preview also says, name by name, what would change.
     pub diff: bool,
-    /// Nothing but work of this task may go: what others built on it stands in the way.
+    /// Nothing but these operations may go: what was built on them stands in the way.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub only_of: Option<TaskId>,
+    pub only: Option<Vec<OperationId>>,
     /// What sets it off; none means that whoever asks wants it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,

@@ -108,7 +108,7 @@ pub enum EngineError {
     /// An undo that failed was not looked after as asked.
     #[error(transparent)]
     Ladder(#[from] LadderError),
-    /// Others built on what was to go. Nothing was changed.
+    /// More would have to go than was asked for. Nothing was changed.
     #[error("others built on it: {}", named(by))]
     BuiltOn {
         /// What they did, newest first.
@@ -408,7 +408,7 @@ impl EngineError {
 }
 
 /// Names operations with their lines.
-fn named(operations: &[(OperationId, String)]) -> String {
+pub(crate) fn named(operations: &[(OperationId, String)]) -> String {
     let each = operations
         .iter()
         .map(|(id, summary)| format!("{} ({summary})", id.short()));

@@ -385,12 +385,10 @@ impl Back {
         self.relay.as_deref()
     }
 
-    /// Tells whether the front was sent a signal that asks for the end. Others are taken, too.
+    /// Tells whether the front was sent a signal that asks for the end. What came before that is taken, too.
     pub fn is_asked_to_end(&self) -> bool {
-        let signals = std::iter::from_fn(|| self.passed_on());
-        signals.fold(false, |is_asked, signal| {
-            is_asked || ENDING.contains(&signal)
-        })
+        let mut signals = std::iter::from_fn(|| self.passed_on());
+        signals.any(|signal| ENDING.contains(&signal))
     }
 
     /// Takes a signal that the front was sent, if there is one.

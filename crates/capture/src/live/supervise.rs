@@ -327,10 +327,8 @@ impl Supervisor {
     /// Tells whether somebody asked for the end since the command is over, at the terminal or by a signal. Children are left to
     /// who waits for them: they may be somebody else's.
     pub fn is_asked_to_end(&self) -> bool {
-        let signals = std::iter::from_fn(|| sys::next_signal(self.signals.as_fd()));
-        signals.fold(false, |is_asked, it| {
-            is_asked || ENDING.contains(&it.signal)
-        })
+        let mut signals = std::iter::from_fn(|| sys::next_signal(self.signals.as_fd()));
+        signals.any(|it| ENDING.contains(&it.signal))
     }
 
     fn signal(&mut self) -> io::Result<Option<Event>> {

@@ -34,10 +34,12 @@ pub(crate) enum Changed {
 pub(crate) fn parse(json: &[u8], base: &Path) -> Result<Vec<FileRequest>, Report> {
     let whole = |(change, number): (Changed, usize)| match change {
         Changed::Files(request) => Ok(request),
-        Changed::Keys(_) => Err(Report::usage(format!(
-            "change {number} of the batch cannot be made: a batch changes whole files"
-        ))
-        .next("use `backout set`, `unset` or `merge`, or a plan of `backout rollout`")),
+        Changed::Keys(_) => {
+            let what = format!("change {number} of the batch cannot be made");
+            let report = Report::usage(what).because("a batch changes whole files");
+            Err(report
+                .next("use `backout set`, `unset` or `merge`, or a plan of `backout rollout`"))
+        }
     };
     let changes = parse_plan(json, base)?.into_iter();
     changes.zip(1..).map(whole).collect()
@@ -172,7 +174,10 @@ fn keys(
     edit: ConfigEdit,
 ) -> Result<ConfigRequest, Report> {
     let format = format.map(|name| {
-        let unknown = || Report::usage(format!("`{name}` is no format"));
+        let unknown = || {
+            let report = Report::usage(format!("`{name}` is no format"));
+            report.next("a format is json, jsonc, yaml, toml, ini or env")
+        };
         Format::of_name(&name).ok_or_else(unknown)
     });
     Ok(ConfigRequest {

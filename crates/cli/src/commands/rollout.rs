@@ -143,6 +143,7 @@ impl RolloutArgs {
 /// Begins, shows, goes on with or takes back a rollout.
 pub(crate) fn cmd_rollout(session: &mut Session, args: RolloutArgs) -> Result<(), Failure> {
     let only_looks = args.only_looks();
+    let is_start = matches!(args.command, RolloutSubcommand::Start(_));
     let command = match args.command {
         RolloutSubcommand::Start(args) => RolloutCommand::Start(Box::new(start(session, args)?)),
         RolloutSubcommand::Status { name: which } => RolloutCommand::Status { which },
@@ -154,6 +155,10 @@ pub(crate) fn cmd_rollout(session: &mut Session, args: RolloutArgs) -> Result<()
     let reply = session.execute(&engine, Command::Rollout(command))?;
     session.show(&engine, &reply)?;
     match reply {
+        // Whoever began it did not end its task: not all of it is done.
+        Reply::Rollout(view) if is_start && view.state == RolloutState::ByHand => {
+            Err(Failure::Shown(1))
+        }
         Reply::Rollout(view) if !only_looks => ended(&view.state),
         _ => Ok(()),
     }

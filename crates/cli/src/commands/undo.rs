@@ -223,7 +223,7 @@ impl HowArgs {
             partial: self.partial,
             selection: part.selection()?,
             diff: self.diff,
-            only_of: None,
+            only: None,
             trigger: self.set_off.trigger(agent),
         })
     }

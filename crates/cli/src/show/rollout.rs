@@ -162,20 +162,30 @@ fn is_any_there(view: &RolloutView) -> bool {
 
 /// Says what others had built on the writes of a rollout, and went with them.
 fn also(session: &Session, view: &RolloutView) -> String {
-    let each = view.also.iter().map(|gone| {
+    let mut text = String::new();
+    for (number, gone) in view.also.iter().enumerate() {
         let summary = session.here.shorten(&printable(&gone.summary));
-        let redo = typed(&format!("redo {}", gone.act.short()));
-        let id = gone.id.short();
-        format!("  also undone: {id} ({summary}), built on it; {redo} brings both back\n")
-    });
-    each.collect()
+        let (id, on) = (gone.id.short(), gone.on.short());
+        text.push_str(&format!(
+            "  also undone: {id} ({summary}), which was built on {on}\n"
+        ));
+        let of_it = view.also.iter().filter(|it| it.on == gone.on);
+        let rest = view.also.iter().skip(number + 1);
+        // Said once for all that was built on one write.
+        if rest.filter(|it| it.on == gone.on).count() == 0 {
+            let ids: Vec<String> = of_it.map(|it| it.id.short()).collect();
+            let redo = typed(&format!("redo {on} {}", ids.join(" ")));
+            text.push_str(&format!("  {redo} brings that back\n"));
+        }
+    }
+    text
 }
 
 /// Says what is to be known of a target, if its wave does not say it.
 const fn remark(standing: WaveStanding, now: StepNow) -> Option<&'static str> {
     match (standing, now) {
         (WaveStanding::Passed | WaveStanding::UnderWay, StepNow::Written | StepNow::Same)
-        | (WaveStanding::Undone | WaveStanding::Failed, StepNow::Undone)
+        | (WaveStanding::Undone, StepNow::Undone)
         | (WaveStanding::Untouched, StepNow::Untouched)
         | (WaveStanding::Pending, StepNow::Pending) => None,
         (_, StepNow::Written) => Some("in effect"),

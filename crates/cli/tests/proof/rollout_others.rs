@@ -94,10 +94,10 @@ fn a_wave_that_fails_leaves_what_others_built_on_it() {
     assert_eq!(also.len(), 1, "{reply}");
     assert_eq!(also[0]["id"], other.as_str(), "{reply}");
     let told = world.ok(&["rollout", "status"]);
-    let act = also[0]["act"].as_str().unwrap();
-    let redo = format!("backout redo {}", &act[..8]);
+    let on = also[0]["on"].as_str().unwrap();
+    let redo = format!("backout redo {} {}", &on[..8], &other[..8]);
     assert!(told.contains(&redo), "{told}");
-    world.ok(&["redo", act]);
+    world.ok(&["redo", on, &other]);
     assert_eq!(world.read(&config(3)), "theirs\n");
     assert_eq!(world.json(&["rollout", "status"])["also"], Value::Null);
     world.check_store();
@@ -127,7 +127,8 @@ fn an_abort_leaves_what_others_built_on_it() {
     assert_eq!(reply["state"], "aborted", "{reply}");
     assert_eq!(reply["also"][0]["id"], other.as_str(), "{reply}");
     assert_eq!(world.read(&config(2)), "old 2\n");
-    world.ok(&["redo", reply["also"][0]["act"].as_str().unwrap()]);
+    let on = reply["also"][0]["on"].as_str().unwrap();
+    world.ok(&["redo", on, &other]);
     assert_eq!(world.read(&config(2)), "theirs\n");
     world.check_store();
 }
@@ -422,4 +423,97 @@ fn two_rollouts_on_the_same_targets_do_not_take_each_other_back() {
     assert_eq!(state(&world), "stopped");
     assert_eq!(world.read(&config(3)), "old 3\n");
     world.check_store();
+}
+
+/// What goes along is in the answer, wherever a process died on the way.
+#[test]
+fn what_goes_along_is_told_after_a_crash_at_every_point() {
+    let prepared = || {
+        let world = servers(3);
+        let child = in_the_second_wave(&world, 3, &[]);
+        let other = theirs(&world, 3);
+        go(&world);
+        ended(child);
+        assert_eq!(state(&world), "left");
+        (world, other)
+    };
+    let force = ["rollout", "resume", "r", "--force"];
+    let (unbroken, _) = prepared();
+    let log = unbroken.scratch("points");
+    let mut command = unbroken.command(&force);
+    command.env("BACKOUT_CRASH_LOG", &log).output().unwrap();
+    let points = std::fs::read_to_string(log).unwrap();
+    let is_tried = |name: &str| {
+        let ours = ["rollout.", "engine.", "journal.after"];
+        ours.iter().any(|begin| name.starts_with(begin))
+    };
+    let tried = points.lines().zip(1..).filter(|(name, _)| is_tried(name));
+    let tried: Vec<(&str, usize)> = tried.collect();
+    assert!(tried.iter().any(|(name, _)| *name == "engine.undone"));
+    for (name, point) in tried {
+        let (world, other) = prepared();
+        let mut command = world.command(&force);
+        command.env("BACKOUT_CRASH_AT", point.to_string());
+        command.output().unwrap();
+        let again = world.run(&force);
+        let at = format!("point {point}, {name}: {}", said(&again));
+        let status = world.json(&["rollout", "status", "r"]);
+        assert_eq!(status["state"], "stopped", "{at}");
+        assert_eq!(status["also"][0]["id"], other.as_str(), "{at} {status}");
+        assert_eq!(world.read(&config(3)), "old 3\n", "{at}");
+        let on = status["also"][0]["on"].as_str().unwrap();
+        world.ok(&["redo", on, &other]);
+        assert_eq!(world.read(&config(3)), "theirs\n", "{at}");
+        world.check_store();
+    }
+}
+
+#[test]
+fn what_others_did_in_its_task_is_not_the_rollouts() {
+    let world = servers(4);
+    let child = in_the_second_wave(&world, 4, &[]);
+    let write = ["--task", "r", "write", &config(3), "--text", "theirs\n"];
+    let other = world.json(&write)["id"].as_str().unwrap().to_owned();
+    world.ok(&["--task", "r", "write", "apart", "--text", "theirs\n"]);
+    go(&world);
+    let output = ended(child);
+    assert_eq!(world.read(&config(3)), "theirs\n", "{}", said(&output));
+    let status = world.json(&["rollout", "status"]);
+    assert_eq!(status["state"], "left", "{status}");
+    assert!(
+        status["why"].as_str().unwrap().contains(&other[..8]),
+        "{status}"
+    );
+    world.ok(&["undo", &other]);
+    let reply = json(&world, 1, &["rollout", "abort"]);
+    assert_eq!(reply["state"], "left", "{reply}");
+    assert!(
+        reply["why"]
+            .as_str()
+            .unwrap()
+            .contains("others worked in its task: "),
+        "{reply}"
+    );
+    assert_eq!(world.read("apart"), "theirs\n");
+    let reply = json(&world, 0, &["rollout", "abort", "--force"]);
+    assert_eq!(reply["state"], "aborted", "{reply}");
+    let notes = reply["notes"].to_string();
+    assert!(
+        notes.contains("is undone with its task; `backout redo"),
+        "{reply}"
+    );
+    assert!(!world.path("apart").exists());
+    world.ok(&["redo"]);
+    assert_eq!(world.read("apart"), "theirs\n");
+    world.check_store();
+}
+
+#[test]
+fn who_begins_a_rollout_is_told_if_somebody_ends_its_task() {
+    let world = servers(4);
+    let child = in_the_second_wave(&world, 4, &[]);
+    world.ok(&["commit", "r"]);
+    go(&world);
+    assert_eq!(ended(child).status.code(), Some(1));
+    assert_eq!(state(&world), "by-hand");
 }

@@ -162,27 +162,30 @@ fn what_did_not_come_back_is_told() {
     let check = "test {wave} -lt 2 || { echo theirs > b; exit 1; }";
     insta::assert_snapshot!(world.cli(["rollout", "start", "--name", "r", "--check", check, "--content", "new", "a", "b"]), @"
     rollout r: wave 2 of 2 failed, and not all of it came back
-      why: f1bbcdcb: targets changed since the operation
+      why: `b` (f1bbcdcb): targets changed since the operation: `b` content changed since (2 -> 7 bytes)
       wave 1  passed  a
-      wave 2  failed  b
-    hint: see to it, then go on with `backout rollout resume r`
+      wave 2  failed  b (changed since)
+    hint: see to it, then go on with `backout rollout resume r`; `backout rollout resume r --force` also undoes what others did there
     [exit code 1]
     ");
     insta::assert_snapshot!(world.cli(["rollout", "abort"]), @"
     rollout r: not all of it came back
-      why: targets changed since the operation
-      wave 1  passed  a
-      wave 2  failed  b
-    hint: see to it, then go on with `backout rollout resume r`
+      why: `b` (f1bbcdcb): targets changed since the operation: `b` content changed since (2 -> 7 bytes)
+      wave 1  undone  a
+      wave 2  failed  b (changed since)
+    hint: see to it, then go on with `backout rollout abort r`; `backout rollout abort r --force` also undoes what others did there
     [exit code 1]
     ");
-    world.did(["undo", "--force", "b"]);
-    insta::assert_snapshot!(world.cli(["rollout", "abort"]), @"
+    insta::assert_snapshot!(world.cli(["rollout", "abort", "--force"]), @"
     rollout r: aborted, and all of it is undone
       wave 1  undone  a
       wave 2  undone  b
+    note: `b` was changed by somebody; `backout redo 8ff34785` brings that back
     ");
     assert_eq!(world.text("a"), "1\n");
+    assert_eq!(world.text("b"), "1\n");
+    world.did(["redo"]);
+    assert_eq!(world.text("b"), "theirs\n");
 }
 
 #[test]
@@ -216,7 +219,7 @@ fn what_cannot_be_rolled_out_is_said_before() {
     insta::assert_snapshot!(world.unmoved(["rollout", "start", "--plan", "plan"]), @"
     error: no rollout was begun
       why: a change of the plan is not one of one file
-      next: a plan takes write, append, edit and remove
+      next: a plan takes write, append, edit, remove, set, unset and merge
     [exit code 2]
     ");
 }
@@ -259,7 +262,164 @@ fn a_rollout_ended_by_hand_or_interrupted_says_so() {
     world.did(["rollback", "r"]);
     insta::assert_snapshot!(world.unmoved(["rollout", "status"]), @"
     rollout r: its task was ended by hand
+      wave 1  undone     a
+      wave 2  untouched  b
+    ");
+}
+
+#[test]
+fn what_others_built_on_it_stays_until_somebody_forces_it() {
+    let world = four().file("backout.toml", "[protect]\nask = ['b']\n");
+    let start = [
+        "rollout",
+        "start",
+        "--name",
+        "r",
+        "--content",
+        "new",
+        "a",
+        "b",
+    ];
+    assert_eq!(world.cli(start).code, 1);
+    world.did(["write", "a", "--text", "theirs\n"]);
+    insta::assert_snapshot!(world.cli(["rollout", "abort"]), @"
+    rollout r: not all of it came back
+      why: `a` (1715609f): others built on it: 2e2ac13e (write a)
+      wave 1  passed     a (changed since)
+      wave 2  untouched  b
+    hint: see to it, then go on with `backout rollout abort r`; `backout rollout abort r --force` also undoes what others did there
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.cli(["rollout", "abort", "--force"]), @"
+    rollout r: aborted, and all of it is undone
+      wave 1  undone     a
+      wave 2  untouched  b
+      also undone: 2e2ac13e (write a), which was built on 1715609f
+      `backout redo 1715609f 2e2ac13e` brings that back
+    ");
+    assert_eq!(world.text("a"), "1\n");
+    let status = world.cli(["--json", "rollout", "status"]).out;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let also = |name: &str| status["also"][0][name].as_str().unwrap();
+    world.did(["redo", also("on"), also("id")]);
+    assert_eq!(world.text("a"), "theirs\n");
+    world.did(["undo", "a"]);
+    insta::assert_snapshot!(world.unmoved(["rollout", "status"]), @"
+    rollout r: aborted, and some of it is in effect again
+      wave 1  passed     a
+      wave 2  untouched  b
+    ");
+}
+
+#[test]
+fn what_comes_back_after_a_wave_failed_is_said() {
+    let world = four();
+    let check = "test {wave} -lt 2";
+    let start = [
+        "rollout",
+        "start",
+        "--name",
+        "r",
+        "--check",
+        check,
+        "--content",
+        "new",
+        "a",
+        "b",
+    ];
+    assert_eq!(world.cli(start).code, 1);
+    world.did(["redo"]);
+    insta::assert_snapshot!(world.unmoved(["rollout", "status"]), @"
+    rollout r: stopped, wave 2 failed and some of it is in effect again
+      why: the check said no: `/bin/sh` ended with 1
+      wave 1  passed  a
+      wave 2  failed  b (in effect)
+    hint: take back the waves that stay with `backout rollback r`; mend the change and begin a new rollout
+    ");
+}
+
+#[test]
+fn what_was_approved_and_undone_is_said() {
+    let world = four().file("backout.toml", "[protect]\nask = ['a']\n");
+    let start = [
+        "rollout",
+        "start",
+        "--name",
+        "r",
+        "--content",
+        "new",
+        "a",
+        "b",
+    ];
+    assert_eq!(world.cli(start).code, 1);
+    let status = world.cli(["--json", "rollout", "status"]).out;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    world.did(["approve", status["proposal"].as_str().unwrap()]);
+    world.did(["undo", "a"]);
+    insta::assert_snapshot!(world.unmoved(["rollout", "status"]), @"
+    rollout r: wave 1 of 2 waited for 1715609f, which was approved, and is undone
       wave 1  undone   a
       wave 2  pending  b
+    hint: go on with `backout rollout resume r`, or take all of it back with `backout rollout abort r`
+    ");
+}
+
+#[test]
+fn a_target_that_was_as_asked_already_is_not_called_undone() {
+    let world = four().file("b", "2\n");
+    world.did([
+        "rollout",
+        "start",
+        "--name",
+        "r",
+        "--first",
+        "2",
+        "--content",
+        "new",
+        "a",
+        "b",
+    ]);
+    world.did(["rollback", "r"]);
+    insta::assert_snapshot!(world.unmoved(["rollout", "status"]), @"
+    rollout r: done, and rolled back since
+      wave 1  undone  a, b (as asked already)
+    ");
+}
+
+#[test]
+fn a_target_that_leads_elsewhere_holds_it_up() {
+    let world = four();
+    let check = "test {wave} -gt 1 || { rm b; ln -s c b; }";
+    insta::assert_snapshot!(world.cli(["rollout", "start", "--name", "r", "--check", check, "--content", "new", "a", "b"]), @"
+    rollout r: wave 2 of 2 is held up
+      why: `b` led elsewhere when the rollout began, and leads to `c` now
+      wave 1  passed   a
+      wave 2  pending  b
+    hint: see to it and go on with `backout rollout resume r`; with `--force` it also writes targets that changed
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_batch_is_of_whole_files() {
+    let world = four();
+    world.put(
+        "plan",
+        r#"{"changes": [{"unset": {"path": "a.toml", "key": "x"}}]}"#,
+    );
+    insta::assert_snapshot!(world.unmoved(["batch", "plan"]), @"
+    error: change 1 of the batch cannot be made in `plan`
+      why: a batch changes whole files
+      next: use `backout set`, `unset` or `merge`, or a plan of `backout rollout`
+    [exit code 2]
+    ");
+    world.put(
+        "plan",
+        r#"{"changes": [{"set": {"path": "a.toml", "key": "x", "value": 1, "format": "xml"}}]}"#,
+    );
+    insta::assert_snapshot!(world.unmoved(["rollout", "start", "--plan", "plan"]), @"
+    error: change 1 of the batch cannot be made: `xml` is no format
+      next: a format is json, jsonc, yaml, toml, ini or env
+    [exit code 2]
     ");
 }

@@ -61,3 +61,22 @@ fn an_undo_that_could_not_be_recorded_says_that_it_happened() {
     ");
     assert_eq!(world.text("a"), "1");
 }
+
+#[test]
+fn a_rollout_that_could_not_be_recorded_says_where_to_look() {
+    let start = ["rollout", "start", "--name", "r", "--content", "new", "a"];
+    let write: &[&str] = &["write", "new", "--text", "1"];
+    let Some((world, _state, said)) = full_before("rollout.settled", &[write], &start) else {
+        return;
+    };
+    insta::assert_snapshot!(said, @"
+    error: the rollout `r` stopped on its way
+      why: no space left for the journal in `$WORLD/state`
+      next: see what it wrote with `backout rollout status r`
+      next: go on with `backout rollout resume r`, or take all of it back with `backout rollout abort r`
+    [exit code 3]
+    ");
+    assert_eq!(world.text("a"), "1");
+    let ran = world.cli(["rollout", "resume"]);
+    assert_eq!(ran.code, 0, "{ran}");
+}

@@ -12,6 +12,7 @@ use backout_model::{
 use backout_storage::OperationRef;
 
 use super::{RolloutView, key_of};
+use crate::error::named;
 use crate::ladder::asker;
 use crate::lifecycle::with_causes;
 use crate::{Engine, EngineError, UndoOptions, UndoWhat};
@@ -46,7 +47,7 @@ impl Engine {
         };
         self.withdraw(|it| it.task.as_ref() == Some(&plan.task), STOPPED)?;
         let trigger = Trigger::new(TriggerKind::PlanFailure, Source::Command);
-        let options = options(plan, trigger, force);
+        let options = self.options(plan, trigger, force)?;
         let back = self.take_steps_back(plan, first, wave, &options)?;
         if !back.left.is_empty() {
             return self.left(plan.id, back);
@@ -67,21 +68,35 @@ impl Engine {
         force: bool,
     ) -> Result<RolloutView, EngineError> {
         let asker = asker(self.context.agent.as_ref());
-        let options = options(plan, Trigger::new(TriggerKind::ManualAbort, asker), force);
+        let trigger = Trigger::new(TriggerKind::ManualAbort, asker);
+        let options = self.options(plan, trigger, force)?;
         let mut back = self.take_steps_back(plan, 1, plan.wave_count(), &options)?;
         if !back.left.is_empty() {
             return self.left(plan.id, back);
         }
-        // What others did in its task goes with the task.
+        // Others may have worked in its task: that is not the rollout's either.
         let what = UndoWhat::Task(plan.task.clone());
         match self.rollback(&what, &options, ABORTED) {
             Ok(report) => {
+                let also = report.steps.iter().map(|it| {
+                    let id = it.id.short();
+                    let line = &it.summary;
+                    format!(
+                        "{id} ({line}) is undone with its task; `backout redo {id}` brings it back"
+                    )
+                });
+                back.notes.extend(also);
                 back.notes.extend(report.notes);
                 crash_point("rollout.rolled-back");
                 self.end_rollout(plan.id, RolloutEnd::Aborted)?;
                 Ok(self.view_rollout(plan.id)?.with_notes(back.notes))
             }
             Err(EngineError::Storage(error)) => Err(error.into()),
+            Err(EngineError::BuiltOn { by }) => {
+                let by = named(&by);
+                back.left.push(format!("others worked in its task: {by}"));
+                self.left(plan.id, back)
+            }
             Err(error) => {
                 back.left.push(told(&error));
                 self.left(plan.id, back)
@@ -106,7 +121,7 @@ impl Engine {
                 continue;
             };
             if is_left(operation.status) {
-                match self.take_step_back(operation.id, options) {
+                match self.take_step_back(step, operation.id, options) {
                     Ok(notes) => back.notes.extend(notes),
                     Err(error) => back.left.push(left_of(step, operation.id, &error)),
                 }
@@ -116,14 +131,34 @@ impl Engine {
         Ok(back)
     }
 
-    /// Takes one write back. Gives what is worth knowing.
+    /// Takes one write back, with force only where there is no other way. Gives what is worth knowing.
     fn take_step_back(
         &self,
+        step: &RolloutStep,
         id: OperationId,
         options: &UndoOptions,
     ) -> Result<Vec<String>, EngineError> {
         let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
-        self.undo(&what, options).map(|report| report.notes)
+        let gently = UndoOptions {
+            on_conflict: OnConflict::default(),
+            ..options.clone()
+        };
+        let is_forced = options.on_conflict == OnConflict::Force;
+        match self.undo(&what, &gently) {
+            Err(EngineError::Conflicts { .. }) if is_forced => {
+                let report = self.undo(&what, options)?;
+                let mut notes = report.notes;
+                if let Some(act) = report.act {
+                    let target = &step.target;
+                    let act = act.short();
+                    notes.push(format!(
+                        "`{target}` was changed by somebody; `backout redo {act}` brings that back"
+                    ));
+                }
+                Ok(notes)
+            }
+            undone => undone.map(|report| report.notes),
+        }
     }
 
     fn left(&self, id: OperationId, back: Back) -> Result<RolloutView, EngineError> {
@@ -169,6 +204,40 @@ impl Engine {
         self.view_rollout(id)
     }
 
+    /// Says how writes of a rollout are taken back: without force, nothing else goes with them.
+    fn options(
+        &self,
+        plan: &RolloutPlan,
+        trigger: Trigger,
+        force: bool,
+    ) -> Result<UndoOptions, EngineError> {
+        let own = self.own_operations(plan)?;
+        Ok(UndoOptions {
+            trigger: Some(trigger),
+            only: (!force).then_some(own),
+            on_conflict: if force {
+                OnConflict::Force
+            } else {
+                OnConflict::default()
+            },
+            committed: force,
+            others: force,
+            ..UndoOptions::default()
+        })
+    }
+
+    /// Lists what the steps of a rollout have become.
+    pub(super) fn own_operations(
+        &self,
+        plan: &RolloutPlan,
+    ) -> Result<Vec<OperationId>, EngineError> {
+        let mut own = Vec::new();
+        for number in 0..plan.steps.len() {
+            own.extend(self.step_operation(plan, number)?.map(|it| it.id));
+        }
+        Ok(own)
+    }
+
     /// Finds the operation that a step has become.
     pub(super) fn step_operation(
         &self,
@@ -179,22 +248,6 @@ impl Engine {
             Some((id, _)) => Ok(self.store.operation(id)?),
             None => Ok(None),
         }
-    }
-}
-
-/// How writes of a rollout are taken back.
-fn options(plan: &RolloutPlan, trigger: Trigger, force: bool) -> UndoOptions {
-    UndoOptions {
-        trigger: Some(trigger),
-        only_of: (!force).then(|| plan.task.clone()),
-        on_conflict: if force {
-            OnConflict::Force
-        } else {
-            OnConflict::default()
-        },
-        committed: force,
-        others: force,
-        ..UndoOptions::default()
     }
 }
 

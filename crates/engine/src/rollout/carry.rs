@@ -8,7 +8,8 @@ use backout_crashpoint::crash_point;
 use backout_drivers::file::with_umask;
 use backout_model::ports::{Reason, WaveLook};
 use backout_model::{
-    GoOn, OperationId, RolloutEnd, RolloutMark, RolloutPlan, RolloutStep, Status, TargetPath,
+    GoOn, OperationId, RolloutEnd, RolloutMark, RolloutPast, RolloutPlan, RolloutStep, Status,
+    TargetPath,
 };
 
 use super::{RolloutError, RolloutView, key_of};
@@ -63,8 +64,16 @@ impl Engine {
                 return self.view_rollout(id);
             }
             match past.goes_on() {
-                GoOn::Abort => return self.take_all_back(plan, force),
+                GoOn::Abort => {
+                    self.say_who(&past, RolloutMark::Aborting)?;
+                    return self.take_all_back(plan, force);
+                }
                 GoOn::TakeBack { wave, why } => {
+                    let failed = RolloutMark::Failed {
+                        wave,
+                        why: why.clone(),
+                    };
+                    self.say_who(&past, failed)?;
                     return self.take_wave_back(plan, wave, &why, force);
                 }
                 GoOn::Wave(wave) if wave > plan.wave_count() => {
@@ -94,6 +103,15 @@ impl Engine {
                     }
                 }
             }
+        }
+    }
+
+    /// Says in the journal that this process takes back, if another one began: what it takes along is known by that.
+    fn say_who(&self, past: &RolloutPast, mark: RolloutMark) -> Result<(), EngineError> {
+        let this = self.store.this_process();
+        match past.marks.last() {
+            Some((owner, last)) if *owner == this && *last == mark => Ok(()),
+            _ => self.mark_rollout(past.plan.id, mark),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use backout_model::ports::State;
 use backout_model::{
-    AgentId, Operation, OperationId, RolloutMark, RolloutPast, RolloutState, Status, TargetPath,
-    TaskId, Timestamp,
+    AgentId, History, Operation, OperationId, RolloutMark, RolloutPast, RolloutState, Status,
+    TargetPath, TaskId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -61,8 +61,8 @@ pub struct AlsoGone {
     pub id: OperationId,
     /// Its line for people.
     pub summary: String,
-    /// The act that took it back: a redo of that brings it back, with the write that it was built on.
-    pub act: OperationId,
+    /// The write of the rollout that it was built on: a redo of both brings both back.
+    pub on: OperationId,
 }
 
 /// A wave of a rollout.
@@ -159,13 +159,14 @@ impl Engine {
         let first = self.store.records_of(id)?.into_iter().next();
         let plan = &past.plan;
         let mut waves = Vec::new();
+        let own = self.own_operations(plan)?;
         let mut also = Vec::new();
         for wave in 1..=plan.wave_count() {
             let mut targets = Vec::new();
             for (number, step) in plan.wave_steps(wave) {
                 let operation = self.step_operation(plan, number)?;
                 if let Some(operation) = &operation {
-                    self.add_gone(operation, &plan.task, &mut also)?;
+                    self.add_gone(operation, &past, &own, &mut also)?;
                 }
                 let now = self.step_now(&past, &state, wave, operation.as_ref());
                 targets.push(StepView {
@@ -249,34 +250,54 @@ impl Engine {
         }
     }
 
-    /// Adds what others had built on a write, and that went with it.
+    /// Adds what others had built on a write and that whoever carried the rollout out took back, oldest first.
     fn add_gone(
         &self,
         operation: &Operation,
-        task: &TaskId,
+        past: &RolloutPast,
+        own: &[OperationId],
         also: &mut Vec<AlsoGone>,
     ) -> Result<(), EngineError> {
-        for undo in operation.undos() {
-            let Some(undo) = self.store.operation(undo)? else {
-                continue;
-            };
-            let act = undo.group.unwrap_or(undo.id);
-            for member in self.members(&undo)? {
-                let Some(member) = self.store.operation(member)? else {
-                    continue;
-                };
-                let subject = self.subject_of(&member)?;
-                let is_known = also.iter().any(|it| it.id == subject.id);
-                if !is_known && subject.task.as_ref() != Some(task) {
-                    also.push(AlsoGone {
-                        id: subject.id,
-                        summary: subject.summary,
-                        act,
-                    });
-                }
+        let history = History::new(self.store.connected(&[operation.id])?);
+        let mut above = vec![operation.id];
+        let mut at = 0;
+        while let Some(&on) = above.get(at) {
+            let dependents = history.dependents(on).map(|(dependent, _)| dependent.id);
+            let new: Vec<OperationId> = dependents.filter(|id| !above.contains(id)).collect();
+            above.extend(new);
+            at += 1;
+        }
+        let mut gone: Vec<&Operation> = above.iter().filter_map(|id| history.get(*id)).collect();
+        gone.retain(|it| it.status == Status::Undone && !own.contains(&it.id));
+        gone.sort_by_key(|it| it.place);
+        for operation_gone in gone {
+            let id = operation_gone.id;
+            let is_known = also.iter().any(|it| it.id == id);
+            if !is_known && self.is_taken_back_by(operation_gone, past)? {
+                also.push(AlsoGone {
+                    id,
+                    summary: operation_gone.summary.clone(),
+                    on: operation.id,
+                });
             }
         }
         Ok(())
+    }
+
+    /// Tells whether whoever carried a rollout out took an operation back.
+    fn is_taken_back_by(
+        &self,
+        operation: &Operation,
+        past: &RolloutPast,
+    ) -> Result<bool, EngineError> {
+        for undo in operation.undos() {
+            let owner = self.store.operation(undo)?.map(|undo| undo.owner);
+            let mut owners = past.marks.iter().map(|(owner, _)| owner);
+            if owner.is_some_and(|owner| owners.any(|it| *it == owner)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

@@ -91,7 +91,7 @@ impl Engine {
         let act_plan = planned.act_plan(options);
         let Planned { history, plan, .. } = planned;
         self.check_own(&history, &plan)?;
-        self.check_only_of(&history, &plan, options)?;
+        self.check_only(&history, &plan, options)?;
         if !view.needs_committed.is_empty() || !view.needs_others.is_empty() {
             return Err(EngineError::NeedsWord(Box::new(view)));
         }
@@ -153,20 +153,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes sure that nothing goes but the work of one task, if that was asked for.
-    fn check_only_of(
+    /// Makes sure that nothing goes but some operations, if that was asked for.
+    fn check_only(
         &self,
         history: &History,
         plan: &UndoPlan,
         options: &UndoOptions,
     ) -> Result<(), EngineError> {
-        let Some(task) = &options.only_of else {
+        let Some(only) = &options.only else {
             return Ok(());
         };
         let mut by = Vec::new();
         for operation in plan.steps.iter().filter_map(|step| history.get(step.id)) {
             let subject = self.subject_of(operation)?;
-            if subject.task.as_ref() != Some(task) {
+            if !only.contains(&subject.id) {
                 by.push((subject.id, subject.summary));
             }
         }
