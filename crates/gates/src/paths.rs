@@ -42,6 +42,8 @@ pub struct Paths {
     ways: Mutex<BTreeMap<PathBuf, Arc<Way>>>,
     /// Which directories have no rules above them.
     free: Mutex<HashMap<PathBuf, bool>>,
+    /// The rules that count in a directory.
+    counting: Mutex<HashMap<PathBuf, Vec<Arc<Rules>>>>,
 }
 
 /// A file of rules: none, its rules, or what is wrong with it.
@@ -56,6 +58,7 @@ impl Paths {
             read: Mutex::default(),
             ways: Mutex::default(),
             free: Mutex::default(),
+            counting: Mutex::default(),
         }
     }
 
@@ -76,6 +79,17 @@ impl Paths {
         if self.is_free(path) {
             return Vec::new();
         }
+        let directory = path.parent().unwrap_or(path);
+        let mut counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rules) = counting.get(directory) {
+            return rules.clone();
+        }
+        let rules = self.rules_above(path);
+        counting.insert(directory.to_owned(), rules.clone());
+        rules
+    }
+
+    fn rules_above(&self, path: &Path) -> Vec<Arc<Rules>> {
         let mut files: Vec<PathBuf> = path.ancestors().skip(1).map(|at| at.join(FILE)).collect();
         files.extend(self.own.clone());
         let found = files

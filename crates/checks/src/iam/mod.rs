@@ -21,6 +21,33 @@ use crate::value::{FINDINGS_MAX, Format, Kind, Node, Tree, key_of};
 /// How often JSON may stand in a text in JSON.
 const NESTED_MAX: usize = 3;
 
+/// Words without one of which nothing is found, but for `*`. Names of keys are read in any case.
+const WORDS: [&[u8]; 4] = [
+    b"allUsers",
+    b"allAuthenticatedUsers",
+    b"roles/owner",
+    b"rbac.authorization.k8s.io",
+];
+
+/// Tells whether a text can hold anything that [`check`] finds. It is read to its end, and not parsed; what is escaped may be
+/// anything.
+pub fn may_be_in(text: &[u8]) -> bool {
+    let begins = |rest: &[u8], word: &[u8]| {
+        let head = rest.get(..word.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(word))
+    };
+    text.iter().enumerate().any(|(at, byte)| {
+        let rest = || text.get(at..).unwrap_or_default();
+        match byte {
+            // Other encodings have zeros.
+            b'*' | b'\\' | 0 => true,
+            b'a' | b'r' => WORDS.iter().any(|word| rest().starts_with(word)),
+            b'n' | b'N' => begins(rest(), b"NotAction") || begins(rest(), b"not_action"),
+            _ => false,
+        }
+    })
+}
+
 /// Finds rights without a limit.
 pub fn check(tree: &Tree<'_>) -> Vec<Finding> {
     let mut found = Vec::new();

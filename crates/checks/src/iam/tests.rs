@@ -12,7 +12,28 @@ fn run(text: &str) -> Vec<(String, u32, u32, String)> {
         assert!(finding.remedy.is_some());
         (finding.key.unwrap(), line, column, finding.found)
     };
-    check(&tree).into_iter().map(told).collect()
+    let found: Vec<_> = check(&tree).into_iter().map(told).collect();
+    assert!(found.is_empty() || may_be_in(text.as_bytes()), "{text}");
+    found
+}
+
+#[test]
+fn a_text_without_any_of_the_words_is_not_parsed_for_them() {
+    for text in [
+        "{\"a\": [1, \"noted\", \"around\"]}",
+        "role: roles/viewer\n",
+        "",
+    ] {
+        assert!(!may_be_in(text.as_bytes()), "{text}");
+    }
+    for text in [
+        "'*'",
+        "\"\\x2a\"",
+        "statement: {effect: allow, not_actions: [a]}",
+        "notaction: x",
+    ] {
+        assert!(may_be_in(text.as_bytes()), "{text}");
+    }
 }
 
 #[test]

@@ -35,14 +35,14 @@ pub fn check(content: &[u8]) -> Vec<Finding> {
     told(&content, hits(&content))
 }
 
-/// Finds secrets that the old content did not have already, wherever they stood in it.
-pub fn new_only(before: &[u8], after: &[u8]) -> Vec<Finding> {
+/// Finds secrets that the old content did not have already, wherever they stood in it. That is asked for only if there are any.
+pub fn new_only<'b>(before: impl FnOnce() -> &'b [u8], after: &[u8]) -> Vec<Finding> {
     let after = decoded(after);
     let mut found = hits(&after);
     if found.is_empty() {
         return Vec::new();
     }
-    let before = decoded(before);
+    let before = decoded(before());
     let old = hits(&before);
     let known: HashSet<&[u8]> = old
         .iter()

@@ -461,10 +461,10 @@ fn a_watch_that_fails() {
 fn a_command_whose_work_may_not_stay() {
     let world = World::new().file("backout.toml", "[syntax]\n");
     insta::assert_snapshot!(world.cli(["run", "--", "sh", "-c", "echo { > a.json"]), @"
-    error: what the command wrote was taken back, as 3c6ef372
+    error: what the command wrote was taken back, as daa66d2c
       why: `a.json`, line 2, column 1: the text ends, but `{` of line 1, column 1 is not closed (syntax in backout.toml)
       next: close it with `}`
-      next: what it wrote comes back with `backout redo 3c6ef372`, and no gate looks at it then
+      next: what it wrote comes back with `backout redo daa66d2c`, and no gate looks at it then
     [exit code 1]
     ");
     // The journal says why.

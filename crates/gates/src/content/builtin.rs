@@ -95,7 +95,7 @@ fn broken(rules: &Rules, file: &Looked<'_>, outcome: Outcome) -> (Outcome, Vec<F
 fn leaked(file: &Looked<'_>) -> Vec<Finding> {
     match file.new_bytes() {
         None => Vec::new(),
-        Some(Ok(bytes)) => secrets::new_only(file.old_bytes().unwrap_or_default(), bytes),
+        Some(Ok(bytes)) => secrets::new_only(|| file.old_bytes().unwrap_or_default(), bytes),
         Some(Err(why)) => vec![Finding::new(format!(
             "it cannot be searched for secrets: {why}"
         ))],
@@ -112,7 +112,7 @@ fn too_wide(rules: &Rules, file: &Looked<'_>) -> Vec<Finding> {
     };
     match (format, file.new_bytes()) {
         // What cannot be read is a matter of its syntax.
-        (Some(format), Some(Ok(bytes))) => {
+        (Some(format), Some(Ok(bytes))) if iam::may_be_in(bytes) => {
             Tree::read(format, bytes).map_or_else(|_| Vec::new(), |tree| iam::check(&tree))
         }
         _ => Vec::new(),

@@ -154,6 +154,9 @@ fn the_example_of_the_design_can_be_read() {
         .unwrap();
     let world = ruled(example);
     world.file("schemas/app.json", "{}");
+    let key = world.scratch(".config/backout/hook.key");
+    std::fs::create_dir_all(key.parent().unwrap()).unwrap();
+    std::fs::write(key, "sesame\n").unwrap();
     let said = world.ok(&["config", "check"]);
     assert!(said.contains("can be read"), "{said}");
     let shown = world.ok(&["config", "show", "nginx.conf"]);
