@@ -136,7 +136,7 @@ fn an_undo_of_keys_is_whole_or_nothing() {
 
 #[test]
 fn a_redo_of_keys_is_whole_or_nothing() {
-    at_every_point(&[WRITE, &["undo", "@"]], &["redo"]);
+    at_every_point(&[WRITE, &["undo", "@"]], &["redo", "@"]);
 }
 
 #[test]
