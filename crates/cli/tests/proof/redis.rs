@@ -78,7 +78,7 @@ fn at_every_point(before: &[&[&str]], words: &[&str]) {
     let after = whole.server.snapshot();
     assert_ne!(first, after);
     let points = std::fs::read_to_string(log).unwrap();
-    for needed in ["redis.before-exec", "redis.exec", "engine.before-commit"] {
+    for needed in ["engine.armed", "redis.before-exec", "redis.exec"] {
         assert!(points.lines().any(|point| point == needed), "{points}");
     }
     for point in 1..=points.lines().count() {
