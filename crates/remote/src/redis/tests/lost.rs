@@ -32,7 +32,7 @@ struct Between {
 }
 
 impl Between {
-    fn new(server: &RedisServer, cut: Cut, closes: bool) -> Self {
+    fn new(server: &RedisServer, cut: Cut, is_for_good: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("between");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -50,7 +50,7 @@ impl Between {
                 };
                 let closed = Arc::clone(&closed);
                 std::thread::spawn(move || {
-                    if pass(client, server, cut, &has_cut).is_none() && closes {
+                    if pass(client, server, cut, &has_cut).is_none() && is_for_good {
                         closed.store(true, Ordering::SeqCst);
                     }
                 });
@@ -96,14 +96,17 @@ fn pass(
     }
 }
 
-fn cut_off(cut: Cut, closes: bool) -> (World, Between, Effect, backout_model::ports::DriverError) {
+fn cut_off(
+    cut: Cut,
+    is_for_good: bool,
+) -> (World, Between, Effect, backout_model::ports::DriverError) {
     let server = Arc::new(RedisServer::default());
     let world = World::new(
         &server,
         &["SET a 1", "RPUSH l x"],
         "INCR a\nRPUSH l y\nSET new 1",
     );
-    let between = Between::new(&server, cut, closes);
+    let between = Between::new(&server, cut, is_for_good);
     let mut asked = request(&server, &world.asked);
     asked.server = between.server();
     let id = OperationId::from_bits(1);
