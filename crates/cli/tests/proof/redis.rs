@@ -78,7 +78,7 @@ fn at_every_point(before: &[&[&str]], words: &[&str]) {
     let after = whole.server.snapshot();
     assert_ne!(first, after);
     let points = std::fs::read_to_string(log).unwrap();
-    for needed in ["redis.before-exec", "redis.exec", "engine.before-commit"] {
+    for needed in ["engine.armed", "redis.before-exec", "redis.exec"] {
         assert!(points.lines().any(|point| point == needed), "{points}");
     }
     for point in 1..=points.lines().count() {
@@ -136,7 +136,7 @@ fn an_undo_of_keys_is_whole_or_nothing() {
 
 #[test]
 fn a_redo_of_keys_is_whole_or_nothing() {
-    at_every_point(&[WRITE, &["undo", "@"]], &["redo"]);
+    at_every_point(&[WRITE, &["undo", "@"]], &["redo", "@"]);
 }
 
 #[test]

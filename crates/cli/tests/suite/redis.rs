@@ -50,7 +50,10 @@ fn a_command_is_answered_and_taken_back_and_brought_again() {
         .ask(&["SET", "visits", "41", "PXAT", "4102444800000"]);
     let before = shop.server.snapshot();
     let ran = shop.redis(["INCR", "visits"]);
-    insta::assert_snapshot!(ran, @"");
+    insta::assert_snapshot!(ran, @r#"
+    (integer) 42
+    ran redis INCR visits  (9e3779b9, undo with `backout undo 9e3779b9`)
+    "#);
     let after = shop.server.snapshot();
     let log = shop.world.cli(["log"]);
     assert!(log.out.contains("redis INCR visits"), "{log}");
@@ -59,7 +62,7 @@ fn a_command_is_answered_and_taken_back_and_brought_again() {
     let undone = shop.world.cli(["undo", "@"]);
     assert_eq!(undone.code, 0, "{undone}");
     assert_eq!(shop.server.snapshot(), before);
-    shop.world.did(["redo"]);
+    shop.world.did(["redo", "@"]);
     assert_eq!(shop.server.snapshot(), after);
     shop.world.did(["undo", "@"]);
     assert_eq!(shop.server.snapshot(), before);
@@ -70,10 +73,15 @@ fn what_only_reads_is_answered_and_not_recorded() {
     let shop = Shop::new();
     shop.server.ask(&["RPUSH", "queue", "a", "b \"c\""]);
     let ran = shop.redis(["LRANGE", "queue", "0", "-1"]);
-    insta::assert_snapshot!(ran, @"");
+    insta::assert_snapshot!(ran, @r#"
+    1) "a"
+    2) "b \"c\""
+    "#);
     let ran = shop.redis(["--json", "MGET", "a", "b"]);
     Schema::read().check("reply", &serde_json::from_str(&ran.out).unwrap());
-    insta::assert_snapshot!(ran, @"");
+    insta::assert_snapshot!(ran, @r#"
+    {"reply":"redis","answers":[[null,null]]}
+    "#);
     assert!(!shop.world.place("state").exists());
 }
 
@@ -99,12 +107,28 @@ fn commands_from_a_file_are_all_or_nothing() {
         "# two of them\nSET a 1\nHSET h field 'two words'\n",
     );
     let ran = shop.redis(["--file", "commands"]);
-    insta::assert_snapshot!(ran, @"");
+    insta::assert_snapshot!(ran, @r#"
+    OK
+    (integer) 1
+    ran redis SET and 1 more  (9e3779b9, undo with `backout undo 9e3779b9`)
+    "#);
     let before = shop.server.snapshot();
-    insta::assert_snapshot!(shop.piped("SET a 2\nINCR h\nSET b 3\n"), @"");
+    insta::assert_snapshot!(shop.piped("SET a 2\nINCR h\nSET b 3\n"), @r#"
+    error: command 2, `INCR`, failed: the server said: WRONGTYPE Operation against a key holding the wrong kind of value
+      why: operation 3c6ef372 was put back: nothing of it stays
+    [exit code 1]
+    "#);
     assert_eq!(shop.server.snapshot(), before);
-    insta::assert_snapshot!(shop.piped("SET a 2\nSET \"b 3\n"), @"");
-    insta::assert_snapshot!(shop.piped("\n"), @"");
+    insta::assert_snapshot!(shop.piped("SET a 2\nSET \"b 3\n"), @r#"
+    error: the quotes of line 2 do not match
+      next: write one command per line, quoted as for `redis-cli`
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(shop.piped("\n"), @r#"
+    error: there is no command to run
+      next: give a command, or `--file FILE`
+    [exit code 1]
+    "#);
     shop.world.did(["undo", "@"]);
     assert!(shop.server.snapshot().is_empty());
 }
@@ -112,13 +136,40 @@ fn commands_from_a_file_are_all_or_nothing() {
 #[test]
 fn what_cannot_be_taken_back_is_refused() {
     let shop = Shop::new();
-    insta::assert_snapshot!(shop.redis(["FLUSHALL"]), @"");
-    insta::assert_snapshot!(shop.redis(["EVAL", "return 1", "0"]), @"");
-    insta::assert_snapshot!(shop.redis(["NOSUCH", "a"]), @"");
-    insta::assert_snapshot!(shop.redis(["SET", "a"]), @"");
-    insta::assert_snapshot!(shop.world.cli(["redis", "--url", "rediss://h", "GET", "a"]), @"");
-    insta::assert_snapshot!(shop.world.cli(["redis", "--url", "redis://h/x", "GET", "a"]), @"");
-    insta::assert_snapshot!(shop.world.cli(["redis", "--strategy", "snapshot", "--url", &shop.url, "SET", "a", "1"]), @"");
+    insta::assert_snapshot!(shop.redis(["FLUSHALL"]), @r#"
+    error: `FLUSHALL` was not run: it writes every key at once
+      next: remove the keys by name, with `DEL` or `UNLINK`
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(shop.redis(["EVAL", "return 1", "0"]), @r#"
+    error: `EVAL` was not run: a script may write keys that it does not name
+      next: run the commands of the script themselves, from a file they are one transaction; or `EVAL_RO`, if it only reads
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(shop.redis(["NOSUCH", "a"]), @r#"
+    error: `NOSUCH` was not run: the server does not know it
+      next: check the name of the command
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(shop.redis(["SET", "a"]), @r#"
+    error: the server said: ERR Invalid number of arguments specified for command
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(shop.world.cli(["redis", "--url", "rediss://h", "GET", "a"]), @r#"
+    error: this program has no TLS for Redis
+      next: connect to a local end of a tunnel, such as `stunnel` makes
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(shop.world.cli(["redis", "--url", "redis://h/x", "GET", "a"]), @r#"
+    error: the URL of the server cannot be read: invalid client config
+      next: give `redis://HOST:PORT/DB` or `unix:///PATH?db=DB`
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(shop.world.cli(["redis", "--strategy", "snapshot", "--url", &shop.url, "SET", "a", "1"]), @r#"
+    error: keys of a server are kept one by one
+      next: leave `--strategy` out
+    [exit code 1]
+    "#);
 }
 
 #[test]
@@ -133,7 +184,7 @@ fn a_key_that_somebody_wrote_since_is_a_conflict() {
     assert_eq!(shop.value("a").as_deref(), Some("theirs"));
     shop.world.did(["undo", "@", "--force"]);
     assert_eq!(shop.value("a").as_deref(), Some("1"));
-    shop.world.did(["redo"]);
+    shop.world.did(["redo", "@"]);
     assert_eq!(shop.value("a").as_deref(), Some("theirs"));
 }
 
@@ -164,7 +215,11 @@ fn a_password_is_used_and_never_kept() {
     let shop = Shop::new();
     shop.server
         .ask(&["ACL", "SETUSER", "default", "on", ">hushhush"]);
-    insta::assert_snapshot!(shop.redis(["SET", "a", "1"]), @"");
+    insta::assert_snapshot!(shop.redis(["SET", "a", "1"]), @r#"
+    error: the server said: NOAUTH Authentication required.
+      next: set `REDISCLI_AUTH`, or name a variable in the URL: `redis://USER:${env:NAME}@HOST`
+    [exit code 1]
+    "#);
     let open = format!("{}?pass=hushhush", shop.url);
     let ran = shop.world.cli(["redis", "--url", &open, "SET", "a", "1"]);
     assert_eq!(ran.code, 0, "{ran}");
@@ -208,7 +263,12 @@ fn a_server_that_is_away_is_said_and_nothing_is_lost() {
     shop.server.ask(&["SET", "a", "1"]);
     shop.redis(["SET", "a", "2"]);
     shop.server.stop();
-    insta::assert_snapshot!(shop.redis(["SET", "a", "3"]), @"");
+    insta::assert_snapshot!(shop.redis(["SET", "a", "3"]), @r#"
+    error: unix://$WORLD/redis/socket?db=0 does not answer
+      why: Connection refused (os error 111)
+      next: see whether the server is there, and that `--url` names it
+    [exit code 1]
+    "#);
     let undone = shop.world.cli(["undo", "@"]);
     assert!(
         undone.code != 0 && undone.err.contains("does not answer"),

@@ -66,6 +66,13 @@ impl fmt::Debug for Ready {
 
 impl Staged for Ready {}
 
+/// Dumps of keys: small ones ride with the record, the others are in the store already.
+#[derive(Default)]
+struct Kept {
+    riding: Vec<NewContent>,
+    copied_bytes: u64,
+}
+
 /// A key at a look: what it was, became and is.
 struct Seen {
     change: Change,
@@ -103,11 +110,11 @@ impl RedisDriver {
         server: &Server,
         mut link: Link,
         keys: &[Vec<u8>],
-    ) -> Result<(Link, Keys, Vec<NewContent>), DriverError> {
+    ) -> Result<(Link, Keys, Kept), DriverError> {
         let mark = format!("{MARK}{id}");
         link.watch(&mark, keys)?;
         let states = link.look(keys)?;
-        let (mut changes, mut contents) = (Vec::new(), Vec::new());
+        let (mut changes, mut kept) = (Vec::new(), Kept::default());
         for (key, before) in keys.iter().zip(states) {
             let bytes = match before.value {
                 Some(_) => link.dump(key)?,
@@ -120,7 +127,7 @@ impl RedisDriver {
                 State::ABSENT
             };
             let dump = bytes
-                .map(|bytes| self.keep(id, bytes, &mut contents))
+                .map(|bytes| self.keep(id, bytes, &mut kept))
                 .transpose()?;
             let key = name_of(key);
             changes.push(Change { key, before, dump });
@@ -131,21 +138,18 @@ impl RedisDriver {
             mark,
             changes,
         };
-        Ok((link, keys, contents))
+        Ok((link, keys, kept))
     }
 
-    fn keep(
-        &self,
-        id: OperationId,
-        bytes: Vec<u8>,
-        contents: &mut Vec<NewContent>,
-    ) -> Result<Digest, RedisFault> {
+    fn keep(&self, id: OperationId, bytes: Vec<u8>, kept: &mut Kept) -> Result<Digest, RedisFault> {
         if bytes.len() as u64 > RIDING_BYTES_MAX {
-            return Ok(self.write.stash(id, &mut bytes.as_slice())?.0);
+            let (digest, size) = self.write.stash(id, &mut bytes.as_slice())?;
+            kept.copied_bytes += size;
+            return Ok(digest);
         }
         let content = NewContent::of(bytes);
         let digest = content.digest;
-        contents.push(content);
+        kept.riding.push(content);
         Ok(digest)
     }
 
@@ -292,14 +296,11 @@ impl RedisDriver {
     }
 
     /// Makes a write of what is captured and of the commands that follow.
-    fn prepared(
-        ready: Ready,
-        contents: Vec<NewContent>,
-        notes: Vec<String>,
-    ) -> Result<Prepared, DriverError> {
+    fn prepared(ready: Ready, kept: Kept, notes: Vec<String>) -> Result<Prepared, DriverError> {
         let (recipe, targets) = (ready.keys.recipe()?, ready.keys.targets()?);
         let mut prepared = Prepared::plain(recipe, targets, ready);
-        prepared.contents = contents;
+        prepared.contents = kept.riding;
+        prepared.copied_bytes = kept.copied_bytes;
         prepared.notes = notes;
         Ok(prepared.boxed())
     }
@@ -346,14 +347,14 @@ impl Driver for RedisDriver {
         let mut link = Link::to(&request.server)?;
         let writes = judge(&mut link, &request.commands)?.writes;
         let writes: Vec<_> = writes.into_iter().collect();
-        let (link, keys, contents) = self.capture(id, &request.server, link, &writes)?;
+        let (link, keys, kept) = self.capture(id, &request.server, link, &writes)?;
         let ready = Ready {
             link,
             keys,
             commands: request.commands.clone(),
             answers: request.answers.clone(),
         };
-        Self::prepared(ready, contents, Vec::new())
+        Self::prepared(ready, kept, Vec::new())
     }
 
     fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {
@@ -431,15 +432,15 @@ impl Driver for RedisDriver {
         let server = Keys::read(&effect.recipe)?.server;
         let (names, commands): (Vec<_>, Vec<_>) = back.into_iter().unzip();
         // What is there now is what an undo of this undo brings back.
-        let (keys, contents);
-        (link, keys, contents) = self.capture(id, &server, link, &names)?;
+        let (keys, kept);
+        (link, keys, kept) = self.capture(id, &server, link, &names)?;
         let ready = Ready {
             link,
             keys,
             commands,
             answers: Answers::default(),
         };
-        let prepared = Self::prepared(ready, contents, notes)?;
+        let prepared = Self::prepared(ready, kept, notes)?;
         Ok(PreparedUndo { prepared, outcomes })
     }
 

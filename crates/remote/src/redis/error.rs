@@ -179,12 +179,11 @@ impl Fault for RedisFault {
                 _ => return None,
             },
             Self::Unfit { .. } => "use Redis 7.0 or newer, or Valkey, as a single server",
-            Self::NoCommand
-            | Self::Strange { .. }
-            | Self::Failed { .. }
-            | Self::NotPrepared
-            | Self::Contents(_)
-            | Self::Cut => return None,
+            Self::NoCommand => "give a command, or `--file FILE`",
+            Self::NotPrepared => "leave `--strategy` out",
+            Self::Strange { .. } | Self::Failed { .. } | Self::Contents(_) | Self::Cut => {
+                return None;
+            }
         };
         Some(advice.to_owned())
     }

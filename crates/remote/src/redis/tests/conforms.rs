@@ -33,7 +33,7 @@ fn several_keys_at_once_conform() {
         &before,
         "INCR a\nRPOPLPUSH l l2\nSREM s x\nHSET h f 2 g 3\nZINCRBY z 5 m\nDEL gone",
     );
-    conform("one command", &["SET a 1", "SET b 2"], "COPY a b REPLACE");
+    conform("one command", &["SET a 1", "SET b 2"], "COPY b a REPLACE");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod conforms;
 mod judged;
+mod lost;
 mod random;
 mod special;
 
