@@ -20,6 +20,7 @@ use backout_engine::{ErrorCode, Reply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::messages_http::answering;
 use crate::schema::Schema;
 use crate::world::{Ran, World};
 
@@ -30,7 +31,7 @@ const WIDEST: u64 = (1 << 53) - 1;
 const WITHOUT: [&str; 2] = ["completions", "man"];
 
 /// What the program answers by itself, without the engine.
-const OWN: [&str; 3] = ["classified", "config-checked", "config-shown"];
+const OWN: [&str; 4] = ["called", "classified", "config-checked", "config-shown"];
 
 /// Holds replies against the schema, and remembers which came up.
 struct Judge {
@@ -175,6 +176,7 @@ fn every_reply_is_as_the_schema_says() {
     checking(&mut judge);
     failing(&mut judge);
     rolling_out(&mut judge);
+    calling(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {
         let name = command.get_name();
@@ -533,6 +535,18 @@ fn deciding(judge: &mut Judge) {
 }
 
 /// What gates find, before a write, after it, and in what a command did.
+fn calling(judge: &mut Judge) {
+    let url = answering(4, "{}");
+    let rule =
+        format!("[[compensation]]\nmatch = 'POST {url}/a'\ninverse = {{ url = '{url}/a' }}\n");
+    let world = World::new().file("backout.toml", &rule);
+    judge.replies(&world, &format!("http GET {url}/a"), "called");
+    let called = judge.replies(&world, &format!("http POST {url}/a --data x"), "called");
+    assert_eq!(called["operation"]["status"], "committed");
+    judge.fails(&world, &format!("http POST {url}/b --data x"), "refused");
+    judge.replies(&world, "undo --everywhere", "undone");
+}
+
 fn checking(judge: &mut Judge) {
     let world = World::new().file("backout.toml", "[syntx]\n[policy]\nfiles-max = 'x'\n");
     judge.refuses(&world, "config check", "config-checked");
