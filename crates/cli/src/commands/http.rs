@@ -202,7 +202,7 @@ fn show_answer(session: &mut Session, answer: Option<&Answer>, finished: Option<
         let headers = headers.filter(|(name, _)| !is_secret_header(name));
         let headers = headers.map(|(name, value)| (name.as_str(), hidden(value)));
         let called = Called {
-            reply: "http",
+            reply: "called",
             status: answer.map(|answer| answer.status),
             headers: headers.collect(),
             is_cut: text.as_ref().is_some_and(|(_, is_cut)| *is_cut),

@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::postgres_server::Server;
+use crate::messages_http::answering;
 use crate::schema::Schema;
 use crate::world::{Ran, World};
 use backout_testkit::world::RedisServer;
@@ -32,7 +33,8 @@ const WIDEST: u64 = (1 << 53) - 1;
 const WITHOUT: [&str; 2] = ["completions", "man"];
 
 /// What the program answers by itself, without the engine.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
+    "called",
     "classified",
     "config-checked",
     "config-shown",
@@ -208,6 +210,7 @@ fn every_reply_is_as_the_schema_says() {
     rolling_out(&mut judge);
     asking_servers(&mut judge);
     in_databases(&mut judge);
+    calling(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {
         let name = command.get_name();
@@ -576,6 +579,18 @@ fn deciding(judge: &mut Judge) {
 }
 
 /// What gates find, before a write, after it, and in what a command did.
+fn calling(judge: &mut Judge) {
+    let url = answering(4, "{}");
+    let rule =
+        format!("[[compensation]]\nmatch = 'POST {url}/a'\ninverse = {{ url = '{url}/a' }}\n");
+    let world = World::new().file("backout.toml", &rule);
+    judge.replies(&world, &format!("http GET {url}/a"), "called");
+    let called = judge.replies(&world, &format!("http POST {url}/a --data x"), "called");
+    assert_eq!(called["operation"]["status"], "committed");
+    judge.fails(&world, &format!("http POST {url}/b --data x"), "refused");
+    judge.replies(&world, "undo --everywhere", "undone");
+}
+
 fn checking(judge: &mut Judge) {
     let world = World::new().file("backout.toml", "[syntx]\n[policy]\nfiles-max = 'x'\n");
     judge.refuses(&world, "config check", "config-checked");

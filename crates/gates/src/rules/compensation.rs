@@ -342,15 +342,15 @@ mod tests {
             ),
             (
                 "match = \"POST http://h/\"\ncapture = true",
-                "what a POST makes was not there before",
+                "what a POST makes was not there before: give it an `inverse` instead of `capture`",
             ),
             (
                 "match = \"PUT http://h/\"\ncapture = true\nreversibility = \"irreversible\"",
-                "say one of the two",
+                "it is irreversible, and has a way back: say one of the two",
             ),
             (
                 "match = \"PUT http://h/\"\ncapture = true\ninverse = { url = \"http://h/\" }",
-                "is put back as it was: leave `inverse` out",
+                "a thing that is captured is put back as it was: leave `inverse` out",
             ),
             (
                 "match = \"POST http://h/\"\ninverse = { url = \"http://h/{respnse.id}\" }",
@@ -370,11 +370,11 @@ mod tests {
             ),
             (
                 "match = \"POST http://h/\"\ninverse = { url = \"http://h/\", headers = { Authorization = \"x\" } }",
-                "`Authorization` is a secret: write it as \"${env:NAME}\"",
+                "`Authorization` is a secret: write it as \"${env:NAME}\", which is looked up when it is sent",
             ),
             (
                 "match = \"POST http://h/\"\ninverse = { url = \"http://h/\", body = \"a={response.id}\" }",
-                "a `body` is one hole, or has none",
+                "a `body` is one hole, or has none; use `json` or `form` to make one of several",
             ),
             (
                 "match = \"POST http://h/\"\ninverse = { url = \"http://h/\", body = \"a\", json = { a = 1 } }",

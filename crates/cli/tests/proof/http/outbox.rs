@@ -43,6 +43,7 @@ fn what_a_task_holds_back_leaves_in_order_when_it_is_committed() {
     it.world.ok(&["commit", "--task", "t"]);
     assert_eq!(it.service.held().mails, ["\"ann\"", "\"bob\""]);
     assert_eq!(it.world.read("a"), "1");
+    assert!(it.world.ok(&["export"]).contains("the commit of t"));
     it.world.check_store();
 }
 
