@@ -56,7 +56,7 @@ fn cell(value: &Value) -> String {
 fn cut(text: &str) -> String {
     let text = printable(text);
     if text.chars().count() <= WIDTH_MAX {
-        return text.into_owned();
+        return text;
     }
     let start: String = text.chars().take(WIDTH_MAX - 1).collect();
     format!("{start}…")
