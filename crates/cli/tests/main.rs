@@ -117,6 +117,8 @@ mod run;
 mod schema;
 #[path = "suite/sentences.rs"]
 mod sentences;
+#[path = "suite/sql.rs"]
+mod sql;
 #[path = "suite/strange.rs"]
 mod strange;
 #[path = "suite/strategy.rs"]

@@ -14,6 +14,7 @@ use super::look::look;
 use super::name::row_name;
 use super::recipe::SqliteRecipe;
 use super::references::hindered;
+use super::shape::{count_dangling, placed, whole_tables};
 
 /// How often an undo in parts leaves out what turns out to stand in the way.
 const ROUNDS_MAX: usize = 8;
@@ -75,17 +76,7 @@ impl SqliteDriver {
         how: How<'_>,
     ) -> Result<PreparedUndo<SqliteStaged>, SqliteFault> {
         let recipe = SqliteRecipe::of(effect)?;
-        let nothing = SqliteRecipe {
-            mark: id,
-            rows: None,
-            tables: BTreeMap::new(),
-            ..recipe.clone()
-        };
-        let nothing = || Kept {
-            recipe: nothing.clone(),
-            content: None,
-            copied_bytes: 0,
-        };
+        let nothing = || Kept::of(SqliteRecipe::empty(recipe.path.clone(), id));
         let meant = |kind: &dyn Fn() -> OutcomeKind| -> Result<Vec<TargetOutcome>, SqliteFault> {
             let targets = recipe.targets()?.into_iter();
             let targets = targets.filter(|target| how.means(target));
@@ -103,6 +94,9 @@ impl SqliteDriver {
             opened => opened?,
         };
         database.silence()?;
+        if !recipe.images.is_empty() {
+            database.execute("PRAGMA foreign_keys=OFF")?;
+        }
         database.begin()?;
         if effect.completion.is_none() && !database.has_mark(recipe.mark)? {
             return stays(meant(&|| OutcomeKind::AlreadyGone)?);
@@ -141,6 +135,9 @@ impl SqliteDriver {
     /// Looks at every row.
     fn found(&self, database: &Database, recipe: &SqliteRecipe) -> Result<Found, SqliteFault> {
         let mut found = Found::default();
+        for it in placed(database, recipe)? {
+            found.stands.entry(it.target).or_default().add(&it.state);
+        }
         let mut wrong = None;
         let Some(mut changes) = self.changes(recipe)? else {
             return Ok(found);
@@ -179,11 +176,15 @@ impl SqliteDriver {
         let mut hindered_targets = BTreeMap::new();
         let done = outcomes.iter().filter(|it| is_done(it));
         let done: HashSet<&Target> = done.map(|it| &it.target).collect();
-        let Some(mut changes) = self.changes(recipe)?.filter(|_| !done.is_empty()) else {
+        if done.is_empty() {
             return Ok((nothing, hindered_targets));
-        };
+        }
+        let mut kept = nothing;
         database.execute("SAVEPOINT backout_tried")?;
-        let session = Session::new(&database.connection, |_| true);
+        let reshaped = self.reshaped(database, recipe, &done, &mut kept)?;
+        hindered_targets.extend(reshaped.into_iter().flatten());
+        let apart = whole_tables(recipe);
+        let session = Session::new(&database.connection, move |it| !apart.contains(it));
         let session = session.map_err(|error| database.wrong(error))?;
         let mut rows: Vec<(Row, &'static str)> = Vec::new();
         let mut has_dangling = false;
@@ -225,8 +226,13 @@ impl SqliteDriver {
                 }
             },
         };
-        let applied = apply(&database.connection, &mut changes, how);
-        applied.map_err(|error| database.wrong(error))?;
+        if let Some(mut changes) = self
+            .changes(recipe)?
+            .filter(|_| hindered_targets.is_empty())
+        {
+            let applied = apply(&database.connection, &mut changes, how);
+            applied.map_err(|error| database.wrong(error))?;
+        }
         for ((table, name), why) in rows {
             hindered_targets.insert(recipe.target(&table, &name)?, why.to_owned());
         }
@@ -240,15 +246,48 @@ impl SqliteDriver {
                 hindered_targets.insert(all(recipe), why);
             }
         }
-        let kept = if hindered_targets.is_empty() {
+        if hindered_targets.is_empty() {
             let is_whole = |table: &str| recipe.is_whole(table);
-            self.keep(database, &session, nothing.recipe, &is_whole)?
-        } else {
-            nothing
-        };
+            self.keep(database, &session, &mut kept, &is_whole)?;
+        }
         drop(session);
         database.execute("ROLLBACK TO backout_tried; RELEASE backout_tried")?;
         Ok((kept, hindered_targets))
+    }
+}
+
+impl SqliteDriver {
+    /// Takes back what is meant of the schema. Gives the targets that cannot come back so, if it cannot.
+    fn reshaped(
+        &self,
+        database: &Database,
+        recipe: &SqliteRecipe,
+        done: &HashSet<&Target>,
+        kept: &mut Kept,
+    ) -> Result<Option<BTreeMap<Target, String>>, SqliteFault> {
+        let by = kept.recipe.mark;
+        let is_meant = |target: &Target| done.contains(target);
+        self.turned(database, recipe, &is_meant, kept, by)?;
+        let mut part = recipe.clone();
+        part.objects
+            .retain(|name, _| kept.recipe.objects.contains_key(name));
+        part.images
+            .retain(|name, _| kept.recipe.images.contains_key(name));
+        if part.objects.is_empty() && part.images.is_empty() {
+            return Ok(None);
+        }
+        let dangling = count_dangling(database)?;
+        let why = match self.reshape(database, &part, false) {
+            Err(SqliteFault::Sqlite { cause, .. }) => cause.to_string(),
+            Err(error) => return Err(error),
+            Ok(()) if count_dangling(database)? > dangling => {
+                "a reference would lead nowhere".to_owned()
+            }
+            Ok(()) => return Ok(None),
+        };
+        let names = part.objects.keys().chain(part.images.keys());
+        let hindered = names.map(|name| Ok((recipe.part(name)?, why.clone())));
+        hindered.collect::<Result<_, SqliteFault>>().map(Some)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Making it happen: the statements whose transaction is open, or an undo that was looked at before.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use backout_changeset::{Answer, Apply, Session, apply};
-use backout_model::ports::{Applied, Durability, NewContent, Prepared, Staged};
-use backout_model::{Completion, OperationId, RIDING_BYTES_MAX, Strategy};
+use backout_model::ports::{Applied, Durability, NewContent, Prepared, Staged, State};
+use backout_model::{Completion, Digest, OperationId, RIDING_BYTES_MAX, Strategy, TargetPath};
 use serde_json::json;
 
 use super::database::Database;
@@ -13,6 +13,8 @@ use super::error::SqliteFault;
 use super::recipe::{SqliteRecipe, TableRows, tables_of};
 use super::request::{SqlRequest, Tally};
 use super::run::{Watch, run};
+use super::schema::{Image, Schema, Turn};
+use super::shape::{count_dangling, placed};
 
 /// What waits to be armed.
 #[derive(Debug)]
@@ -28,28 +30,69 @@ impl Staged for SqliteStaged {}
 /// Rows that changed, in the store or on the way there.
 pub(super) struct Kept {
     pub(super) recipe: SqliteRecipe,
-    pub(super) content: Option<NewContent>,
+    pub(super) contents: Vec<NewContent>,
     pub(super) copied_bytes: u64,
 }
 
 impl Kept {
+    pub(super) const fn of(recipe: SqliteRecipe) -> Self {
+        Self {
+            recipe,
+            contents: Vec::new(),
+            copied_bytes: 0,
+        }
+    }
+
     /// Gives it as a write that waits.
     pub(super) fn prepared(
         self,
         staged: SqliteStaged,
     ) -> Result<Prepared<SqliteStaged>, SqliteFault> {
-        let targets = self.recipe.targets()?;
+        let (targets, recipe) = (self.recipe.targets()?, self.recipe.written()?);
+        let mut contents = self.contents;
+        contents.retain(|content| recipe.contents.contains(&content.digest));
         Ok(Prepared {
-            recipe: self.recipe.written()?,
+            recipe,
             strategy: Strategy::Transaction,
             is_noop: targets.is_empty(),
             targets,
-            contents: self.content.into_iter().collect(),
+            contents,
             copied_bytes: self.copied_bytes,
             staged,
             notes: Vec::new(),
         })
     }
+}
+
+/// How often statements are begun again.
+const ATTEMPTS_MAX: usize = 4;
+
+/// What came of running statements.
+enum Attempt {
+    Done(Box<Prepared<SqliteStaged>>),
+    /// These tables have to be kept whole before.
+    Again(BTreeSet<String>),
+}
+
+/// Says what a recipe does, a line for each table and each thing of the schema.
+fn notes(recipe: &SqliteRecipe) -> Vec<String> {
+    let verb = |was: bool, is: bool| match (was, is) {
+        (false, _) => "made",
+        (true, false) => "dropped",
+        (true, true) => "changed",
+    };
+    let rows = recipe.tables.iter().map(said);
+    let images = recipe.images.iter().map(|(table, turn)| {
+        let verb = verb(turn.before.is_some(), turn.after.is_some());
+        format!("table {table} {verb}")
+    });
+    let objects = recipe.objects.iter().map(|(name, turn)| {
+        let kind = turn.after.as_ref().or(turn.before.as_ref());
+        let kind = kind.map_or("", |object| object.kind.as_str());
+        let verb = verb(turn.before.is_some(), turn.after.is_some());
+        format!("{kind} {name} {verb}")
+    });
+    rows.chain(images).chain(objects).collect()
 }
 
 /// Says what became of the rows of a table: `2 rows of orders updated, 1 inserted`.
@@ -76,33 +119,77 @@ fn said((table, rows): (&String, &TableRows)) -> String {
 }
 
 impl SqliteDriver {
-    /// Runs statements in a transaction that stays open.
+    /// Runs statements in a transaction that stays open. Where it shows that a table has to be kept whole, all begins again.
     pub(super) fn stage(
         &self,
         id: OperationId,
         request: &SqlRequest,
     ) -> Result<Prepared<SqliteStaged>, SqliteFault> {
         let path = self.resolved(&request.path)?;
+        let mut whole = BTreeSet::new();
+        for _ in 0..ATTEMPTS_MAX {
+            match self.attempt(id, request, &path, &whole)? {
+                Attempt::Done(prepared) => return Ok(*prepared),
+                Attempt::Again(more) => whole.extend(more),
+            }
+        }
+        Err(SqliteFault::refused(
+            "the statements change other tables each time they run",
+            "what they change has to be known before it happens",
+            "run the changes of the schema one by one",
+        ))
+    }
+
+    fn attempt(
+        &self,
+        id: OperationId,
+        request: &SqlRequest,
+        path: &TargetPath,
+        whole: &BTreeSet<String>,
+    ) -> Result<Attempt, SqliteFault> {
         let mut database = Database::open(path.as_path())?;
         let watch = Watch::begin(&mut database)?;
         database.begin()?;
-        let ran;
-        let kept = {
-            let session = Session::new(&database.connection, |_| true);
-            let session = session.map_err(|error| database.wrong(error))?;
-            ran = run(&database, &watch, &request.statements, false)?;
-            let empty = SqliteRecipe {
-                path,
-                mark: id,
-                rows: None,
-                tables: BTreeMap::new(),
-            };
-            self.keep(&database, &session, empty, &|_| false)?
+        let schema = |database: &Database| {
+            Schema::of(&database.connection).map_err(|error| database.wrong(error))
         };
+        let before = schema(&database)?;
+        let mut kept = Kept::of(SqliteRecipe::empty(path.clone(), id));
+        for table in whole {
+            let turn = Turn {
+                before: self.image(&database, table, Some(&mut kept), id)?,
+                after: None,
+            };
+            kept.recipe.images.insert(table.clone(), turn);
+        }
+        let (ran, after) = {
+            let apart = whole.clone();
+            let session = Session::new(&database.connection, move |it| !apart.contains(it));
+            let session = session.map_err(|error| database.wrong(error))?;
+            let ran = run(&database, &watch, &request.statements, false)?;
+            let after = schema(&database)?;
+            let mut changed = before.tables_unlike(&after);
+            changed.extend(ran.whole.iter().cloned());
+            // What a session recorded of a table that has another schema by now cannot be had.
+            if !changed.is_subset(whole) {
+                return Ok(Attempt::Again(changed));
+            }
+            self.keep(&database, &session, &mut kept, &|_| false)?;
+            (ran, after)
+        };
+        for (table, turn) in &mut kept.recipe.images {
+            turn.after = self.image(&database, table, None, id)?;
+        }
+        let is_same = |turn: &Turn<Image>| match (&turn.before, &turn.after) {
+            (Some(before), Some(after)) => before.is(after),
+            (before, after) => before.is_none() && after.is_none(),
+        };
+        kept.recipe.images.retain(|_, turn| !is_same(turn));
+        kept.recipe.objects = before.turns(&after, whole);
         request.told.tell(ran.results);
-        let notes: Vec<String> = kept.recipe.tables.iter().map(said).collect();
+        let notes = notes(&kept.recipe);
         let prepared = kept.prepared(SqliteStaged::Open(Box::new(database)))?;
-        Ok(Prepared { notes, ..prepared })
+        Ok(Attempt::Done(Box::new(Prepared { notes, ..prepared })))
     }
 
     /// Puts what a session recorded where it is kept, and says in the recipe what it is.
@@ -110,31 +197,35 @@ impl SqliteDriver {
         &self,
         database: &Database,
         session: &Session<'_>,
-        recipe: SqliteRecipe,
+        kept: &mut Kept,
         is_whole: &dyn Fn(&str) -> bool,
-    ) -> Result<Kept, SqliteFault> {
+    ) -> Result<(), SqliteFault> {
         let wrong = |error| database.wrong(error);
         let bytes = session.changeset().map_err(wrong)?;
-        let tables = tables_of(&mut &*bytes, is_whole).map_err(wrong)?;
-        let mut kept = Kept {
-            recipe: SqliteRecipe { tables, ..recipe },
-            content: None,
-            copied_bytes: 0,
-        };
-        if bytes.is_empty() {
-            return Ok(kept);
+        kept.recipe.tables = tables_of(&mut &*bytes, is_whole).map_err(wrong)?;
+        if !bytes.is_empty() {
+            let by = kept.recipe.mark;
+            kept.recipe.rows = Some(self.store(by, bytes, kept)?);
         }
+        Ok(())
+    }
+
+    /// Puts bytes into the store, at once or with the record.
+    pub(super) fn store(
+        &self,
+        by: OperationId,
+        bytes: Vec<u8>,
+        kept: &mut Kept,
+    ) -> Result<Digest, SqliteFault> {
         if bytes.len() as u64 <= RIDING_BYTES_MAX {
             let content = NewContent::of(bytes);
-            kept.recipe.rows = Some(content.digest);
-            kept.content = Some(content);
-        } else {
-            let stash = &self.context().stash;
-            let (digest, size) = stash.stash(kept.recipe.mark, &mut &*bytes)?;
-            kept.recipe.rows = Some(digest);
-            kept.copied_bytes = size;
+            let digest = content.digest;
+            kept.contents.push(content);
+            return Ok(digest);
         }
-        Ok(kept)
+        let (digest, size) = self.context().stash.stash(by, &mut &*bytes)?;
+        kept.copied_bytes += size;
+        Ok(digest)
     }
 
     /// Makes the write count.
@@ -165,7 +256,26 @@ impl SqliteDriver {
     fn redone(&self, recipe: &SqliteRecipe) -> Result<Database, SqliteFault> {
         let database = Database::open(recipe.path.as_path())?;
         database.silence()?;
+        let reshapes = !recipe.objects.is_empty() || !recipe.images.is_empty();
+        if reshapes {
+            database.execute("PRAGMA foreign_keys=OFF")?;
+        }
         database.begin()?;
+        let changed = |path: &TargetPath| SqliteFault::Changed {
+            path: path.to_string(),
+        };
+        let dangling = if reshapes {
+            count_dangling(&database)?
+        } else {
+            0
+        };
+        if reshapes {
+            let placed = placed(&database, recipe)?;
+            if placed.iter().any(|it| it.state != State::Before) {
+                return Err(changed(&recipe.path));
+            }
+            self.reshape(&database, recipe, true)?;
+        }
         if let Some(mut changes) = self.changes(recipe)? {
             let how = Apply {
                 inverted: false,
@@ -174,6 +284,9 @@ impl SqliteDriver {
             };
             let done = apply(&database.connection, &mut changes, how);
             done.map_err(|error| database.wrong(error))?;
+        }
+        if reshapes && count_dangling(&database)? > dangling {
+            return Err(changed(&recipe.path));
         }
         Ok(database)
     }

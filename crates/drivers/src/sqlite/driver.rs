@@ -11,8 +11,8 @@ use backout_model::ports::{
     State, ValueChange,
 };
 use backout_model::{
-    Armed, Digest, DriverName, Effect, JsonText, OperationId, OperationKind, Recipe, Strategy,
-    Target, TargetPath,
+    Armed, Digest, DriverName, Effect, JsonText, OperationId, OperationKind, OutcomeKind, Recipe,
+    Strategy, Target, TargetOutcome, TargetPath,
 };
 
 use super::back::Stand;
@@ -23,6 +23,7 @@ use super::look::{Looked, look};
 use super::name::{row_json, row_name};
 use super::recipe::{SQLITE, SqliteRecipe};
 use super::request::SqlRequest;
+use super::shape::{Placed, placed};
 use crate::file::FileDriver;
 use crate::file::context::FileContext;
 use crate::file::repeat::absolute;
@@ -62,23 +63,25 @@ impl SqliteDriver {
         &self,
         effect: &Effect,
         mut with: impl FnMut(Target, Looked<'_>),
-    ) -> Result<Sight, SqliteFault> {
+    ) -> Result<(Sight, Vec<Placed>), SqliteFault> {
+        let nothing = |why| Ok((Sight::Nothing(why), Vec::new()));
         let recipe = SqliteRecipe::of(effect)?;
         let database = match Database::open_to_look(recipe.path.as_path()) {
             Err(SqliteFault::Missing { path }) => {
-                return Ok(Sight::Nothing(format!("there is no database at `{path}`")));
+                return nothing(format!("there is no database at `{path}`"));
             }
             Err(error @ SqliteFault::NoDatabase { .. }) => {
-                return Ok(Sight::Nothing(error.to_string()));
+                return nothing(error.to_string());
             }
             opened => opened?,
         };
         database.execute("BEGIN")?;
         if effect.completion.is_none() && !database.has_mark(recipe.mark)? {
-            return Ok(Sight::NeverDone);
+            return Ok((Sight::NeverDone, Vec::new()));
         }
+        let shapes = placed(&database, &recipe)?;
         let Some(mut changes) = self.changes(&recipe)? else {
-            return Ok(Sight::All);
+            return Ok((Sight::All, shapes));
         };
         let mut wrong = None;
         let done = look(&database.connection, &mut changes, |looked| {
@@ -94,16 +97,21 @@ impl SqliteDriver {
         });
         wrong.map_or(Ok(()), Err)?;
         done.map_err(|error| database.wrong(error))?;
-        Ok(Sight::All)
+        Ok((Sight::All, shapes))
     }
 
     fn examined(&self, effect: &Effect) -> Result<Vec<Examined>, SqliteFault> {
         let mut stands: BTreeMap<Target, Stand> = BTreeMap::new();
-        let sight = self.looked(effect, |target, looked| {
+        let (sight, shapes) = self.looked(effect, |target, looked| {
             let stand = stands.entry(target).or_default();
             stand.add(&looked.state);
             stand.goes |= looked.change.op == Op::Insert;
         })?;
+        for it in shapes {
+            let stand = stands.entry(it.target).or_default();
+            stand.add(&it.state);
+            stand.goes |= it.goes;
+        }
         let targets = SqliteRecipe::of(effect)?.targets()?.into_iter().enumerate();
         let all = |state: &State| {
             let each = targets.clone();
@@ -133,7 +141,7 @@ impl SqliteDriver {
             recipe: effect.recipe.clone(),
             completion: Some(backout_model::Completion::default()),
         };
-        let sight = self.looked(&done, |target, looked| {
+        let (sight, shapes) = self.looked(&done, |target, looked| {
             let shown = shown(&looked);
             if recipe.is_whole(&looked.change.table) {
                 let sums = sums.entry(target).or_default();
@@ -150,6 +158,12 @@ impl SqliteDriver {
                 now: Ok(now),
             });
         })?;
+        told.extend(shapes.into_iter().map(|it| ValueChange {
+            key: it.target.into(),
+            before: it.before,
+            after: it.after,
+            now: Ok(it.now),
+        }));
         if let Sight::Nothing(why) = sight {
             // The rows themselves are in the store, whatever became of the file.
             let mut changes = self.changes(&recipe)?;
@@ -309,13 +323,23 @@ impl Driver for SqliteDriver {
     fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {
         let (_, recipe, staged) = armed.into_parts();
         let staged: SqliteStaged = staged.take()?;
-        let applied = self.carry_out(&SqliteRecipe::read(&recipe)?, staged)?;
+        let body = SqliteRecipe::read(&recipe)?;
+        let applied = self.carry_out(&body, staged)?;
         let completion = Some(applied.completion.clone());
-        let seen = Applied::seen(self.examined(&Effect { recipe, completion })?);
-        Ok(Applied {
-            unlike: seen.unlike,
-            ..applied
-        })
+        // It is committed: whatever the second look meets, that stays so.
+        let unlike = match self.examined(&Effect { recipe, completion }) {
+            Ok(examined) => Applied::seen(examined).unlike,
+            Err(error) => {
+                let why = format!("it could not be looked at again: {error}");
+                let overtaken = |target| {
+                    let why = why.clone();
+                    TargetOutcome::new(target, OutcomeKind::Overtaken { why })
+                };
+                let targets = body.targets().unwrap_or_default();
+                targets.into_iter().map(overtaken).collect()
+            }
+        };
+        Ok(Applied { unlike, ..applied })
     }
 
     fn prepare_undo(

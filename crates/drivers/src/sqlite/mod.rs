@@ -19,7 +19,10 @@ mod name;
 mod recipe;
 mod references;
 mod request;
+mod rows;
 mod run;
+mod schema;
+mod shape;
 
 pub use driver::SqliteDriver;
 pub use error::SqliteFault;

@@ -2,7 +2,7 @@
 //!
 //! The changeset is in the store's contents; the body names it, and what it is about. Version 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use backout_changeset::{Op, each};
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::error::SqliteFault;
 use super::name::row_name;
 use super::request::Tally;
+use super::schema::{Image, Object, Turn};
 
 /// The name that its recipes bear.
 pub const SQLITE: DriverName = DriverName::literal("sqlite");
@@ -36,6 +37,12 @@ pub(super) struct SqliteRecipe {
     pub(super) rows: Option<Digest>,
     /// What it is about, by table.
     pub(super) tables: BTreeMap<String, TableRows>,
+    /// Indexes, views and triggers that changed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) objects: BTreeMap<String, Turn<Object>>,
+    /// Tables that changed as a whole.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) images: BTreeMap<String, Turn<Image>>,
 }
 
 /// The rows of a table that changed.
@@ -87,6 +94,18 @@ pub(super) fn tables_of(
 }
 
 impl SqliteRecipe {
+    /// Says nothing yet.
+    pub(super) const fn empty(path: TargetPath, mark: OperationId) -> Self {
+        Self {
+            path,
+            mark,
+            rows: None,
+            tables: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            images: BTreeMap::new(),
+        }
+    }
+
     /// Reads the recipe of an effect.
     pub(super) fn of(effect: &Effect) -> Result<Self, SqliteFault> {
         Self::read(&effect.recipe)
@@ -99,8 +118,12 @@ impl SqliteRecipe {
 
     /// Writes it down.
     pub(super) fn written(&self) -> Result<Recipe, SqliteFault> {
+        let images = self.images.values();
+        let images = images.flat_map(|turn| turn.before.iter().chain(&turn.after));
+        let images = images.filter(|image| image.is_kept).map(|image| image.rows);
+        let contents: BTreeSet<Digest> = self.rows.into_iter().chain(images).collect();
         Ok(Recipe {
-            contents: self.rows.iter().copied().collect(),
+            contents: contents.into_iter().collect(),
             ..Recipe::of(SQLITE, VERSION, self)?
         })
     }
@@ -137,7 +160,7 @@ impl SqliteRecipe {
         let mut targets = Vec::new();
         for (table, rows) in &self.tables {
             match &rows.names {
-                None => targets.push(Target::new(self.table(table)?, Reach::Node)),
+                None => targets.push(self.part(table)?),
                 Some(names) => {
                     for name in names {
                         targets.push(self.target(table, name)?);
@@ -145,7 +168,17 @@ impl SqliteRecipe {
                 }
             }
         }
+        for name in self.objects.keys().chain(self.images.keys()) {
+            targets.push(self.part(name)?);
+        }
+        targets.sort();
+        targets.dedup();
         Ok(targets)
+    }
+
+    /// Gives something of the schema as a target.
+    pub(super) fn part(&self, name: &str) -> Result<Target, SqliteFault> {
+        Ok(Target::new(self.table(name)?, Reach::Node))
     }
 
     fn table(&self, table: &str) -> Result<Key, SqliteFault> {

@@ -29,8 +29,8 @@ const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
     Writes(String),
-    Schema(&'static str, String),
-    Drops,
+    /// A table as a whole changes, or goes.
+    Whole(String),
     Pragma(String, Option<String>),
     Refused(&'static str),
 }
@@ -64,7 +64,6 @@ impl Watch {
 
     fn hear(&self, context: &AuthContext<'_>) {
         let is_temporary = context.database_name == Some("temp");
-        let schema = |what, name: &str| Some(Seen::Schema(what, name.to_owned()));
         let seen = match context.action {
             AuthAction::Insert { table_name }
             | AuthAction::Delete { table_name }
@@ -73,20 +72,11 @@ impl Watch {
             {
                 Some(Seen::Writes(table_name.to_owned()))
             }
-            AuthAction::CreateTable { table_name } => schema("make the table", table_name),
-            AuthAction::CreateIndex { index_name, .. } => schema("make the index", index_name),
-            AuthAction::CreateView { view_name } => schema("make the view", view_name),
-            AuthAction::CreateTrigger { trigger_name, .. } => {
-                schema("make the trigger", trigger_name)
-            }
-            AuthAction::DropTable { table_name } => schema("drop the table", table_name),
-            AuthAction::DropIndex { index_name, .. } => schema("drop the index", index_name),
-            AuthAction::DropView { view_name } => schema("drop the view", view_name),
-            AuthAction::DropTrigger { trigger_name, .. } => {
-                schema("drop the trigger", trigger_name)
-            }
-            AuthAction::AlterTable { table_name, .. } => schema("alter the table", table_name),
-            AuthAction::DropTempTable { .. } => Some(Seen::Drops),
+            AuthAction::DropTable { table_name }
+            | AuthAction::AlterTable {
+                table_name,
+                database_name: "main",
+            } => Some(Seen::Whole(table_name.to_owned())),
             AuthAction::Pragma {
                 pragma_name,
                 pragma_value,
@@ -121,6 +111,8 @@ pub(super) struct Ran {
     pub(super) results: Vec<ResultSet>,
     /// Whether all of them only read. Then a statement that writes was not run.
     pub(super) only_read: bool,
+    /// Tables that have to be kept whole: they change as a whole, or nothing tells one of their rows from another.
+    pub(super) whole: BTreeSet<String>,
 }
 
 /// Runs statements. If they shall only read, the first that writes ends it.
@@ -149,19 +141,26 @@ pub(super) fn run(
         }
         ran.only_read &= is_reading;
         for seen in seen {
-            if let Seen::Writes(table) = seen
-                && !table.starts_with("sqlite_")
-                && written.insert(table.clone())
-            {
-                no_null_keys(database, &table)?;
+            match seen {
+                Seen::Writes(table) if !table.starts_with("sqlite_") => {
+                    if written.insert(table.clone()) && has_null_keys(database, &table)? {
+                        ran.whole.insert(table);
+                    }
+                }
+                Seen::Whole(table) => {
+                    ran.whole.insert(table);
+                }
+                Seen::Writes(_) | Seen::Pragma(..) | Seen::Refused(_) => {}
             }
         }
         let found = results(&mut statement).map_err(wrong)?;
         ran.results.extend(found);
         watch.take();
     }
-    for table in &written {
-        no_null_keys(database, table)?;
+    for table in written {
+        if has_null_keys(database, &table)? {
+            ran.whole.insert(table);
+        }
     }
     Ok(ran)
 }
@@ -259,7 +258,7 @@ fn allowed(
     seen: &[Seen],
     special: &BTreeSet<String>,
 ) -> Result<(), SqliteFault> {
-    let drops = seen.iter().any(|it| matches!(it, Seen::Drops));
+    let drops = seen.iter().any(|it| matches!(it, Seen::Whole(_)));
     let way = || {
         let path = database.path.display();
         format!("run it with `backout run -- sqlite3 {path}`: then the file comes back as a whole")
@@ -285,10 +284,10 @@ fn allowed(
                     "what is in it is not recorded",
                 );
             }
-            Seen::Schema(what, name) => {
+            Seen::Whole(table) if table == MARKS => {
                 return refused(
-                    format!("this would {what} `{name}`"),
-                    "a change of the schema cannot be taken back row by row",
+                    format!("the table `{MARKS}` cannot be changed"),
+                    "its rows tell which operations were committed",
                 );
             }
             Seen::Pragma(name, value) => {
@@ -306,7 +305,7 @@ fn allowed(
                     "it reaches out of the one transaction that is taken back",
                 );
             }
-            Seen::Writes(_) | Seen::Drops => {}
+            Seen::Writes(_) | Seen::Whole(_) => {}
         }
     }
     Ok(())
@@ -333,8 +332,8 @@ fn virtual_tables(database: &Database) -> Result<BTreeSet<String>, SqliteFault> 
     names.collect::<Result<_, _>>().map_err(wrong)
 }
 
-/// Refuses a table with rows that have NULL in their key: nothing tells one of them from another.
-fn no_null_keys(database: &Database, table: &str) -> Result<(), SqliteFault> {
+/// Tells whether a table has rows with NULL in their key: nothing tells one of them from another.
+fn has_null_keys(database: &Database, table: &str) -> Result<bool, SqliteFault> {
     let wrong = |error| database.wrong(error);
     let sql = "SELECT name FROM pragma_table_xinfo(?1, 'main') WHERE pk > 0 AND \"notnull\" = 0 \
                AND NOT (upper(type) = 'INTEGER' AND 1 = (SELECT count(*) FROM pragma_table_xinfo(?1, 'main') WHERE pk > 0))";
@@ -349,12 +348,8 @@ fn no_null_keys(database: &Database, table: &str) -> Result<(), SqliteFault> {
         );
         let found = database.connection.query_row(&sql, [], |row| row.get(0));
         if found.map_err(wrong)? {
-            return Err(SqliteFault::refused(
-                format!("the table `{table}` has rows with NULL in the key `{column}`"),
-                "nothing tells one such row from another",
-                format!("give those rows a value in `{column}` first"),
-            ));
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(false)
 }

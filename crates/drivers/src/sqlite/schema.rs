@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use backout_changeset::rusqlite::{self, Connection, params_from_iter};
 use backout_changeset::Value;
+use backout_changeset::rusqlite::{self, Connection, params_from_iter};
 use backout_model::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,9 @@ pub(super) struct Image {
     /// The last number of its sequence, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sequence: Option<i64>,
+    /// Whether its rows are in the store. Without rows nothing is.
+    #[serde(default)]
+    pub(super) is_kept: bool,
 }
 
 impl Image {
@@ -156,7 +159,9 @@ pub(super) fn image_of(
         }
         count += 1;
         if bytes.len() as u64 > IMAGE_MIB_MAX * 1024 * 1024 {
-            return Err(rusqlite::Error::ToSqlConversionFailure("too many rows".into()));
+            return Err(rusqlite::Error::ToSqlConversionFailure(
+                "too many rows".into(),
+            ));
         }
     }
     let image = Image {
@@ -165,6 +170,7 @@ pub(super) fn image_of(
         rows: Digest::of(&bytes),
         count,
         sequence: sequence_of(connection, table)?,
+        is_kept: false,
     };
     Ok(Some((image, bytes)))
 }
@@ -215,7 +221,10 @@ pub(super) fn drop_object(connection: &Connection, object: &Object) -> rusqlite:
         "view" => "VIEW",
         _ => "TRIGGER",
     };
-    connection.execute_batch(&format!("DROP {kind} IF EXISTS main.{}", quoted(&object.name)))
+    connection.execute_batch(&format!(
+        "DROP {kind} IF EXISTS main.{}",
+        quoted(&object.name)
+    ))
 }
 
 /// Lists what is read and written of a row: its rowid, if that is nowhere else, and its columns.

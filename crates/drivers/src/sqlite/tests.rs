@@ -198,3 +198,193 @@ fn a_database_with_a_write_ahead_log_conforms() {
         )
     });
 }
+
+#[test]
+fn changes_of_the_schema_conform() {
+    let schema = format!(
+        "{ORDERS}; CREATE INDEX by_item ON orders(item); CREATE TABLE log(what); INSERT INTO log VALUES('a')"
+    );
+    for (sql, drift) in [
+        (
+            "CREATE TABLE fresh(a); INSERT INTO fresh VALUES(1)",
+            "INSERT INTO fresh VALUES('drift')",
+        ),
+        (
+            "DROP TABLE log; UPDATE orders SET item = 'x' WHERE id = 1",
+            "CREATE TABLE log(other)",
+        ),
+        (
+            "ALTER TABLE orders ADD COLUMN note",
+            "UPDATE orders SET note = 'drift'",
+        ),
+        (
+            "DROP INDEX by_item; CREATE VIEW v AS SELECT 1",
+            "DROP VIEW v; CREATE VIEW v AS SELECT 2",
+        ),
+    ] {
+        conforms(sql, || World::new(&schema, sql, drift));
+    }
+}
+
+/// A little generator: the same seed tells the same story.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+const STORIES: [&str; 3] = [
+    "CREATE TABLE t(id INTEGER PRIMARY KEY, a, u UNIQUE); CREATE TABLE seen(n INTEGER PRIMARY KEY, what); \
+     CREATE TRIGGER r AFTER UPDATE OF a ON t BEGIN INSERT INTO seen(what) VALUES(new.a); END",
+    "CREATE TABLE t(id INTEGER, a, u, PRIMARY KEY(id, u)) WITHOUT ROWID",
+    "CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES(0), (1), (2); \
+     CREATE TABLE t(id INT, a, u REFERENCES p ON DELETE SET NULL, g AS (a || 'g') STORED)",
+];
+
+fn statement(dice: &mut Dice, story: usize) -> String {
+    let (id, value) = (dice.roll(8), dice.roll(1000));
+    let unique = if story == 2 { dice.roll(3) } else { value };
+    let value = match dice.roll(5) {
+        0 => "NULL".to_owned(),
+        1 => format!("x'00{value:04}'"),
+        2 => format!("{value}.5"),
+        3 => format!("CAST(x'ff{value:04}' AS TEXT)"),
+        _ => format!("'text {value}'"),
+    };
+    match dice.roll(8) {
+        0..=2 => format!("INSERT OR REPLACE INTO t(id, a, u) VALUES({id}, {value}, {unique})"),
+        3 => format!("DELETE FROM t WHERE id = {id}"),
+        4 => format!("UPDATE t SET a = {value}"),
+        5 if story == 2 => {
+            format!("DELETE FROM p WHERE id = {unique}; INSERT INTO p VALUES({unique})")
+        }
+        6 => "ALTER TABLE t ADD COLUMN more DEFAULT 7; ALTER TABLE t DROP COLUMN more".to_owned(),
+        7 => format!("CREATE TABLE x{id}(a); INSERT INTO x{id} VALUES({value}); DROP TABLE x{id}"),
+        _ => format!("UPDATE OR IGNORE t SET id = id + 20, a = {value} WHERE id < {id}"),
+    }
+}
+
+/// Random statements, taken back newest first: after each undo the tables are what a copy of them says.
+#[test]
+fn random_statements_are_taken_back_exactly() {
+    for (number, schema) in STORIES.iter().enumerate() {
+        for seed in 0..3 {
+            let mut dice = Dice(seed * 77 + number as u64 + 1);
+            let mut world = World::new(&format!("PRAGMA journal_mode=WAL; {schema}"), "", "");
+            let mut done = Vec::new();
+            for step in 0..12_u64 {
+                let count = 1 + dice.roll(3);
+                let all: Vec<String> = (0..count).map(|_| statement(&mut dice, number)).collect();
+                world.sql = all.join("; ");
+                let before = world.snapshot(true);
+                let id = OperationId::from_bits(0x1000 + step);
+                let strategy = world.strategy();
+                let prepared = world.driver.prepare(id, &*world.request(), strategy);
+                let prepared = prepared.unwrap_or_else(|error| panic!("{}: {error}", world.sql));
+                if prepared.is_noop {
+                    continue;
+                }
+                let recipe = prepared.recipe.clone();
+                let applied = world.driver.apply(world.arm(id, prepared)).unwrap();
+                let completion = Some(applied.completion);
+                done.push((
+                    world.sql.clone(),
+                    before,
+                    backout_model::Effect { recipe, completion },
+                ));
+            }
+            assert!(!done.is_empty());
+            for (step, (sql, before, effect)) in done.into_iter().enumerate().rev() {
+                let after = world.snapshot(true);
+                let id = OperationId::from_bits(0x2000 + step as u64);
+                let (undo, _) = backout_testkit::driver::taken_back(&world, id, &effect);
+                assert_eq!(
+                    world.snapshot(true),
+                    before,
+                    "story {number}, seed {seed}: {sql}"
+                );
+                // There and back again.
+                let id = OperationId::from_bits(0x3000 + step as u64);
+                let (redo, _) = backout_testkit::driver::taken_back(&world, id, &undo);
+                assert_eq!(
+                    world.snapshot(true),
+                    after,
+                    "redo, story {number}, seed {seed}: {sql}"
+                );
+                let id = OperationId::from_bits(0x4000 + step as u64);
+                backout_testkit::driver::taken_back(&world, id, &redo);
+                assert_eq!(
+                    world.snapshot(true),
+                    before,
+                    "story {number}, seed {seed}: {sql}"
+                );
+            }
+        }
+    }
+}
+
+/// Independent writes go back in any order, and what somebody else wrote in between stays.
+#[test]
+fn independent_writes_go_back_in_any_order_and_others_stay() {
+    let rows: Vec<String> = (0..40).map(|id| format!("({id}, 'first')")).collect();
+    let schema = format!(
+        "PRAGMA journal_mode=WAL; CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES {}",
+        rows.join(", ")
+    );
+    for seed in 1..4 {
+        let mut dice = Dice(seed);
+        let mut world = World::new(&schema, "", "");
+        let mut done = Vec::new();
+        for step in 0..10_u64 {
+            world.sql = match dice.roll(2) {
+                0 => format!(
+                    "UPDATE t SET a = 'ours' WHERE id IN ({step}, {})",
+                    step + 10
+                ),
+                _ => format!(
+                    "DELETE FROM t WHERE id = {step}; INSERT INTO t VALUES({}, 'ours')",
+                    step + 100
+                ),
+            };
+            let id = OperationId::from_bits(0x1000 + step);
+            let prepared = world
+                .driver
+                .prepare(id, &*world.request(), world.strategy())
+                .unwrap();
+            let recipe = prepared.recipe.clone();
+            let applied = world.driver.apply(world.arm(id, prepared)).unwrap();
+            let completion = Some(applied.completion);
+            done.push(backout_model::Effect { recipe, completion });
+            let theirs = format!(
+                "UPDATE t SET a = 'theirs {step}' WHERE id = {}",
+                20 + dice.roll(20)
+            );
+            world.connection().execute_batch(&theirs).unwrap();
+        }
+        let theirs = |world: &World| -> Vec<String> {
+            let all = world.snapshot(true);
+            all.into_iter()
+                .filter(|row| row.contains("theirs"))
+                .collect()
+        };
+        let kept = theirs(&world);
+        while !done.is_empty() {
+            let at = dice.roll(done.len() as u64) as usize;
+            let effect = done.remove(at);
+            let id = OperationId::from_bits(0x2000 + done.len() as u64);
+            backout_testkit::driver::taken_back(&world, id, &effect);
+        }
+        assert_eq!(theirs(&world), kept, "seed {seed}");
+        let ours = world
+            .snapshot(true)
+            .into_iter()
+            .filter(|row| row.contains("ours"));
+        assert_eq!(ours.count(), 0, "seed {seed}");
+    }
+}

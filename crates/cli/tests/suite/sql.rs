@@ -1,0 +1,650 @@
+//! `sql` in `SQLite` files: what people read, and what is in the tables afterwards.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use crate::world::{Ran, World};
+
+const SCHEMA: &str = "CREATE TABLE orders(id INTEGER PRIMARY KEY, item TEXT, price REAL); \
+                      INSERT INTO orders VALUES(1, 'tea', 2.5), (2, 'cup', 4.0), (7, 'pot', 9.0);";
+
+/// SIGABRT.
+const ABORTED: i32 = 6;
+
+fn world(schema: &str) -> World {
+    let world = World::new();
+    open(&world).execute_batch(schema).unwrap();
+    world
+}
+
+fn open(world: &World) -> Connection {
+    Connection::open(world.path("shop.db")).unwrap()
+}
+
+fn sql(world: &World, statements: &str) -> Ran {
+    world.cli(["sql", "--db", "shop.db", statements])
+}
+
+/// Runs statements that have to work.
+fn ran(world: &World, statements: &str) -> Ran {
+    let ran = sql(world, statements);
+    assert_eq!(ran.code, 0, "{statements}: {ran:?}");
+    ran
+}
+
+fn ok<const N: usize>(world: &World, arguments: [&str; N]) -> Ran {
+    let ran = world.cli(arguments);
+    assert_eq!(ran.code, 0, "{arguments:?}: {ran:?}");
+    ran
+}
+
+/// All of a database but our marks: schema and rows.
+fn dump(file: &Path) -> Vec<String> {
+    let connection = Connection::open(file).unwrap();
+    let rows = |sql: &str| -> Vec<String> {
+        let mut statement = connection.prepare(sql).unwrap();
+        let width = statement.column_count();
+        let rows = statement.query_map([], |row| {
+            let values = (0..width).map(|at| format!("{:?}", row.get::<_, Value>(at).unwrap()));
+            Ok(values.collect::<Vec<_>>().join("|"))
+        });
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(rows("PRAGMA integrity_check"), [r#"Text("ok")"#]);
+    let mut told = rows(
+        "SELECT type, name, sql FROM sqlite_schema WHERE tbl_name <> 'backout_marker' ORDER BY 1, 2",
+    );
+    let names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('backout_marker', 'sqlite_sequence') ORDER BY 1";
+    let mut names = connection.prepare(names).unwrap();
+    let names = names.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    for name in names.map(Result::unwrap) {
+        let wr = format!("SELECT wr FROM pragma_table_list WHERE name = '{name}'");
+        let has_rowid = rows(&wr) == ["Integer(0)"];
+        let rowid = if has_rowid { "rowid, " } else { "" };
+        let mut found = rows(&format!("SELECT {rowid}* FROM \"{name}\""));
+        found.sort();
+        told.extend(found.into_iter().map(|row| format!("{name}: {row}")));
+    }
+    told
+}
+
+fn tables(world: &World) -> Vec<String> {
+    dump(&world.path("shop.db"))
+}
+
+/// Says that a text stands in what was printed.
+#[track_caller]
+fn says(ran: &Ran, text: &str) {
+    let said = format!("{}{}", ran.out, ran.err);
+    assert!(said.contains(text), "{text:?} in {said}");
+}
+
+#[test]
+fn rows_change_and_come_back_and_go_again() {
+    let world = world(SCHEMA);
+    let before = tables(&world);
+    let told = ran(
+        &world,
+        "UPDATE orders SET price = 1 WHERE id < 3; INSERT INTO orders VALUES(9, 'jar', 3)",
+    );
+    says(&told, "ran SQL in shop.db");
+    says(&told, "2 rows of orders updated, 1 inserted");
+    let after = tables(&world);
+    let diff = ok(&world, ["diff", "@"]);
+    says(&diff, "shop.db:orders.2");
+    says(&diff, r#"-{"id":2,"price":4.0}"#);
+    says(&diff, r#"+{"id":2,"price":1.0}"#);
+    says(&ok(&world, ["undo", "-n"]), "shop.db:orders.9");
+    assert_eq!(tables(&world), after, "a look changes nothing");
+    says(&ok(&world, ["undo"]), "shop.db:orders.9  restored");
+    assert_eq!(tables(&world), before);
+    ok(&world, ["redo"]);
+    assert_eq!(tables(&world), after);
+    says(&ok(&world, ["log"]), "update in shop.db");
+    ok(&world, ["verify"]);
+}
+
+#[test]
+fn what_only_reads_is_shown_and_not_recorded() {
+    let world = world(SCHEMA);
+    let shown = ran(
+        &world,
+        "SELECT id, item, NULL AS n FROM orders WHERE id > 1",
+    );
+    assert_eq!(shown.out, "id  item  n\n2   cup   NULL\n7   pot   NULL\n");
+    let json = ok(
+        &world,
+        [
+            "--json",
+            "sql",
+            "--db",
+            "shop.db",
+            "SELECT id, x'00ff' AS b FROM orders WHERE id = 1",
+        ],
+    );
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["reply"], "rows");
+    assert_eq!(
+        json["results"][0]["columns"],
+        serde_json::json!(["id", "b"])
+    );
+    assert_eq!(
+        json["results"][0]["rows"],
+        serde_json::json!([[1, "x'00ff'"]])
+    );
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) SELECT i, printf('%.*c', 99, 'x') FROM n";
+    let many = ran(&world, many);
+    says(&many, "(at least 900 more rows; `--json` has up to 1000)");
+    assert_eq!(many.out.lines().count(), 102);
+    assert!(!world.has("../state"), "nothing was recorded");
+    let both = ran(
+        &world,
+        "UPDATE orders SET item = 'x' WHERE id = 1 RETURNING id, item",
+    );
+    says(&both, "1   x");
+    says(&both, "1 row of orders updated");
+}
+
+#[test]
+fn a_row_that_somebody_changed_is_a_conflict_of_that_row() {
+    let world = world(SCHEMA);
+    ran(&world, "UPDATE orders SET price = price * 2");
+    open(&world).execute_batch("UPDATE orders SET price = 100 WHERE id = 2; UPDATE orders SET item = 'mug' WHERE id = 7").unwrap();
+    let drifted = tables(&world);
+    let refused = world.cli(["undo"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    says(&refused, "somebody else changed the row");
+    assert_eq!(tables(&world), drifted);
+    let part = world.cli(["undo", "--partial"]);
+    says(&part, "shop.db:orders.1  restored");
+    let rows = tables(&world).join("\n");
+    assert!(rows.contains("Text(\"tea\")|Real(2.5)"), "{rows}");
+    assert!(rows.contains("Text(\"cup\")|Real(100.0)"), "{rows}");
+    assert!(
+        rows.contains("Text(\"mug\")|Real(9.0)"),
+        "another column is somebody's own: {rows}"
+    );
+    says(
+        &ok(&world, ["undo", "@-1", "--force"]),
+        "shop.db:orders.2  restored over a later change",
+    );
+    let rows = tables(&world).join("\n");
+    assert!(rows.contains("Text(\"cup\")|Real(4.0)"), "{rows}");
+    ok(&world, ["undo", "@"]);
+    let rows = tables(&world).join("\n");
+    assert!(
+        rows.contains("Text(\"cup\")|Real(100.0)"),
+        "what force replaced is kept: {rows}"
+    );
+}
+
+#[test]
+fn rows_that_went_or_came_meanwhile_are_told() {
+    let world = world(SCHEMA);
+    ran(
+        &world,
+        "UPDATE orders SET price = 5 WHERE id = 1; DELETE FROM orders WHERE id = 2",
+    );
+    open(&world)
+        .execute_batch("DELETE FROM orders WHERE id = 1; INSERT INTO orders VALUES(2, 'new', 0)")
+        .unwrap();
+    let refused = world.cli(["undo"]);
+    says(&refused, "somebody else deleted the row");
+    says(&refused, "somebody else made the row anew");
+    let forced = world.cli(["undo", "--force", "--partial"]);
+    says(&forced, "the row is gone, and only a part of it is known");
+    assert!(
+        tables(&world)
+            .join("\n")
+            .contains("Text(\"cup\")|Real(4.0)")
+    );
+    open(&world).execute_batch("DROP TABLE orders").unwrap();
+    ran(&world, "CREATE TABLE other(a)");
+    says(
+        &world.cli(["undo", "@-1", "-n"]),
+        "the table `orders` is gone",
+    );
+    open(&world)
+        .execute_batch("CREATE TABLE orders(item, id PRIMARY KEY)")
+        .unwrap();
+    says(
+        &world.cli(["undo", "@-1", "-n"]),
+        "the table `orders` has other columns now",
+    );
+}
+
+#[test]
+fn a_chain_of_writes_to_one_row_goes_back_as_one() {
+    let world = world(SCHEMA);
+    let before = tables(&world);
+    for price in ["1", "2", "3"] {
+        ran(
+            &world,
+            &format!("UPDATE orders SET price = {price} WHERE id = 7"),
+        );
+    }
+    let after = tables(&world);
+    let plan = ok(&world, ["undo", "@-2", "-n", "--committed"]);
+    says(&plan, "would undo 3 operations");
+    ok(&world, ["undo", "@-2", "--committed"]);
+    assert_eq!(tables(&world), before);
+    ok(&world, ["redo"]);
+    assert_eq!(tables(&world), after);
+}
+
+#[test]
+fn one_row_of_several_is_taken_back_by_its_name() {
+    let world = world(SCHEMA);
+    ran(&world, "UPDATE orders SET item = 'x'");
+    ok(&world, ["undo", "@", "--only", "shop.db:orders.7"]);
+    let rows = tables(&world).join("\n");
+    assert!(rows.contains("Text(\"pot\")"), "{rows}");
+    assert!(!rows.contains("Text(\"tea\")"), "{rows}");
+    says(
+        &ok(&world, ["log", "shop.db:orders.7"]),
+        "update in shop.db",
+    );
+}
+
+#[test]
+fn a_write_of_the_whole_file_and_a_write_of_a_row_see_each_other() {
+    let world = world(SCHEMA);
+    let before = tables(&world);
+    ran(&world, "UPDATE orders SET item = 'x' WHERE id = 1");
+    ok(&world, ["cp", "shop.db", "copy.db"]);
+    ok(&world, ["rm", "shop.db"]);
+    says(&world.cli(["undo", "@-2", "-n"]), "would undo 2 operations");
+    ok(&world, ["undo", "@-2", "--committed"]);
+    assert_eq!(tables(&world), before);
+}
+
+#[test]
+fn what_reaches_out_of_the_transaction_is_refused() {
+    let world = world(&format!(
+        "{SCHEMA} CREATE VIRTUAL TABLE words USING fts5(word); CREATE TABLE auto(id INTEGER PRIMARY KEY AUTOINCREMENT);"
+    ));
+    ran(&world, "INSERT INTO auto DEFAULT VALUES");
+    let before = tables(&world);
+    for (statements, what) in [
+        ("ATTACH 'other.db' AS other", "ATTACH cannot be used here"),
+        ("DETACH main", "DETACH cannot be used here"),
+        (
+            "UPDATE orders SET price = 0; COMMIT",
+            "BEGIN, COMMIT and ROLLBACK cannot be used here",
+        ),
+        ("ANALYZE", "ANALYZE cannot be used here"),
+        (
+            "CREATE VIRTUAL TABLE v USING fts5(a)",
+            "a virtual table cannot be used here",
+        ),
+        (
+            "SELECT load_extension('x')",
+            "load_extension cannot be used here",
+        ),
+        (
+            "PRAGMA journal_mode=WAL",
+            "PRAGMA journal_mode cannot be run",
+        ),
+        (
+            "PRAGMA wal_checkpoint",
+            "PRAGMA wal_checkpoint cannot be run",
+        ),
+        (
+            "INSERT INTO words VALUES('x')",
+            "the virtual table `words` cannot be written row by row",
+        ),
+        (
+            "DELETE FROM sqlite_sequence",
+            "SQLite's own table `sqlite_sequence` cannot be written",
+        ),
+        (
+            "DELETE FROM backout_marker",
+            "the table `backout_marker` cannot be written",
+        ),
+        (
+            "DROP TABLE backout_marker",
+            "the table `backout_marker` cannot be changed",
+        ),
+        (
+            "UPDATE orders SET price = 0; UPDATE nothing SET a = 1",
+            "a statement failed: no such table: nothing",
+        ),
+    ] {
+        let refused = sql(&world, statements);
+        assert_eq!(refused.code, 1, "{statements}: {refused:?}");
+        says(&refused, what);
+        assert_eq!(tables(&world), before, "{statements}");
+    }
+    let vacuum = sql(&world, "VACUUM");
+    assert_eq!(vacuum.code, 1, "{vacuum:?}");
+    let refused = sql(&world, "ATTACH 'other.db' AS other");
+    says(
+        &refused,
+        "it reaches out of the one transaction that is taken back",
+    );
+    says(&refused, "run it with `backout run -- sqlite3");
+    says(&refused, "then the file comes back as a whole");
+    says(
+        &sql(&world, "PRAGMA wal_checkpoint"),
+        "it changes what no transaction takes back",
+    );
+    says(
+        &sql(&world, "INSERT INTO words VALUES('x')"),
+        "only its module knows what its rows are",
+    );
+    says(
+        &sql(&world, "DELETE FROM sqlite_sequence"),
+        "what is in it is not recorded",
+    );
+    says(
+        &sql(&world, "DELETE FROM backout_marker"),
+        "its rows tell which operations were committed",
+    );
+    says(
+        &sql(&world, "UPDATE nothing SET a = 1"),
+        "all statements are one transaction, so none of them counts",
+    );
+    says(&ran(&world, "PRAGMA user_version"), "user_version");
+}
+
+#[test]
+fn files_that_are_no_database_are_told_and_left_alone() {
+    let world = World::new().file(
+        "notes.db",
+        "these are notes, not a database, and long enough to tell",
+    );
+    let missing = world.cli(["sql", "--db", "none.db", "SELECT 1"]);
+    says(&missing, "there is no database at");
+    says(
+        &missing,
+        "check the name; `backout sql --create` makes a new database",
+    );
+    assert!(!world.has("none.db"));
+    let notes = world.cli(["sql", "--db", "notes.db", "CREATE TABLE t(a)"]);
+    says(&notes, "is not an SQLite database, or it is encrypted");
+    says(&notes, "check the name of the file");
+    ok(
+        &world,
+        ["sql", "--db", "none.db", "--create", "CREATE TABLE t(a)"],
+    );
+    assert_eq!(dump(&world.path("none.db")).len(), 1);
+    ok(&world, ["undo"]);
+    assert_eq!(dump(&world.path("none.db")).len(), 0);
+    // The file was an operation of its own. It holds our mark by now, so it goes by force only.
+    assert_eq!(world.cli(["undo", "@-2"]).code, 1);
+    ok(&world, ["undo", "@-2", "--force"]);
+    assert!(!world.has("none.db"));
+    let once = world.cli([
+        "--once",
+        "k",
+        "sql",
+        "--db",
+        "none.db",
+        "--create",
+        "CREATE TABLE t(a)",
+    ]);
+    says(&once, "`--once` does not go with `--create` here");
+    says(
+        &once,
+        "the key stands for one write, and these would be two",
+    );
+    says(&once, "make the database first, without the key");
+}
+
+#[test]
+fn a_locked_database_is_waited_for_and_told() {
+    let world = world(SCHEMA);
+    let other = open(&world);
+    other
+        .execute_batch("BEGIN IMMEDIATE; UPDATE orders SET item = 'theirs'")
+        .unwrap();
+    let busy = sql(&world, "UPDATE orders SET item = 'ours'");
+    assert_eq!(busy.code, 1, "{busy:?}");
+    says(&busy, "somebody else has locked the database");
+    says(&busy, "it was waited for, and is still locked");
+    says(&busy, "try again when the other program is done");
+    other.execute_batch("COMMIT").unwrap();
+    ran(&world, "UPDATE orders SET item = 'ours'");
+}
+
+#[test]
+fn the_same_call_is_made_once() {
+    let world = world(SCHEMA);
+    for _ in 0..2 {
+        ok(
+            &world,
+            [
+                "--once",
+                "k1",
+                "sql",
+                "--db",
+                "shop.db",
+                "UPDATE orders SET price = price + 1 WHERE id = 1",
+            ],
+        );
+    }
+    assert!(tables(&world).join("\n").contains("Real(3.5)"));
+}
+
+#[test]
+fn references_that_would_lead_nowhere_are_a_conflict_of_the_row() {
+    let world = world(
+        "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p ON DELETE CASCADE);",
+    );
+    ran(&world, "INSERT INTO p VALUES(1), (2)");
+    open(&world)
+        .execute_batch("INSERT INTO c VALUES(5, 1)")
+        .unwrap();
+    let refused = world.cli(["undo"]);
+    says(&refused, "a row of `c` refers to it");
+    assert_eq!(
+        tables(&world)
+            .iter()
+            .filter(|it| it.starts_with("c:"))
+            .count(),
+        1
+    );
+    says(&world.cli(["undo", "--partial"]), "shop.db:p.2  restored");
+    open(&world)
+        .execute_batch(
+            "PRAGMA foreign_keys = ON; INSERT INTO p VALUES(3); INSERT INTO c VALUES(6, 3)",
+        )
+        .unwrap();
+    ran(&world, "DELETE FROM c WHERE id = 6");
+    open(&world)
+        .execute_batch("DELETE FROM p WHERE id = 3")
+        .unwrap();
+    says(
+        &world.cli(["undo"]),
+        "it refers to a row of `p` that is not there",
+    );
+}
+
+#[test]
+fn a_unique_value_that_was_taken_is_a_conflict_of_the_row() {
+    let world = world(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, u UNIQUE); INSERT INTO t VALUES(1, 'a'), (2, 'b');",
+    );
+    ran(&world, "UPDATE t SET u = u || '!'");
+    open(&world)
+        .execute_batch("INSERT INTO t VALUES(3, 'a')")
+        .unwrap();
+    says(
+        &world.cli(["undo"]),
+        "a constraint of the table forbids what it was",
+    );
+    world.cli(["undo", "--partial"]);
+    let rows = tables(&world).join("\n");
+    assert!(
+        rows.contains("Integer(2)|Text(\"b\")") && rows.contains("Text(\"a!\")"),
+        "{rows}"
+    );
+}
+
+#[test]
+fn the_schema_and_what_it_takes_along_comes_back() {
+    let schema = format!(
+        "{SCHEMA} CREATE TABLE log(what TEXT, n); INSERT INTO log(rowid, what, n) VALUES(5, 'a', x'00'), (9, NULL, 0.5); \
+         CREATE INDEX by_item ON orders(item); CREATE VIEW dear AS SELECT * FROM orders WHERE price > 3; \
+         CREATE TABLE seq(id INTEGER PRIMARY KEY AUTOINCREMENT, a); INSERT INTO seq VALUES(41, 'x'); \
+         CREATE TRIGGER noted AFTER INSERT ON log BEGIN UPDATE orders SET price = 0; END; \
+         CREATE TABLE n(a PRIMARY KEY, b); INSERT INTO n VALUES(NULL, 1), (NULL, 2), (3, 3);"
+    );
+    let world = world(&schema);
+    let before = tables(&world);
+    for (statements, note) in [
+        (
+            "CREATE TABLE fresh(a); INSERT INTO fresh VALUES(1)",
+            "table fresh made",
+        ),
+        ("DROP TABLE log", "table log dropped"),
+        ("DROP TABLE seq", "table seq dropped"),
+        (
+            "DROP TABLE log; CREATE TABLE log(what TEXT, n)",
+            "table log changed",
+        ),
+        (
+            "ALTER TABLE orders ADD COLUMN note TEXT DEFAULT 'none'",
+            "table orders changed",
+        ),
+        (
+            "UPDATE orders SET price = 1; ALTER TABLE log DROP COLUMN n",
+            "table log changed",
+        ),
+        ("ALTER TABLE orders RENAME TO sales", "table sales made"),
+        ("ALTER TABLE log RENAME COLUMN n TO m", "table log changed"),
+        (
+            "DROP INDEX by_item; CREATE INDEX by_item ON orders(price)",
+            "index by_item changed",
+        ),
+        ("DROP VIEW dear; DROP TRIGGER noted", "view dear dropped"),
+        (
+            "CREATE VIEW cheap AS SELECT 1; CREATE TRIGGER t AFTER DELETE ON log BEGIN SELECT 1; END",
+            "trigger t made",
+        ),
+        (
+            "DELETE FROM n WHERE b = 2; UPDATE n SET b = 9 WHERE a IS NULL",
+            "table n changed",
+        ),
+    ] {
+        let told = ran(&world, statements);
+        says(&told, note);
+        let after = tables(&world);
+        assert_ne!(after, before, "{statements}");
+        ok(&world, ["undo"]);
+        assert_eq!(tables(&world), before, "{statements}");
+        ok(&world, ["redo"]);
+        assert_eq!(tables(&world), after, "{statements}");
+        ok(&world, ["undo", "@"]);
+        assert_eq!(tables(&world), before, "{statements}");
+    }
+    let sequence = "SELECT seq FROM sqlite_sequence WHERE name = 'seq'";
+    let sequence: i64 = open(&world)
+        .query_row(sequence, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(sequence, 41);
+    ran(&world, "CREATE TABLE fresh(a)");
+    open(&world)
+        .execute_batch("INSERT INTO fresh VALUES('theirs')")
+        .unwrap();
+    says(&world.cli(["undo"]), "somebody else changed the table");
+    assert!(tables(&world).join("\n").contains("theirs"));
+    ok(&world, ["undo", "--force"]);
+    ok(&world, ["redo"]);
+    assert!(
+        tables(&world).join("\n").contains("theirs"),
+        "what force removed is kept"
+    );
+}
+
+/// Aborts a real child at each point that a command passes, and looks what is left.
+fn at_every_point(schema: &str, before: &[&str], command: &[&str]) {
+    let prepared = || {
+        let world = world(schema);
+        for statements in before {
+            ran(&world, statements);
+        }
+        world
+    };
+    let whole = prepared();
+    let log = whole.path("points");
+    let done = whole
+        .command(command)
+        .env("BACKOUT_CRASH_LOG", &log)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let points = std::fs::read_to_string(&log).unwrap();
+    for name in [
+        "sqlite.armed",
+        "sqlite.applied",
+        "sqlite.marked",
+        "sqlite.committed",
+    ] {
+        assert!(points.contains(name), "{name} in {points}");
+    }
+    let after = tables(&whole);
+    for (number, name) in points.lines().enumerate() {
+        let place = format!("{command:?} at {name}, number {}", number + 1);
+        let world = prepared();
+        let before = tables(&world);
+        let mut child = world.command(command);
+        let cut = child
+            .env("BACKOUT_CRASH_AT", (number + 1).to_string())
+            .output()
+            .unwrap();
+        assert_eq!(cut.status.signal(), Some(ABORTED), "{place}: {cut:?}");
+        world.cli(["recover"]);
+        let now = tables(&world);
+        let is_back = now == before;
+        assert!(is_back || now == after, "{place}: {now:?}");
+        let status = world.cli(["status"]);
+        assert_eq!(status.code, 0, "{place}: {status:?}");
+        assert_eq!(world.cli(["verify"]).code, 0, "{place}");
+        // Whatever was recorded can be done again.
+        if is_back {
+            ok_at(&world, command, &place);
+            assert_eq!(tables(&world), after, "{place}");
+        }
+    }
+}
+
+fn ok_at(world: &World, command: &[&str], place: &str) {
+    let done = world.run(&mut world.command(command));
+    assert_eq!(done.code, 0, "{place}: {done:?}");
+}
+
+#[test]
+fn a_death_at_any_point_of_a_write_leaves_all_or_nothing() {
+    let change = "UPDATE orders SET price = 0; DELETE FROM orders WHERE id = 2";
+    at_every_point(SCHEMA, &[], &["sql", "--db", "shop.db", change]);
+}
+
+#[test]
+fn a_death_at_any_point_of_an_undo_leaves_all_or_nothing() {
+    let change = "UPDATE orders SET price = 0; ALTER TABLE orders ADD COLUMN note";
+    at_every_point(SCHEMA, &[change], &["undo"]);
+}
+
+#[test]
+fn a_command_that_writes_a_database_is_undone_with_its_log() {
+    let sqlite3 = Path::new("/usr/bin/sqlite3");
+    for mode in ["DELETE", "WAL"] {
+        let world = world(&format!("PRAGMA journal_mode={mode}; {SCHEMA}"));
+        let before = tables(&world);
+        let script = if sqlite3.exists() {
+            "sqlite3 shop.db \"UPDATE orders SET item = 'run'\""
+        } else {
+            "python3 -c \"import sqlite3; c = sqlite3.connect('shop.db'); c.execute(\\\"UPDATE orders SET item = 'run'\\\"); c.commit(); c.close()\""
+        };
+        let mut command = world.command(&["run", "--", "/bin/sh", "-c", script]);
+        let run = world.run(command.env("PATH", "/usr/local/bin:/usr/bin:/bin"));
+        assert_eq!(run.code, 0, "{mode}: {run:?}");
+        assert_ne!(tables(&world), before, "{mode}");
+        ok(&world, ["undo"]);
+        assert_eq!(tables(&world), before, "{mode}");
+    }
+}
