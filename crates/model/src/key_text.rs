@@ -86,17 +86,14 @@ impl Key {
         let mut key = self.clone();
         let mut rest = parts;
         while !rest.is_empty() || key.parts.len() == self.parts.len() {
-            let length = item(rest).or_else(|| quoted(rest));
-            let part = match length {
-                Some(length) => rest.get(..length).unwrap_or_default().to_owned(),
-                None => {
-                    let end = rest.find(['.', '[']).unwrap_or(rest.len());
-                    unescaped(rest.get(..end).unwrap_or_default())?
-                }
+            let whole = item(rest).or_else(|| quoted(rest));
+            let end = whole.unwrap_or_else(|| rest.find(['.', '[']).unwrap_or(rest.len()));
+            let part = rest.get(..end).unwrap_or_default();
+            key = match whole {
+                Some(_) => key.part(part)?,
+                None => key.part(&unescaped(part)?)?,
             };
-            let end = length.unwrap_or_else(|| rest.find(['.', '[']).unwrap_or(rest.len()));
             rest = rest.get(end..).unwrap_or_default();
-            key = key.part(&part)?;
             rest = match rest.strip_prefix('.') {
                 Some(after) if !after.is_empty() => after,
                 None if rest.is_empty() || item(rest).is_some() => rest,
@@ -163,16 +160,9 @@ fn unescaped(name: &str) -> Result<String, KeyError> {
         let digits = after
             .get(..2)
             .filter(|it| it.bytes().all(|b| b.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(b'%');
-                rest = after;
-            }
-        }
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(b'%'));
+        rest = after.get(byte.map_or(0, |_| 2)..).unwrap_or_default();
     }
     bytes.extend(rest.bytes());
     String::from_utf8(bytes).map_err(|_| no_key(name))

@@ -72,9 +72,11 @@ impl Engine {
             // Why nobody can tell what is there stands with the target.
             let Ok(now) = part.now.clone() else { continue };
             if let TargetState::Conflict { .. } | TargetState::Overwritten { .. } = part.state {
-                diff.theirs.extend(part.compared(&key, &part.left, &now));
+                diff.theirs
+                    .extend(part.compared(&key, part.left.as_deref(), now.as_deref()));
             }
-            diff.back.extend(part.compared(&key, &now, &part.back));
+            diff.back
+                .extend(part.compared(&key, now.as_deref(), part.back.as_deref()));
         }
         Ok(())
     }
@@ -91,11 +93,11 @@ struct Part {
 
 impl Part {
     /// Compares two of its values, and tells them if that is all there is to tell.
-    fn compared(&self, key: &Key, old: &Option<String>, new: &Option<String>) -> Option<DiffFile> {
-        let compared = compared(key, (old.as_deref(), new.as_deref()), false)?;
+    fn compared(&self, key: &Key, old: Option<&str>, new: Option<&str>) -> Option<DiffFile> {
+        let compared = compared(key, (old, new), false)?;
         let told = (!self.is_of_files).then(|| DiffValue {
-            before: old.clone(),
-            after: new.clone(),
+            before: old.map(str::to_owned),
+            after: new.map(str::to_owned),
             now: self.now.clone().ok().flatten(),
             unread: None,
         });

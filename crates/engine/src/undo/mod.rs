@@ -13,6 +13,7 @@ mod carriers;
 mod follow;
 mod goal;
 mod half_way;
+mod newest;
 mod nothing;
 mod order;
 mod parts;

@@ -175,26 +175,11 @@ impl Engine {
         } else {
             None
         };
-        let is_in_the_way = |step: &PlannedStep| {
-            let mut targets = step.targets.iter();
-            targets.any(|target| target.state.hindrance().is_some())
-        };
-        // What is lost does not hold up the steps that are not.
-        let is_work = |step: &PlannedStep| {
-            !is_in_the_way(step) && step.targets.iter().any(|it| it.state.is_work())
-        };
-        let has_conflict = |step: &PlannedStep| {
-            let mut targets = step.targets.iter();
-            targets.any(|it| matches!(it.state, TargetState::Conflict { .. }))
-        };
-        let is_free = options.partial
-            || !steps.iter().any(is_in_the_way)
-            || !steps.iter().any(has_conflict) && steps.iter().any(is_work);
         Ok(PlanView {
             named: names_of(planned),
             is_executable: plan.needs_committed.is_empty()
                 && plan.needs_others.is_empty()
-                && is_free
+                && (options.partial || is_free(&steps))
                 && (steps.is_empty() || !steps.iter().all(PlannedStep::is_idle)),
             is_mergeable: false,
             force: None,
@@ -362,6 +347,22 @@ impl Engine {
         let found = found.map(|id| self.store.operation(id)).transpose()?;
         Ok(found.flatten().unwrap_or_else(|| operation.clone()))
     }
+}
+
+/// Tells whether steps can be taken as they are. What is lost does not hold up the steps that are not.
+fn is_free(steps: &[PlannedStep]) -> bool {
+    let is_in_the_way = |step: &PlannedStep| {
+        let mut targets = step.targets.iter();
+        targets.any(|target| target.state.hindrance().is_some())
+    };
+    let is_work = |step: &PlannedStep| {
+        !is_in_the_way(step) && step.targets.iter().any(|it| it.state.is_work())
+    };
+    let has_conflict = |step: &PlannedStep| {
+        let mut targets = step.targets.iter();
+        targets.any(|it| matches!(it.state, TargetState::Conflict { .. }))
+    };
+    !steps.iter().any(is_in_the_way) || !steps.iter().any(has_conflict) && steps.iter().any(is_work)
 }
 
 /// Says of a step that nobody here can take it.

@@ -1,0 +1,116 @@
+//! What was done last, where nobody names it: below a directory, or outside of the file system.
+
+use backout_model::{Key, Operation, OperationId, Status, Target, TargetPath, Verb};
+use backout_storage::Filter;
+
+use crate::{Engine, EngineError};
+
+/// How many operations are looked at first when the newest is looked for.
+const PAGE: usize = 32;
+
+impl Engine {
+    /// Finds what was done last by the agent that asks: an operation, or all that one redo brought back.
+    pub(super) fn newest_act(
+        &self,
+        below: Option<&TargetPath>,
+    ) -> Result<Vec<OperationId>, EngineError> {
+        let filter = Filter {
+            agent: self.context.agent.clone(),
+            task: self.context.task.clone(),
+            at: below.cloned().map(Key::from),
+            ..Filter::default()
+        };
+        let is_act = |operation: &Operation| match operation.verb {
+            Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
+            Verb::Undo | Verb::Recover => false,
+            _ => operation.status != Status::Armed,
+        };
+        let Some(newest) = self.newest_seen_from(&filter, |operation| Ok(is_act(operation)))?
+        else {
+            return self.nothing_below(below, &filter);
+        };
+        if !newest.retained {
+            let is_kept = |operation: &Operation| Ok(is_act(operation) && operation.retained);
+            if let Some(older) = self.newest_seen_from(&filter, is_kept)? {
+                return Err(EngineError::NewestExpired {
+                    id: newest.id,
+                    summary: newest.summary,
+                    older: (older.id, older.summary),
+                });
+            }
+        }
+        if newest.verb != Verb::Redo {
+            return Ok(vec![newest.id]);
+        }
+        // It may have had to take back what was written since. What it brought back is meant as a whole.
+        let mut all = Vec::new();
+        for id in self.members(&newest)? {
+            match self.store.operation(id)? {
+                Some(member) if member.verb == Verb::Redo => all.extend(self.subject(member)?),
+                _ => all.push(id),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Finds the newest operation at or below a directory, or outside of the file system: what belongs to no directory is
+    /// seen from each.
+    pub(super) fn newest_seen_from(
+        &self,
+        filter: &Filter,
+        wanted: impl Fn(&Operation) -> Result<bool, EngineError>,
+    ) -> Result<Option<Operation>, EngineError> {
+        let here = self.newest(filter, &wanted)?;
+        if filter.at.is_none() {
+            return Ok(here);
+        }
+        let newer = Filter {
+            at: None,
+            after: here.as_ref().map(|here| here.lsn),
+            ..filter.clone()
+        };
+        let is_outside = |target: &Target| target.file().is_none();
+        let outside = self.newest_with(&newer, is_outside, &wanted)?;
+        Ok(outside.or(here))
+    }
+
+    /// Finds the newest operation that `wanted` accepts and that has something in effect.
+    pub(super) fn newest(
+        &self,
+        filter: &Filter,
+        wanted: impl Fn(&Operation) -> Result<bool, EngineError>,
+    ) -> Result<Option<Operation>, EngineError> {
+        let is_here = |target: &Target| {
+            let at = filter.at.as_ref();
+            at.is_none_or(|at| target.key().is_at_or_below(at))
+        };
+        self.newest_with(filter, is_here, wanted)
+    }
+
+    /// The same, with such a target in effect, looking at a page at a time.
+    fn newest_with(
+        &self,
+        filter: &Filter,
+        is_here: impl Fn(&Target) -> bool,
+        wanted: impl Fn(&Operation) -> Result<bool, EngineError>,
+    ) -> Result<Option<Operation>, EngineError> {
+        let mut limit = PAGE;
+        loop {
+            let page = Filter {
+                limit: Some(limit),
+                ..filter.clone()
+            };
+            let operations = self.store.operations(&page)?;
+            let is_last = operations.len() < limit;
+            for op in operations.into_iter().filter(|op| op.status.is_in_effect()) {
+                if op.in_effect().any(|standing| is_here(&standing.target)) && wanted(&op)? {
+                    return Ok(Some(op));
+                }
+            }
+            if is_last {
+                return Ok(None);
+            }
+            limit *= 8;
+        }
+    }
+}
