@@ -16,18 +16,18 @@ as "$programs/pg_ctl" -D "$place/data" -w -l "$place/log" -o "-k $place -c liste
 trap 'as "$programs/pg_ctl" -D "$place/data" -m immediate stop >/dev/null; rm -rf "$place"' EXIT
 export PGHOST="$place" PGUSER=postgres BACKOUT_STATE_DIR="$place/../$(basename "$place")-state"
 mkdir -m 700 "$BACKOUT_STATE_DIR"
-for name in off on; do
+for name in bench_off bench_on; do
     psql -q -d postgres -c "CREATE DATABASE $name"
     "$programs/pgbench" -q -i -s 5 "$name" 2>/dev/null
 done
-"$backout" db enroll "postgres://postgres@/on?host=$place" --name bench
+"$backout" db enroll "postgres://postgres@/bench_on?host=$place" --name bench
 for round in 1 2 3 4; do
-    for name in off on; do
+    for name in bench_off bench_on; do
         printf 'TPC-B, capture %s: ' "$name"
         "$programs/pgbench" -n -c 1 -T 5 "$name" 2>/dev/null | grep 'latency average'
     done
 done
-psql -q -d on -c "TRUNCATE backout.log, backout.transaction"
+psql -q -d bench_on -c "TRUNCATE backout.log, backout.transaction"
 "$backout" sql --db bench "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid <= 100000"
 id=$("$backout" --json log -n 1 | sed 's/.*"operations":\[{"id":"\([0-9a-f]*\)".*/\1/')
 begin=$(date +%s%N)

@@ -64,7 +64,7 @@ pub fn pgpass(login: Login<'_>) -> Option<String> {
             Some(file) => PathBuf::from(file),
             None => Path::new(&variable("HOME")?).join(".pgpass"),
         };
-        let is_private = std::fs::metadata(&file).ok()?.mode() & 0o077 == 0;
+        let is_private = std::fs::metadata(&file).ok()?.mode().trailing_zeros() >= 6;
         let text = is_private.then(|| std::fs::read_to_string(&file).ok())??;
         text.lines().find_map(|line| password_in(line, login))
     })

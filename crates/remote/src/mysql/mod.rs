@@ -1,1 +1,1 @@
-//! Rows of MySQL and `MariaDB` tables.
+//! Rows of `MySQL` and `MariaDB` tables.

@@ -67,9 +67,11 @@ impl PostgresError {
         match error.as_db_error() {
             Some(said) => {
                 let more = [said.detail(), said.hint()].into_iter().flatten();
-                let more: String = more.map(|it| format!("; {it}")).collect();
                 Self::Refused {
-                    why: format!("{}{more}", said.message()),
+                    why: std::iter::once(said.message())
+                        .chain(more)
+                        .collect::<Vec<_>>()
+                        .join("; "),
                     code: said.code().code().to_owned(),
                 }
             }

@@ -15,7 +15,7 @@ pub(super) struct Statement<'t> {
 /// How many words of a statement are of interest.
 const WORDS_MAX: usize = 6;
 
-impl<'t> Statement<'t> {
+impl Statement<'_> {
     /// Gives a word in capitals; empty if there is none.
     fn word(&self, index: usize) -> String {
         self.words

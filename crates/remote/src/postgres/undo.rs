@@ -145,7 +145,7 @@ impl Connection {
         } else {
             let sql = "SELECT key, went, came, now, state::text, why FROM backout_net WHERE relation = $1 ORDER BY key";
             let rows = self.client.query(sql, &[&table.relation])?;
-            Some(rows.iter().map(|row| seen_row(row)).collect())
+            Some(rows.iter().map(seen_row).collect())
         };
         Ok(SeenTable {
             table,
