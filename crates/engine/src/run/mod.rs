@@ -18,7 +18,6 @@ mod signals;
 mod start;
 mod watch;
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -126,8 +125,7 @@ impl Engine {
         let mut on_part = |recorder: &mut Recorder, targets: &[Target], by: WrittenBy| {
             self.record_part((command.0, &command.1), recorder, (targets, by));
         };
-        let ended = watch.until_end(&mut armed.recorder, request.timeout, &mut on_part);
-        let ended = match ended {
+        let ended = match watch.until_end(&mut armed.recorder, request.timeout, &mut on_part) {
             Ok(Ok(ended)) => ended,
             Ok(Err(errno)) => {
                 let error = std::io::Error::from_raw_os_error(errno);
@@ -151,13 +149,7 @@ impl Engine {
         let part = Part::Command {
             is_read_only: request.is_read_only,
         };
-        let is_asked = Cell::new(false);
-        // Once heard, it is heard for good.
-        let is_stopped = || {
-            is_asked.set(is_asked.get() || watch.is_asked_to_end());
-            is_asked.get()
-        };
-        let report = self.finish_command(armed, end, part, &is_stopped);
+        let report = self.finish_command(armed, end, part, &|| watch.is_asked_to_end());
         let report = report.map_err(not_settled)?;
         let report = report.ok_or_else(|| EngineError::Io {
             action: "record the command",
