@@ -181,7 +181,6 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Gate(error) => gate(error),
         EngineError::Ladder(LadderError::NotFailed { .. }) => ErrorCode::NotFailed,
         EngineError::Ladder(LadderError::Own { .. }) => ErrorCode::OwnFailure,
-        EngineError::BuiltOn { .. } => ErrorCode::NeedsWord,
         EngineError::NotVerified { .. } => ErrorCode::NotVerified,
         EngineError::Busy { .. } | EngineError::BeingChecked { .. } => ErrorCode::Busy,
         EngineError::Ref(error) => match error {
@@ -191,7 +190,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
             RefError::Storage(error) => storage(error),
         },
         EngineError::Plan(error) => plan(error),
-        EngineError::NeedsWord(_) => ErrorCode::NeedsWord,
+        EngineError::NeedsWord(_) | EngineError::BuiltOn { .. } => ErrorCode::NeedsWord,
         EngineError::Conflicts { .. } => ErrorCode::Conflict,
         EngineError::Partial(_) => ErrorCode::Partial,
         EngineError::Stopped(_) => ErrorCode::Interrupted,

@@ -3,7 +3,6 @@
 //! Nobody can check a call of `write`, and a command's work cannot wait in the world for a decision: what the gates deny or ask
 //! about is taken back as a whole. Until then the command counts as *interrupted*, so that a death in between is told.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use backout_crashpoint::crash_point;
@@ -115,13 +114,7 @@ impl Engine {
                 task: self.context.task.as_ref(),
                 targets,
             };
-            let is_asked = Cell::new(false);
-            // Once heard, it is heard for good.
-            let is_stopped = || {
-                let heeds = part != Part::Background;
-                is_asked.set(is_asked.get() || (heeds && watch.is_asked_to_end()));
-                is_asked.get()
-            };
+            let is_stopped = || part != Part::Background && watch.is_asked_to_end();
             match self.watched_until(&change, &is_stopped) {
                 Ok(()) => {}
                 Err(EngineError::Gate(GateError::Failed { reasons: found })) => reasons = found,

@@ -125,8 +125,7 @@ impl Engine {
         let mut on_part = |recorder: &mut Recorder, targets: &[Target], by: WrittenBy| {
             self.record_part((command.0, &command.1), recorder, (targets, by));
         };
-        let ended = watch.until_end(&mut armed.recorder, request.timeout, &mut on_part);
-        let ended = match ended {
+        let ended = match watch.until_end(&mut armed.recorder, request.timeout, &mut on_part) {
             Ok(Ok(ended)) => ended,
             Ok(Err(errno)) => {
                 let error = std::io::Error::from_raw_os_error(errno);

@@ -1,5 +1,6 @@
 //! Watching a command: calls are answered, signals passed on, time kept.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -69,6 +70,8 @@ pub struct Watch {
     desk: Option<Desk>,
     /// The operation of what the command left running.
     pub(super) next: Option<ArmedCommand>,
+    /// Whether somebody asked for the end when the command was over. Once heard, it is heard for good.
+    is_asked: Cell<bool>,
 }
 
 /// Who writes what a command has perhaps touched.
@@ -142,6 +145,7 @@ impl Watch {
             limits,
             child: spawned.child.pid,
             supervisor: spawned.supervisor,
+            is_asked: Cell::new(false),
             back,
             desk: None,
             next: None,
@@ -288,11 +292,12 @@ impl Watch {
 
     /// Tells whether somebody asked for the end since the command is over, and says that this process is there.
     pub(super) fn is_asked_to_end(&self) -> bool {
-        let mut is_asked = self.supervisor.is_asked_to_end();
+        let mut is_asked = self.is_asked.get() || self.supervisor.is_asked_to_end();
         if let Some(back) = &self.back {
             back.settles();
             is_asked |= back.is_asked_to_end();
         }
+        self.is_asked.set(is_asked);
         is_asked
     }
 
