@@ -46,15 +46,41 @@ fn slow_check(seconds: &str, operation: &str) -> (World, String) {
 
 const BOB: [&str; 6] = ["--agent", "bob", "write", "f", "--text", "bob's\n"];
 
+/// A command that breaks a rule and leaves somebody running who writes what he has open.
+const LEAVING: &str = "echo '{' > a.json; \
+    (exec >> log 2> /dev/null < /dev/null; while :; do echo more; sleep 0.01; done) & \
+    until grep -q more log; do sleep 0.01; done";
+
+#[test]
+fn a_death_between_the_end_of_what_was_left_and_the_way_back_loses_nothing() {
+    let world = ruled("[syntax]\n");
+    world.file("log", "0\n");
+    let before = world.tree();
+    let mut run = world.command(&["run", "--", "sh", "-c", LEAVING]);
+    let run = run.env("BACKOUT_CRASH_AT", "run.rest-ended");
+    let died = run.output().unwrap();
+    assert!(!died.status.success(), "{}", said(&died));
+    world.run(&["recover"]);
+    let log = world.json(&["log", "-n", "10"])["operations"].clone();
+    let log = log.as_array().unwrap().iter();
+    let stuck: Vec<&str> = log
+        .filter(|it| it["status"] == "interrupted")
+        .map(|it| it["id"].as_str().unwrap())
+        .collect();
+    assert!(!stuck.is_empty());
+    for id in stuck {
+        world.ok(&["recover", "--rollback", id]);
+    }
+    assert!(world.tree().without_times() == before.without_times());
+    world.check_store();
+}
+
 #[test]
 fn what_a_refused_command_left_running_is_ended_first_and_nothing_is_unrecorded() {
     let world = ruled("[syntax]\n");
     world.file("log", "0\n");
     let before = world.tree();
-    let line = "echo '{' > a.json; \
-        (exec >> log 2> /dev/null < /dev/null; while :; do echo more; sleep 0.01; done) & \
-        until grep -q more log; do sleep 0.01; done";
-    let output = world.run(&["--json", "run", "--", "sh", "-c", line]);
+    let output = world.run(&["--json", "run", "--", "sh", "-c", LEAVING]);
     let ran: Value =
         serde_json::from_slice(output.stderr.split(|it| *it == b'\n').next().unwrap()).unwrap();
     assert_eq!(ran["status"], "undone", "{ran}");
