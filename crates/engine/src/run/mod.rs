@@ -146,12 +146,10 @@ impl Engine {
             armed.recorder.ends_where_begins(&left.recorder);
             watch.next = Some(left);
         }
-        let part = Part::Command {
-            is_read_only: request.is_read_only,
-        };
-        let report = self
-            .finish_command(armed, end, part, &mut watch)
-            .map_err(not_settled)?;
+        let is_read_only = request.is_read_only;
+        let part = Part::Command { is_read_only };
+        let report = self.finish_command(armed, end, part, &mut watch);
+        let report = report.map_err(not_settled)?;
         let report = report.ok_or_else(|| EngineError::Io {
             action: "record the command",
             source: std::io::Error::other("it has no record"),

@@ -35,26 +35,52 @@ fn until_running(word: &str) {
 /// A world with a check of `f` that takes so many seconds and says no. Gives a word by which it is known.
 fn slow_check(seconds: &str, operation: &str) -> (World, String) {
     let world = ruled("");
-    let word = world.scratch("slow").display().to_string();
+    let program = world.scratch("slow").display().to_string();
     script(&world, "slow", &format!("sleep {seconds}; exit 1"));
     world.file(
         "backout.toml",
-        &format!("[[check]]\nname = 'slow'\npaths = ['f']\noperations = ['{operation}']\ncommand = ['{word}']\ntimeout = '1m'\n"),
+        &format!("[[check]]\nname = 'slow'\npaths = ['f']\noperations = ['{operation}']\ncommand = ['{program}']\ntimeout = '1m'\n"),
     );
-    (world, word)
+    (world, program)
 }
 
 const BOB: [&str; 6] = ["--agent", "bob", "write", "f", "--text", "bob's\n"];
+
+/// A command that breaks a rule and leaves somebody running who writes what he has open.
+const LEAVING: &str = "echo '{' > a.json; \
+    (exec >> log 2> /dev/null < /dev/null; while :; do echo more; sleep 0.01; done) & \
+    until grep -q more log; do sleep 0.01; done";
+
+#[test]
+fn a_death_between_the_end_of_what_was_left_and_the_way_back_loses_nothing() {
+    let world = ruled("[syntax]\n");
+    world.file("log", "0\n");
+    let before = world.tree();
+    let mut run = world.command(&["run", "--", "sh", "-c", LEAVING]);
+    let run = run.env("BACKOUT_CRASH_AT", "run.rest-ended");
+    let died = run.output().unwrap();
+    assert!(!died.status.success(), "{}", said(&died));
+    world.run(&["recover"]);
+    let log = world.json(&["log", "-n", "10"])["operations"].clone();
+    let log = log.as_array().unwrap().iter();
+    let stuck: Vec<&str> = log
+        .filter(|it| it["status"] == "interrupted")
+        .map(|it| it["id"].as_str().unwrap())
+        .collect();
+    assert!(!stuck.is_empty());
+    for id in stuck {
+        world.ok(&["recover", "--rollback", id]);
+    }
+    assert!(world.tree().without_times() == before.without_times());
+    world.check_store();
+}
 
 #[test]
 fn what_a_refused_command_left_running_is_ended_first_and_nothing_is_unrecorded() {
     let world = ruled("[syntax]\n");
     world.file("log", "0\n");
     let before = world.tree();
-    let line = "echo '{' > a.json; \
-        (exec >> log 2> /dev/null < /dev/null; while :; do echo more; sleep 0.01; done) & \
-        until grep -q more log; do sleep 0.01; done";
-    let output = world.run(&["--json", "run", "--", "sh", "-c", line]);
+    let output = world.run(&["--json", "run", "--", "sh", "-c", LEAVING]);
     let ran: Value =
         serde_json::from_slice(output.stderr.split(|it| *it == b'\n').next().unwrap()).unwrap();
     assert_eq!(ran["status"], "undone", "{ran}");
@@ -86,13 +112,13 @@ fn what_a_refused_command_left_running_is_ended_first_and_nothing_is_unrecorded(
 
 #[test]
 fn another_agent_waits_for_the_verdict_on_what_it_is_about_to_write() {
-    let (world, word) = slow_check("2", "run");
+    let (world, program) = slow_check("2", "run");
     let mut run = world.command(&["--json", "run", "--", "sh", "-c", "echo 1 > f; echo 1 > g"]);
     let run = run.stderr(Stdio::piped()).spawn().unwrap();
-    until_running(&word);
+    until_running(&program);
     // What the command did not touch waits for nobody.
     world.ok(&["--agent", "bob", "write", "h", "--text", "x"]);
-    assert!(is_running(&word));
+    assert!(is_running(&program));
     let bob = world.run(&BOB);
     assert!(bob.status.success(), "{}", said(&bob));
     assert!(
@@ -113,10 +139,10 @@ fn another_agent_waits_for_the_verdict_on_what_it_is_about_to_write() {
 
 #[test]
 fn who_waits_too_long_for_a_verdict_is_told_why_and_the_verdict_is_whole() {
-    let (world, word) = slow_check("13", "run");
+    let (world, program) = slow_check("13", "run");
     let mut run = world.command(&["--json", "run", "--", "sh", "-c", "echo 1 > f; echo 1 > g"]);
     let run = run.stderr(Stdio::piped()).spawn().unwrap();
-    until_running(&word);
+    until_running(&program);
     let told = json(&world, 1, &BOB);
     assert_eq!(told["code"], "busy", "{told}");
     let why = told["why"].to_string();
@@ -141,7 +167,7 @@ fn who_waits_too_long_for_a_verdict_is_told_why_and_the_verdict_is_whole() {
 
 #[test]
 fn ctrl_c_while_a_program_checks_is_no_finding_of_that_program() {
-    let (world, word) = slow_check("2", "write");
+    let (world, program) = slow_check("2", "write");
     world.file("f", "old\n");
     let mut write = world.command(&["write", "f", "--text", "new"]);
     let write = write
@@ -149,7 +175,7 @@ fn ctrl_c_while_a_program_checks_is_no_finding_of_that_program() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let write = write.spawn().unwrap();
-    until_running(&word);
+    until_running(&program);
     killpg(
         Pid::from_raw(write.id().try_into().unwrap()),
         Signal::SIGINT,
