@@ -22,6 +22,7 @@
 //!   case that taking back failed as well and is to be tried again.
 //! - A [`Task`] is committed or, when it is dropped or its process dies, rolled back as a whole.
 
+mod handler;
 mod task;
 mod write;
 
@@ -30,13 +31,14 @@ use std::sync::Arc;
 
 use backout_drivers::file::FileRequest;
 use backout_engine::{
-    Context, Engine, EngineError, Report, Settings, UndoOptions, UndoReport, UndoWhat,
+    Context, Engine, EngineError, Finished, Report, Settings, UndoOptions, UndoReport, UndoWhat,
 };
 use backout_model::{OperationId, Source, Trigger, TriggerKind};
 
 pub use backout_drivers::file as files;
 pub use backout_engine as engine;
 pub use backout_model as model;
+pub use handler::{CompensationHandler, Found, Handled, HandlerError};
 pub use task::Task;
 pub use write::{StagedContent, StagedWrite, WriteError, Written};
 
@@ -68,6 +70,25 @@ impl Backout {
         Ok(Self {
             engine: Arc::new(Engine::open(settings)?),
         })
+    }
+
+    /// Opens a state directory with effects of your own, each with what answers it.
+    pub fn with_handlers(
+        settings: Settings,
+        handlers: Vec<Arc<dyn CompensationHandler>>,
+    ) -> Result<Self, Failure> {
+        let mut engine = Engine::open(settings)?;
+        for handler in handlers {
+            engine.register(Arc::new(handler::HandlerDriver(handler)))?;
+        }
+        Ok(Self {
+            engine: Arc::new(engine),
+        })
+    }
+
+    /// Has a handler act, and gives the operation.
+    pub fn act(&self, request: &Handled) -> Result<Finished, Failure> {
+        Ok(self.engine.write(request)?)
     }
 
     /// Gives a handle on the same store for another agent, task or connection. It costs next to nothing.

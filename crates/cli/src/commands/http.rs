@@ -7,7 +7,7 @@ use backout_engine::{Command, EngineError, Finished, Reply, Report};
 use backout_gates::Paths;
 use backout_model::compensation::Compensation;
 use backout_remote::http::{
-    Address, Answer, HttpError, HttpRequest, TIMEOUT_MS, hidden, is_secret_header,
+    Address, Answer, Heard, HttpError, HttpRequest, TIMEOUT_MS, hidden, is_secret_header,
 };
 use clap::Args;
 use serde::Serialize;
@@ -136,7 +136,7 @@ fn request(session: &mut Session, args: HttpArgs) -> Result<HttpRequest, Failure
         body,
         timeout_ms: args.timeout.map_or(TIMEOUT_MS, |seconds| seconds * 1000),
         irreversible: args.irreversible,
-        heard: Default::default(),
+        heard: Heard::default(),
     };
     if !request.only_looks() {
         request.compensation = rule(&request.method, &address.url())?;

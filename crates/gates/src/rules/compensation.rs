@@ -12,6 +12,9 @@ use toml_edit::{Item, TableLike};
 use super::mistake::{Mistakes, nearest};
 use super::read::{is, json_of_item, text, texts, time};
 
+/// How a variable of the environment is written.
+const VARIABLE: &str = "${env:NAME}";
+
 /// How long a service remembers a key unless the rule says otherwise.
 const WINDOW_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -160,7 +163,7 @@ impl Reader<'_, '_, '_> {
                 let is_secret = name == "headers" && is_secret(key) && !template.has_variable();
                 if is_secret {
                     let what = format!(
-                        "`{key}` is a secret: write it as \"${{env:NAME}}\", which is looked up when it is sent"
+                        "`{key}` is a secret: name a variable of the environment that holds it, like {VARIABLE}"
                     );
                     self.mistakes.note(item.span(), what);
                 }
@@ -370,7 +373,7 @@ mod tests {
             ),
             (
                 "match = \"POST http://h/\"\ninverse = { url = \"http://h/\", headers = { Authorization = \"x\" } }",
-                "`Authorization` is a secret: write it as \"${env:NAME}\", which is looked up when it is sent",
+                "`Authorization` is a secret: name a variable of the environment that holds it, like ${env:NAME}",
             ),
             (
                 "match = \"POST http://h/\"\ninverse = { url = \"http://h/\", body = \"a={response.id}\" }",

@@ -225,15 +225,14 @@ pub fn text_of(value: &Value) -> String {
 
 /// Writes a text as a part of a URL.
 pub fn encoded(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
+    let each = text.bytes().map(|byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
+            char::from(byte).to_string()
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            format!("%{byte:02X}")
         }
-    }
-    out
+    });
+    each.collect()
 }
 
 fn filling<'v>(facts: &'v Value, hole: &Hole) -> Result<&'v Value, TemplateError> {

@@ -42,10 +42,12 @@ impl Address {
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| {
             !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
         });
-        let mut host = host.to_ascii_lowercase();
-        if !has_port {
-            host.push_str(&format!(":{usual}"));
-        }
+        let host = host.to_ascii_lowercase();
+        let host = if has_port {
+            host
+        } else {
+            format!("{host}:{usual}")
+        };
         let slash = if path.starts_with('/') { "" } else { "/" };
         Ok(Self {
             scheme: scheme.to_owned(),

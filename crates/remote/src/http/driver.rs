@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use backout_model::compensation::{Hole, Idempotency};
 use backout_model::ports::{
     Applied, Driver, DriverError, Durability, Examined, How, NewContent, OnConflict, Outline,
     Prepared, PreparedUndo, ReadContents, Request, Scope, Staged, State,
@@ -63,31 +64,6 @@ impl HttpDriver {
         })
     }
 
-    /// Tells where a call stands, with what it was answered, if that is known by now.
-    fn state(
-        &self,
-        ready: &Ready,
-        answered: Option<Answered>,
-    ) -> Result<(State, Option<Answered>), HttpError> {
-        let call = &ready.call;
-        if call.before.is_some() {
-            let (now, bytes) = see(call)?;
-            let state = state_of(call, answered.as_ref(), &now, &bytes, ready.body.as_deref());
-            return Ok((state, answered));
-        }
-        let Some(answered) = answered else {
-            let looked = ready.looked_up()?;
-            return Ok(looked.unwrap_or_else(|| (unknown(), None)));
-        };
-        let verify = call.rule.as_ref().and_then(|rule| rule.verify.as_ref());
-        let gone = match verify {
-            Some(verify) => is_gone(call, verify, &ready.facts(Some(&answered)))?,
-            None => matches!(ready.looked_up()?, Some((State::Before, _))),
-        };
-        let state = if gone { State::Before } else { State::After };
-        Ok((state, Some(answered)))
-    }
-
     /// Tells where the call that answers another one stands: the other way round.
     fn state_of_answer(
         &self,
@@ -105,62 +81,11 @@ impl HttpDriver {
                 (false, false) => unknown(),
             });
         }
-        let (state, _) = self.state(&ready, answer.answered.clone())?;
+        let (state, _) = state(&ready, answer.answered.clone())?;
         Ok(match state {
             State::After => State::Before,
             State::Before => State::After,
             other @ State::Other { .. } => other,
-        })
-    }
-
-    /// Prepares the call that makes a thing again what it was.
-    fn back_to(
-        &self,
-        id: OperationId,
-        ready: &Ready,
-        now: Seen,
-        bytes: Vec<u8>,
-    ) -> Result<Prepared, DriverError> {
-        let call = &ready.call;
-        let was = call.before.clone();
-        let there = was.as_ref().is_some_and(|was| was.is_there);
-        let keeps = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            !name.starts_with("content-") && !name.starts_with("if-")
-        };
-        let headers = call.headers.iter().filter(|(name, _)| keeps(name));
-        let mut headers: Vec<_> = headers.cloned().collect();
-        let kind = was.as_ref().and_then(|was| was.kind.clone());
-        headers.extend(
-            kind.filter(|_| there)
-                .map(|kind| ("Content-Type".to_owned(), kind)),
-        );
-        let guards = match (&now.etag, now.is_there) {
-            (Some(etag), true) => vec![("If-Match".to_owned(), etag.clone())],
-            (None, true) => Vec::new(),
-            (_, false) => vec![("If-None-Match".to_owned(), "*".to_owned())],
-        };
-        let back = CallRecipe {
-            id,
-            target: call.target.clone(),
-            method: if there { "PUT" } else { "DELETE" }.to_owned(),
-            url: call.url.clone(),
-            headers,
-            body: was.and_then(|was| was.body),
-            is_raw: true,
-            timeout_ms: call.timeout_ms,
-            rule: call.rule.clone(),
-            holes: call.holes.clone(),
-            key: None,
-            before: Some(now),
-        };
-        let body = ready.before.clone();
-        staged(Ready {
-            call: back,
-            body,
-            before: Some(bytes),
-            guards,
-            heard: Heard::default(),
         })
     }
 
@@ -174,22 +99,7 @@ impl HttpDriver {
         let target = call.target.clone();
         let ready = self.ready(call)?;
         if ready.call.before.is_some() {
-            let (now, bytes) = see(&ready.call)?;
-            let state = state_of(
-                &ready.call,
-                answered.as_ref(),
-                &now,
-                &bytes,
-                ready.body.as_deref(),
-            );
-            let kind = state.taken_back(how.on_conflict);
-            let is_work = kind.is_taken_back() && kind != OutcomeKind::AlreadyGone;
-            let prepared = if is_work {
-                self.back_to(id, &ready, now, bytes)?
-            } else {
-                nothing(ready.call)?
-            };
-            return Ok(outcome(prepared, target, kind));
+            return undo_of_change(id, &ready, answered.as_ref(), how);
         }
         let Some(inverse) = ready
             .call
@@ -197,28 +107,24 @@ impl HttpDriver {
             .as_ref()
             .and_then(|rule| rule.inverse.clone())
         else {
-            let kind = match &answered {
-                None => {
-                    let why = "it is not known whether it was sent, and nothing takes it back";
-                    OutcomeKind::InDoubt {
-                        why: why.to_owned(),
-                    }
-                }
-                Some(_) => {
-                    let why = "it was sent although nothing takes it back".to_owned();
-                    OutcomeKind::Failed { why }
-                }
+            let kind = if answered.is_some() {
+                let why = "it was sent although nothing takes it back".to_owned();
+                OutcomeKind::Failed { why }
+            } else {
+                let why = "it is not known whether it was sent, and nothing takes it back";
+                let why = why.to_owned();
+                OutcomeKind::InDoubt { why }
             };
-            return Ok(outcome(nothing(ready.call)?, target, kind));
+            return Ok(outcome(nothing(&ready.call)?, target, kind));
         };
-        let (state, answered) = match self.state(&ready, answered)? {
+        let (state, answered) = match state(&ready, answered)? {
             // Sending it again tells; that is part of the undo, and no look.
             (State::Other { .. }, None) if ready.is_resolvable() => (State::After, None),
             found => found,
         };
         let needs_answer = {
             let mut templates = inverse.templates().into_iter();
-            templates.any(|it| it.holes().any(|hole| hole.is_of_answer()))
+            templates.any(|it| it.holes().any(Hole::is_of_answer))
         };
         let kind = match state {
             State::Before => OutcomeKind::AlreadyGone,
@@ -229,7 +135,7 @@ impl HttpDriver {
             State::Other { why } => OutcomeKind::InDoubt { why },
         };
         if kind != OutcomeKind::Compensated {
-            return Ok(outcome(nothing(ready.call)?, target, kind));
+            return Ok(outcome(nothing(&ready.call)?, target, kind));
         }
         let call = ready.call.clone();
         let answer = AnswerRecipe {
@@ -263,7 +169,7 @@ impl HttpDriver {
                 },
                 State::Other { why } => OutcomeKind::InDoubt { why },
             };
-            return Ok(outcome(nothing(answer.call)?, target, kind));
+            return Ok(outcome(nothing(&answer.call)?, target, kind));
         }
         let mut ready = self.ready(CallRecipe { id, ..answer.call })?;
         ready.call.key = ready
@@ -276,6 +182,100 @@ impl HttpDriver {
     }
 }
 
+/// Tells where a call stands, with what it was answered, if that is known by now.
+fn state(
+    ready: &Ready,
+    answered: Option<Answered>,
+) -> Result<(State, Option<Answered>), HttpError> {
+    let call = &ready.call;
+    if call.before.is_some() {
+        let (now, bytes) = see(call)?;
+        let state = state_of(call, answered.as_ref(), &now, &bytes, ready.body.as_deref());
+        return Ok((state, answered));
+    }
+    let Some(answered) = answered else {
+        let looked = ready.looked_up()?;
+        return Ok(looked.unwrap_or_else(|| (unknown(), None)));
+    };
+    let verify = call.rule.as_ref().and_then(|rule| rule.verify.as_ref());
+    let gone = match verify {
+        Some(verify) => is_gone(call, verify, &ready.facts(Some(&answered)))?,
+        None => matches!(ready.looked_up()?, Some((State::Before, _))),
+    };
+    let state = if gone { State::Before } else { State::After };
+    Ok((state, Some(answered)))
+}
+
+/// Prepares the undo of a call that was looked at before it was made.
+fn undo_of_change(
+    id: OperationId,
+    ready: &Ready,
+    answered: Option<&Answered>,
+    how: How<'_>,
+) -> Result<PreparedUndo, DriverError> {
+    let target = ready.call.target.clone();
+    let (now, bytes) = see(&ready.call)?;
+    let state = state_of(&ready.call, answered, &now, &bytes, ready.body.as_deref());
+    let kind = state.taken_back(how.on_conflict);
+    let is_work = kind.is_taken_back() && kind != OutcomeKind::AlreadyGone;
+    let prepared = if is_work {
+        back_to(id, ready, now, bytes)?
+    } else {
+        nothing(&ready.call)?
+    };
+    Ok(outcome(prepared, target, kind))
+}
+
+/// Prepares the call that makes a thing again what it was.
+fn back_to(
+    id: OperationId,
+    ready: &Ready,
+    now: Seen,
+    bytes: Vec<u8>,
+) -> Result<Prepared, DriverError> {
+    let call = &ready.call;
+    let was = call.before.clone();
+    let there = was.as_ref().is_some_and(|was| was.is_there);
+    let keeps = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        !name.starts_with("content-") && !name.starts_with("if-")
+    };
+    let headers = call.headers.iter().filter(|(name, _)| keeps(name));
+    let mut headers: Vec<_> = headers.cloned().collect();
+    let kind = was.as_ref().and_then(|was| was.kind.clone());
+    headers.extend(
+        kind.filter(|_| there)
+            .map(|kind| ("Content-Type".to_owned(), kind)),
+    );
+    let guards = match (&now.etag, now.is_there) {
+        (Some(etag), true) => vec![("If-Match".to_owned(), etag.clone())],
+        (None, true) => Vec::new(),
+        (_, false) => vec![("If-None-Match".to_owned(), "*".to_owned())],
+    };
+    let back = CallRecipe {
+        id,
+        target: call.target.clone(),
+        method: if there { "PUT" } else { "DELETE" }.to_owned(),
+        url: call.url.clone(),
+        headers,
+        body: was.and_then(|was| was.body),
+        is_raw: true,
+        timeout_ms: call.timeout_ms,
+        rule: call.rule.clone(),
+        holes: call.holes.clone(),
+        key: None,
+        before: Some(now),
+    };
+    let body = ready.before.clone();
+    staged(Ready {
+        call: back,
+        body,
+        before: Some(bytes),
+        guards,
+        heard: Heard::default(),
+    })
+}
+
 fn unknown() -> State {
     let why = "it is not known whether the call happened".to_owned();
     State::Other { why }
@@ -286,10 +286,7 @@ fn outcome(prepared: Prepared, target: Target, kind: OutcomeKind) -> PreparedUnd
     PreparedUndo { prepared, outcomes }
 }
 
-fn key_for(
-    idempotency: Option<&backout_model::compensation::Idempotency>,
-    id: OperationId,
-) -> Option<SentKey> {
+fn key_for(idempotency: Option<&Idempotency>, id: OperationId) -> Option<SentKey> {
     let idempotency = idempotency?;
     Some(SentKey {
         header: idempotency.header.clone(),
@@ -333,8 +330,8 @@ fn staged(ready: Ready) -> Result<Prepared, DriverError> {
 }
 
 /// Stages nothing: there is nothing to do, or nothing can be done.
-fn nothing(call: CallRecipe) -> Result<Prepared, DriverError> {
-    let recipe = recipe_of(&HttpRecipe::Call(Box::new(call.clone())), &call)?;
+fn nothing(call: &CallRecipe) -> Result<Prepared, DriverError> {
+    let recipe = recipe_of(&HttpRecipe::Call(Box::new(call.clone())), call)?;
     Ok(Prepared::plain(recipe, Vec::new(), StagedCall::Nothing).boxed())
 }
 
@@ -483,7 +480,7 @@ impl Driver for HttpDriver {
                 let target = call.target.clone();
                 let ready = self.ready(*call)?;
                 let answered = answered_in(effect.completion.as_ref());
-                (target, self.state(&ready, answered).map(|(state, _)| state))
+                (target, state(&ready, answered).map(|(state, _)| state))
             }
             HttpRecipe::Answer(answer) => {
                 let is_recorded = effect.completion.as_ref().is_some_and(|it| !it.0.is_null());

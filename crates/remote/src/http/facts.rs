@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use backout_model::compensation::{
-    BodyTemplate, CallTemplate, Encoding, Template, TemplateError, at, encoded, fill_json,
+    BodyTemplate, CallTemplate, Compensation, Encoding, Template, TemplateError, at, encoded,
+    fill_json,
 };
 use serde_json::{Map, Value, json};
 
@@ -72,7 +73,7 @@ pub(super) fn captured_item(call: &CallRecipe, item: &Value) -> Value {
 
 fn captured_of(call: &CallRecipe, all: &Value, status: u16) -> Value {
     let mut kept = json!({"status": status});
-    let templates = call.rule.iter().flat_map(|rule| rule.templates());
+    let templates = call.rule.iter().flat_map(Compensation::templates);
     for template in templates {
         for hole in template.holes().filter(|hole| hole.is_of_answer()) {
             let way = hole.way.get(1..).unwrap_or_default();

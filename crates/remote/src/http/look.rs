@@ -63,7 +63,9 @@ fn take_out(value: &mut Value, way: &[String]) {
             fields.remove(name);
         }
         ([step, rest @ ..], Value::Array(items)) if step == "*" => {
-            items.iter_mut().for_each(|item| take_out(item, rest));
+            for item in items {
+                take_out(item, rest);
+            }
         }
         ([step, rest @ ..], value) => {
             let next = match value {
@@ -88,10 +90,9 @@ pub(super) fn state_of(
     sent: Option<&[u8]>,
 ) -> State {
     let before = call.before.as_ref();
-    if let Some(after) = answered.and_then(|answered| answered.after.as_ref()) {
-        if now.is_like(after) {
-            return State::After;
-        }
+    let after = answered.and_then(|answered| answered.after.as_ref());
+    if after.is_some_and(|after| now.is_like(after)) {
+        return State::After;
     }
     if before.is_some_and(|before| now.is_like(before)) {
         return State::Before;

@@ -105,7 +105,7 @@ impl Ready {
                 Ok(answer) => {
                     self.heard.put(&answer);
                     match answer.status {
-                        200..=303 => return self.known(&answer),
+                        200..=303 => return Ok(self.known(&answer)),
                         412 if why.is_empty() => {
                             let url = self.call.url.clone();
                             return Err(HttpError::Changed { url });
@@ -144,19 +144,17 @@ impl Ready {
     }
 
     /// What only the answer tells.
-    fn known(&self, answer: &Answer) -> Result<Answered, HttpError> {
-        let after = match &self.call.before {
-            Some(_) => Some(see(&self.call)),
-            None => None,
-        };
+    fn known(&self, answer: &Answer) -> Answered {
+        let before = self.call.before.as_ref();
         // What cannot be looked at now can be later.
-        let after = after.transpose().ok().flatten().map(|(seen, _)| seen);
-        let facts = captured(&self.call, answer);
-        Ok(Answered {
+        let after = before
+            .and_then(|_| see(&self.call).ok())
+            .map(|(seen, _)| seen);
+        Answered {
             status: answer.status,
-            facts,
+            facts: captured(&self.call, answer),
             after,
-        })
+        }
     }
 
     /// Finds out by a look whether a call happened whose answer is lost.
@@ -185,7 +183,7 @@ impl Ready {
         if call.before.is_some() {
             let (now, bytes) = see(call)?;
             let state = state_of(call, None, &now, &bytes, self.body.as_deref());
-            let answered = (state == State::After).then(|| Answered {
+            let answered = (state == State::After).then_some(Answered {
                 status: 200,
                 facts: Value::Null,
                 after: Some(now),
@@ -248,12 +246,12 @@ impl Ready {
         let name = format!("{} {}", inverse.method, inverse.url.as_str());
         persist(&call, &name, is_repeatable(self))?;
         crash_point("http.answered");
-        if let Some(verify) = rule.and_then(|rule| rule.verify.as_ref()) {
-            if !wait_until_gone(&self.call, verify, &facts)? {
-                let limit_ms = verify.limit_ms;
-                let call = name;
-                return Err(HttpError::StillThere { call, limit_ms });
-            }
+        if let Some(verify) = rule.and_then(|rule| rule.verify.as_ref())
+            && !wait_until_gone(&self.call, verify, &facts)?
+        {
+            let limit_ms = verify.limit_ms;
+            let call = name;
+            return Err(HttpError::StillThere { call, limit_ms });
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A real service: PowerDNS and its REST API. A record is made, and taken back.
+//! A real service: `PowerDNS` and its REST API. A record is made, and taken back.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
