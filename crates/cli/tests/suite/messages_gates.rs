@@ -314,7 +314,7 @@ fn a_key_goes_only_with_what_knows_its_calls_again() {
     insta::assert_snapshot!(world.unmoved(["--once", "k", "undo"]), @"
     error: `--once` does not go with this command
       why: it would not keep the command from being carried out twice
-      next: it goes with write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, restore
+      next: it goes with write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, restore
     [exit code 2]
     ");
 }

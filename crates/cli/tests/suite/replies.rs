@@ -30,7 +30,7 @@ const WIDEST: u64 = (1 << 53) - 1;
 const WITHOUT: [&str; 2] = ["completions", "man"];
 
 /// What the program answers by itself, without the engine.
-const OWN: [&str; 3] = ["classified", "config-checked", "config-shown"];
+const OWN: [&str; 4] = ["classified", "config-checked", "config-shown", "rows"];
 
 /// Holds replies against the schema, and remembers which came up.
 struct Judge {
@@ -198,6 +198,12 @@ fn writing(judge: &mut Judge) {
         judge.replies(&world, line, "finished");
     }
     judge.replies(&world, "diff @", "diff");
+    judge.replies(&world, "write shop.db --text=", "finished");
+    world.did(["sql", "--db", "shop.db", "CREATE TABLE t(a)"]);
+    judge.replies(&world, "sql --db shop.db DELETE/**/FROM/**/t", "finished");
+    judge.replies(&world, "sql --db shop.db SELECT/**/1", "rows");
+    judge.fails(&world, "sql --db none.db SELECT/**/1", "not-found");
+    judge.fails(&world, "sql --db shop.db ANALYZE", "cannot-be-kept");
     judge.fails(&world, "set app.json a x", "config-value");
     judge.fails(&world, "unset app.json z", "config-key");
     judge.fails(&world, "set app a 1", "config-format");
