@@ -40,7 +40,8 @@ pub(crate) fn table(found: &ResultSet) -> String {
     if hidden > 0 || found.has_more {
         let more = if found.has_more { "at least " } else { "" };
         let hidden = counted(hidden.max(1) as u64, "more row");
-        text.push_str(&format!("({more}{hidden}; `--json` has up to 1000)\n"));
+        let more = format!("({more}{hidden}; `--json` has up to 1000)\n");
+        text.push_str(&more);
     }
     text
 }

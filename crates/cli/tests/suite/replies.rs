@@ -244,6 +244,12 @@ fn writing(judge: &mut Judge) {
         judge.replies(&world, line, "finished");
     }
     judge.replies(&world, "diff @", "diff");
+    judge.replies(&world, "write shop.db --text=", "finished");
+    world.did(["sql", "--db", "shop.db", "CREATE TABLE t(a)"]);
+    judge.replies(&world, "sql --db shop.db DELETE/**/FROM/**/t", "finished");
+    judge.replies(&world, "sql --db shop.db SELECT/**/1", "rows");
+    judge.fails(&world, "sql --db none.db SELECT/**/1", "not-found");
+    judge.fails(&world, "sql --db shop.db ANALYZE", "cannot-be-kept");
     judge.fails(&world, "set app.json a x", "config-value");
     judge.fails(&world, "unset app.json z", "config-key");
     judge.fails(&world, "set app a 1", "config-format");

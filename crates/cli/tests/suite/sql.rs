@@ -168,12 +168,12 @@ fn a_row_that_somebody_changed_is_a_conflict_of_that_row() {
         "another column is somebody's own: {rows}"
     );
     says(
-        &ok(&world, ["undo", "@-1", "--force"]),
+        &ok(&world, ["undo", "9e3779b9", "--force"]),
         "shop.db:orders.2  restored over a later change",
     );
     let rows = tables(&world).join("\n");
     assert!(rows.contains("Text(\"cup\")|Real(4.0)"), "{rows}");
-    ok(&world, ["undo", "@"]);
+    ok(&world, ["redo"]);
     let rows = tables(&world).join("\n");
     assert!(
         rows.contains("Text(\"cup\")|Real(100.0)"),
@@ -256,7 +256,7 @@ fn a_write_of_the_whole_file_and_a_write_of_a_row_see_each_other() {
     ran(&world, "UPDATE orders SET item = 'x' WHERE id = 1");
     ok(&world, ["cp", "shop.db", "copy.db"]);
     ok(&world, ["rm", "shop.db"]);
-    says(&world.cli(["undo", "@-2", "-n"]), "would undo 2 operations");
+    says(&world.cli(["undo", "@-2", "-n"]), "would undo 3 operations");
     ok(&world, ["undo", "@-2", "--committed"]);
     assert_eq!(tables(&world), before);
 }
@@ -309,8 +309,8 @@ fn what_reaches_out_of_the_transaction_is_refused() {
             "the table `backout_marker` cannot be changed",
         ),
         (
-            "UPDATE orders SET price = 0; UPDATE nothing SET a = 1",
-            "a statement failed: no such table: nothing",
+            "UPDATE orders SET price = 0; UPDATE nowhere SET a = 1",
+            "a statement failed: no such table: nowhere",
         ),
     ] {
         let refused = sql(&world, statements);
@@ -344,7 +344,7 @@ fn what_reaches_out_of_the_transaction_is_refused() {
         "its rows tell which operations were committed",
     );
     says(
-        &sql(&world, "UPDATE nothing SET a = 1"),
+        &sql(&world, "UPDATE nowhere SET a = 1"),
         "all statements are one transaction, so none of them counts",
     );
     says(&ran(&world, "PRAGMA user_version"), "user_version");
@@ -374,8 +374,8 @@ fn files_that_are_no_database_are_told_and_left_alone() {
     ok(&world, ["undo"]);
     assert_eq!(dump(&world.path("none.db")).len(), 0);
     // The file was an operation of its own. It holds our mark by now, so it goes by force only.
-    assert_eq!(world.cli(["undo", "@-2"]).code, 1);
-    ok(&world, ["undo", "@-2", "--force"]);
+    assert_eq!(world.cli(["undo", "9e3779b9"]).code, 1);
+    ok(&world, ["undo", "9e3779b9", "--force"]);
     assert!(!world.has("none.db"));
     let once = world.cli([
         "--once",
@@ -408,6 +408,53 @@ fn a_locked_database_is_waited_for_and_told() {
     says(&busy, "try again when the other program is done");
     other.execute_batch("COMMIT").unwrap();
     ran(&world, "UPDATE orders SET item = 'ours'");
+}
+
+#[test]
+fn statements_come_from_a_file_and_a_pipe() {
+    let world = world(SCHEMA);
+    world.put("change.sql", "UPDATE orders SET item = 'x' WHERE id = 1;");
+    ok(&world, ["sql", "--db", "shop.db", "--file", "change.sql"]);
+    let piped = world.piped(
+        b"SELECT item FROM orders WHERE id = 1",
+        ["sql", "--db", "shop.db"],
+    );
+    assert_eq!(piped.out, "item\nx\n");
+    says(
+        &world.terminal(80, ["sql", "--db", "shop.db"]),
+        "give the statements, or `--file FILE`",
+    );
+    let broken = world.piped(b"SELECT '\xff'", ["sql", "--db", "shop.db"]);
+    says(&broken, "the statements are not UTF-8");
+    says(
+        &broken,
+        "give them in UTF-8; write other bytes as hexadecimal literals",
+    );
+    says(
+        &world.cli([
+            "--strategy",
+            "snapshot",
+            "sql",
+            "--db",
+            "shop.db",
+            "DELETE FROM orders",
+        ]),
+        "rows cannot be taken back by snapshot",
+    );
+}
+
+#[test]
+fn a_table_that_others_refer_to_by_now_is_not_dropped() {
+    let world = world("CREATE TABLE other(a)");
+    ran(
+        &world,
+        "CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES(1)",
+    );
+    open(&world)
+        .execute_batch("CREATE TABLE c(p REFERENCES p); INSERT INTO c VALUES(1)")
+        .unwrap();
+    says(&world.cli(["undo"]), "a reference would lead nowhere");
+    assert!(tables(&world).join("\n").contains("p: Integer(1)"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use backout_changeset::{Answer, Apply, ChangesetError, Conflict, Session, apply};
+use backout_changeset::{Answer, Apply, Change, ChangesetError, Conflict, Session, apply};
 use backout_model::ports::{How, PreparedUndo, State, hold_back};
 use backout_model::{Effect, OperationId, OutcomeKind, Target, TargetOutcome};
 
@@ -164,7 +164,7 @@ impl SqliteDriver {
         Ok(found)
     }
 
-    /// Takes rows back, keeps what that changes, and makes it undone. Gives the targets that stood in the way.
+    /// Takes back what is meant, keeps what that changes, and makes it undone. Gives the targets that stood in the way.
     fn tried(
         &self,
         database: &Database,
@@ -173,25 +173,42 @@ impl SqliteDriver {
         outcomes: &[TargetOutcome],
         nothing: Kept,
     ) -> Result<(Kept, BTreeMap<Target, String>), SqliteFault> {
-        let mut hindered_targets = BTreeMap::new();
         let done = outcomes.iter().filter(|it| is_done(it));
         let done: HashSet<&Target> = done.map(|it| &it.target).collect();
         if done.is_empty() {
-            return Ok((nothing, hindered_targets));
+            return Ok((nothing, BTreeMap::new()));
         }
         let mut kept = nothing;
         database.execute("SAVEPOINT backout_tried")?;
         let reshaped = self.reshaped(database, recipe, &done, &mut kept)?;
-        hindered_targets.extend(reshaped.into_iter().flatten());
+        let mut hindered = reshaped.unwrap_or_default();
         let apart = whole_tables(recipe);
         let session = Session::new(&database.connection, move |it| !apart.contains(it));
         let session = session.map_err(|error| database.wrong(error))?;
-        let mut rows: Vec<(Row, &'static str)> = Vec::new();
+        if hindered.is_empty() {
+            hindered = self.rows_back(database, recipe, found, &done)?;
+        }
+        if hindered.is_empty() {
+            let is_whole = |table: &str| recipe.is_whole(table);
+            self.keep(database, &session, &mut kept, &is_whole)?;
+        }
+        drop(session);
+        database.execute("ROLLBACK TO backout_tried; RELEASE backout_tried")?;
+        Ok((kept, hindered))
+    }
+
+    /// Takes rows back. Gives the targets that stood in the way.
+    fn rows_back(
+        &self,
+        database: &Database,
+        recipe: &SqliteRecipe,
+        found: &Found,
+        done: &HashSet<&Target>,
+    ) -> Result<BTreeMap<Target, String>, SqliteFault> {
+        let mut stuck: Vec<(Row, String)> = Vec::new();
         let mut has_dangling = false;
-        let row_of = |change: &backout_changeset::Change| {
-            (change.table.clone(), row_name(&change.key_values()))
-        };
-        let mut wants = |change: &backout_changeset::Change| {
+        let row_of = |change: &Change| (change.table.clone(), row_name(&change.key_values()));
+        let mut wants = |change: &Change| {
             let row = row_of(change);
             let target = recipe.target(&row.0, &row.1);
             target.is_ok_and(|target| done.contains(&target)) && !found.before.contains(&row)
@@ -200,59 +217,47 @@ impl SqliteDriver {
         let how = Apply {
             inverted: true,
             wants: if is_all { None } else { Some(&mut wants) },
-            conflict: &mut |conflict, change| match (conflict, change) {
-                (Conflict::References(_), _) | (_, None) => {
-                    has_dangling = true;
-                    Answer::Skip
-                }
-                (Conflict::Differs | Conflict::Taken, Some(change))
-                    if found.other.contains(&row_of(change)) =>
-                {
-                    Answer::Replace
-                }
-                (Conflict::Constraint, Some(change)) => {
-                    rows.push((
-                        row_of(change),
-                        "a constraint of the table forbids what it was",
-                    ));
-                    Answer::Skip
-                }
-                (_, Some(change)) => {
-                    rows.push((
-                        row_of(change),
-                        "the row is gone, and only a part of it is known",
-                    ));
-                    Answer::Skip
-                }
+            conflict: &mut |conflict, change| {
+                let (row, why) = match (conflict, change.map(row_of)) {
+                    (Conflict::References(_), _) | (_, None) => {
+                        has_dangling = true;
+                        return Answer::Skip;
+                    }
+                    (Conflict::Differs | Conflict::Taken, Some(row))
+                        if found.other.contains(&row) =>
+                    {
+                        return Answer::Replace;
+                    }
+                    (Conflict::Constraint, Some(row)) => {
+                        (row, "a constraint of the table forbids what it was")
+                    }
+                    (_, Some(row)) => (row, "the row is gone, and only a part of it is known"),
+                };
+                stuck.push((row, why.to_owned()));
+                Answer::Skip
             },
         };
-        if let Some(mut changes) = self
-            .changes(recipe)?
-            .filter(|_| hindered_targets.is_empty())
-        {
-            let applied = apply(&database.connection, &mut changes, how);
-            applied.map_err(|error| database.wrong(error))?;
-        }
-        for ((table, name), why) in rows {
-            hindered_targets.insert(recipe.target(&table, &name)?, why.to_owned());
-        }
+        let wrong = |error| database.wrong(error);
+        let Some(mut changes) = self.changes(recipe)? else {
+            return Ok(BTreeMap::new());
+        };
+        apply(&database.connection, &mut changes, how).map_err(wrong)?;
+        let mut hindered_targets = BTreeMap::new();
         if has_dangling && let Some(mut changes) = self.changes(recipe)? {
-            let found = hindered(&database.connection, &mut changes);
-            for (table, name, why) in found.map_err(|error| database.wrong(error))? {
-                hindered_targets.insert(recipe.target(&table, &name)?, why);
-            }
-            if hindered_targets.is_empty() {
-                let why = "a reference would lead nowhere".to_owned();
-                hindered_targets.insert(all(recipe), why);
+            stuck.extend(hindered(&database.connection, &mut changes).map_err(wrong)?);
+            let why = "a reference would lead nowhere".to_owned();
+            hindered_targets.insert(all(recipe), why);
+        }
+        for ((table, name), why) in stuck {
+            let target = recipe.target(&table, &name)?;
+            if done.contains(&target) {
+                hindered_targets.insert(target, why);
             }
         }
-        if hindered_targets.is_empty() {
-            let is_whole = |table: &str| recipe.is_whole(table);
-            self.keep(database, &session, &mut kept, &is_whole)?;
+        if hindered_targets.len() > 1 {
+            hindered_targets.remove(&all(recipe));
         }
-        drop(session);
-        database.execute("ROLLBACK TO backout_tried; RELEASE backout_tried")?;
-        Ok((kept, hindered_targets))
+        Ok(hindered_targets)
     }
 }
 

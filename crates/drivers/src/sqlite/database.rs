@@ -116,8 +116,7 @@ impl Database {
             self.execute("ROLLBACK").ok();
             return Err(error);
         }
-        let wal = self.path.as_os_str().to_owned();
-        let mut wal = wal;
+        let mut wal = self.path.as_os_str().to_owned();
         wal.push("-wal");
         // With a rollback journal its removal is the commit, and SQLite does not sync that (`.cargo/config.toml`).
         if !Path::new(&wal).exists()

@@ -60,6 +60,8 @@ pub(super) fn row_json(columns: &[String], row: &[Option<Value>]) -> String {
 pub(super) fn value_json(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
+        // Other programs could not tell a wider number from its neighbours.
+        Value::Integer(number) if number.unsigned_abs() >= 1 << 53 => number.to_string().into(),
         Value::Integer(number) => Json::from(*number),
         Value::Real(number) => serde_json::Number::from_f64(*number)
             .map_or_else(|| number.to_string().into(), Json::Number),

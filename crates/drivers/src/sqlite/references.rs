@@ -22,7 +22,7 @@ struct Dangling {
 pub(super) fn hindered(
     connection: &Connection,
     changes: &mut dyn Read,
-) -> Result<Vec<(String, String, String)>, ChangesetError> {
+) -> Result<Vec<((String, String), String)>, ChangesetError> {
     let dangling = dangling(connection)?;
     let mut tables = Tables::default();
     let mut found = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn hindered(
             } else {
                 continue;
             };
-            found.push((change.table.clone(), name(&change), why));
+            found.push(((change.table.clone(), name(&change)), why));
             break;
         }
         Ok(())

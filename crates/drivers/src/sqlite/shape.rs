@@ -121,6 +121,10 @@ impl SqliteDriver {
                 drop_object(connection, object).map_err(wrong)?;
             }
         }
+        // All of them first: two tables cannot have an index of the same name.
+        for table in recipe.images.keys() {
+            put_image(connection, table, None).map_err(wrong)?;
+        }
         for (table, turn) in &recipe.images {
             let to = if is_after { &turn.after } else { &turn.before };
             let rows = match to.as_ref().filter(|to| to.is_kept) {
@@ -130,9 +134,9 @@ impl SqliteDriver {
             let to = to.as_ref().map(|to| (to, rows.as_slice()));
             put_image(connection, table, to).map_err(wrong)?;
         }
-        let to = |turn: &Turn<Object>| match is_after {
-            true => turn.after.clone(),
-            false => turn.before.clone(),
+        let to = |turn: &Turn<Object>| {
+            let side = if is_after { &turn.after } else { &turn.before };
+            side.clone()
         };
         let mut to: Vec<Object> = recipe.objects.values().filter_map(to).collect();
         // An index before a view, a view before a trigger on it.

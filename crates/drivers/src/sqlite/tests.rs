@@ -375,7 +375,7 @@ fn independent_writes_go_back_in_any_order_and_others_stay() {
         };
         let kept = theirs(&world);
         while !done.is_empty() {
-            let at = dice.roll(done.len() as u64) as usize;
+            let at = usize::try_from(dice.roll(done.len() as u64)).unwrap();
             let effect = done.remove(at);
             let id = OperationId::from_bits(0x2000 + done.len() as u64);
             backout_testkit::driver::taken_back(&world, id, &effect);
