@@ -71,7 +71,10 @@ fn many(engine: &Engine, path: &Path) -> Result<Row, Failure> {
     let done = engine.write(&SqlRequest::new(path.to_owned(), all))?;
     let id = done.id.ok_or("nothing was changed")?;
     let begun = Instant::now();
-    engine.undo(&UndoWhat::Operations(vec![id.into()]), &UndoOptions::default())?;
+    engine.undo(
+        &UndoWhat::Operations(vec![id.into()]),
+        &UndoOptions::default(),
+    )?;
     let rate = per_second(MANY, begun.elapsed());
     Ok(Row {
         work: format!("the undo of {MANY} rows of an SQLite file"),

@@ -31,9 +31,5 @@ fn of_tests(engine: &mut Engine) -> Result<(), EngineError> {
     };
     let rows = Rows::new(Table::new(table));
     let is_answered = std::env::var_os("BACKOUT_TEST_ROWS_ANSWER").is_some();
-    engine.register(Arc::new(if is_answered {
-        rows.answering()
-    } else {
-        rows
-    }))
+    engine.register(Arc::new(if is_answered { rows.answering() } else { rows }))
 }

@@ -252,11 +252,6 @@ impl Session {
         })
     }
 
-    /// Has something written by any driver, and says so in the past tense.
-    pub(crate) fn write_by(&mut self, request: WriteRequest, said: &str) -> Result<(), Failure> {
-        self.carry_out(request, said, |_| None)
-    }
-
     /// Has something written and shows it, with better advice than the engine's if there is any.
     fn carry_out(
         &mut self,

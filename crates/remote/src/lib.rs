@@ -9,8 +9,6 @@
 
 #[cfg(feature = "http")]
 pub mod http;
-#[cfg(feature = "mysql")]
-pub mod mysql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redis")]

@@ -36,7 +36,7 @@ mod rollout;
 mod run;
 mod set;
 mod show;
-mod sql;
+pub(crate) mod sql;
 mod status;
 mod task;
 mod try_;

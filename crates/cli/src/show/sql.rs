@@ -1,9 +1,9 @@
 //! What statements read, as a table for people.
 
-use backout_drivers::sqlite::ResultSet;
 use serde_json::Value;
 
 use super::counted;
+use crate::commands::sql::Table;
 use crate::ui::printable;
 
 /// How many rows are shown.
@@ -13,15 +13,11 @@ const SHOWN_MAX: usize = 100;
 const WIDTH_MAX: usize = 60;
 
 /// Shows rows below the names of their columns.
-pub(crate) fn table(found: &ResultSet) -> String {
-    let json = found.to_json();
-    let rows = json.get("rows").and_then(Value::as_array);
-    let rows = rows.map(Vec::as_slice).unwrap_or_default();
+pub(crate) fn table(found: &Table) -> String {
+    let rows = found.rows.as_slice();
     let head: Vec<String> = found.columns.iter().map(|name| cut(name)).collect();
-    let cells = rows.iter().take(SHOWN_MAX).map(|row| {
-        let row = row.as_array().map(Vec::as_slice).unwrap_or_default();
-        row.iter().map(cell).collect::<Vec<_>>()
-    });
+    let cells = rows.iter().take(SHOWN_MAX);
+    let cells = cells.map(|row| row.iter().map(cell).collect::<Vec<_>>());
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(cells).collect();
     let widths: Vec<usize> = (0..found.columns.len())
         .map(|at| {

@@ -20,8 +20,8 @@ use backout_engine::{ErrorCode, Reply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::postgres_server::Server;
 use crate::messages_http::answering;
+use crate::postgres_server::Server;
 use crate::schema::Schema;
 use crate::world::{Ran, World};
 use backout_testkit::world::RedisServer;

@@ -42,13 +42,10 @@ pub struct ResultSet {
 }
 
 impl ResultSet {
-    /// Gives it as JSON. Bytes are written as in SQL.
-    pub fn to_json(&self) -> serde_json::Value {
-        let rows = self.rows.iter();
-        let rows: Vec<Vec<_>> = rows
-            .map(|row| row.iter().map(value_json).collect())
-            .collect();
-        serde_json::json!({ "columns": self.columns, "rows": rows, "has_more": self.has_more })
+    /// Gives the rows as JSON. Bytes are written as in SQL.
+    pub fn json_rows(&self) -> Vec<Vec<serde_json::Value>> {
+        let row = |row: &Vec<Value>| row.iter().map(value_json).collect();
+        self.rows.iter().map(row).collect()
     }
 }
 

@@ -15,9 +15,9 @@ use backout_model::{
     Completion, Effect, Event, OperationId, Source, Status, Target, Trigger, TriggerKind, Verb,
 };
 
-use super::{Part, RunReport};
 use super::part::decision;
 use super::watch::{Watch, end_the_rest};
+use super::{Part, RunReport};
 use crate::{Engine, EngineError, GateError, OperationRef, UndoOptions, UndoWhat};
 
 /// What the gates make of a command that is over.

@@ -5,12 +5,11 @@ use std::path::Path;
 use backout_drivers::file::{Expect, FileRequest, Source};
 use backout_drivers::sqlite::{ResultSet, SqlRequest, read_only};
 use backout_engine::{EngineError, Report};
-use serde_json::json;
 
+use super::answer::{Table, carry_out, tell};
 use crate::failure::Failure;
 use crate::paths::absolute;
 use crate::session::Session;
-use crate::show::sql::table;
 
 /// Runs statements in a file.
 pub(super) fn run(
@@ -27,20 +26,13 @@ pub(super) fn run(
     let found = read_only(&path, &statements);
     let found = found.map_err(|error| EngineError::Driver(error.into()))?;
     if let Some(found) = found {
-        let json = json!({ "reply": "rows", "results": as_json(&found) });
-        show(session, &found, &json);
+        tell(session, &tables(found), None);
         return Ok(());
     }
     let request = SqlRequest::new(path.clone(), statements);
     let told = request.told.clone();
     let said = format!("ran SQL in {}", session.here.show(&path));
-    session.write_by(request.into(), &said)?;
-    let found = told.take();
-    if !found.is_empty() {
-        let json = json!({ "reply": "rows", "results": as_json(&found) });
-        show(session, &found, &json);
-    }
-    Ok(())
+    carry_out(session, request.into(), Some(&said), || tables(told.take()))
 }
 
 /// Makes an empty file, which is an empty database.
@@ -61,16 +53,11 @@ fn make(session: &mut Session, path: &Path) -> Result<(), Failure> {
     })
 }
 
-fn as_json(found: &[ResultSet]) -> Vec<serde_json::Value> {
-    found.iter().map(ResultSet::to_json).collect()
-}
-
-fn show(session: &mut Session, found: &[ResultSet], json: &serde_json::Value) {
-    if session.ui.is_json() {
-        session.ui.print_json(json);
-        return;
-    }
-    for found in found {
-        session.ui.print(&table(found));
-    }
+fn tables(found: Vec<ResultSet>) -> Vec<Table> {
+    let table = |found: ResultSet| Table {
+        rows: found.json_rows(),
+        columns: found.columns,
+        has_more: found.has_more,
+    };
+    found.into_iter().map(table).collect()
 }

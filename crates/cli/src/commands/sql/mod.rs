@@ -1,5 +1,6 @@
 //! `backout sql`: which database is meant, and what to run there. What each kind of database does with it is beside this file.
 
+mod answer;
 mod file;
 mod server;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use backout_engine::Report;
 use clap::{Args, ValueHint};
 
+pub(crate) use self::answer::Table;
 use crate::failure::Failure;
 use crate::input::read_file_or_stdin;
 use crate::session::Session;
@@ -19,7 +21,7 @@ use crate::session::Session;
 /// read show their rows, and record nothing.
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
-    /// The database: an `SQLite` file, a URL (`postgres://`, `mysql://`), or the name of an enrolled database.
+    /// The database: an `SQLite` file, a URL (`postgres://`), or the name of an enrolled database.
     #[arg(long, value_name = "DATABASE", value_hint = ValueHint::FilePath)]
     db: String,
 

@@ -1,30 +1,27 @@
 //! SQL in a database that a server holds. The scheme of its URL tells which kind of server.
 
-use backout_engine::{Command, Engine, Finished, Reply, Report};
+use backout_engine::Report;
 use backout_remote::postgres::{self, Answer, PostgresRequest};
-use serde::Serialize;
+use serde_json::Value;
 
+use super::answer::{Table, carry_out};
 use crate::commands::db::known;
 use crate::databases::driver;
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::show;
-use crate::ui::printable;
 
-/// What statements answered and what became of them, in JSON.
-#[derive(Serialize)]
-struct Rows<'a> {
-    reply: &'static str,
-    answers: &'a [Answer],
-    finished: &'a Finished,
-}
+/// How many rows of one answer are told.
+const ROWS_MAX: usize = 1_000;
 
 /// Runs statements in the database behind a URL.
 pub(super) fn run_at(session: &mut Session, url: &str, statements: String) -> Result<(), Failure> {
     if postgres::is_url(url) {
         return in_postgres(session, url, statements);
     }
-    Err(Report::refused("nothing was run").into())
+    Err(Report::refused("nothing was run")
+        .because("Backout has no driver for MySQL and MariaDB")
+        .next("run it another way; Backout cannot take it back then")
+        .into())
 }
 
 /// Runs statements in an enrolled database.
@@ -53,52 +50,24 @@ fn in_postgres(session: &mut Session, url: &str, text: String) -> Result<(), Fai
     let act = postgres::Act::Run { text, agent };
     let request = PostgresRequest::new(place, Some(url.to_owned()), act);
     let answers = request.answers.clone();
-    let engine = session.engine()?;
-    let request = request.into();
-    let reply = session.execute(&engine, Command::Write { request })?;
-    let answers = answers.lock().map(|it| it.clone()).unwrap_or_default();
-    shown(session, &engine, &answers, &reply)
+    carry_out(session, request.into(), None, || {
+        let answers = answers.lock().map(|it| it.clone()).unwrap_or_default();
+        answers.into_iter().filter_map(table).collect()
+    })
 }
 
-/// Shows the rows that came and what became of the rest.
-fn shown(
-    session: &mut Session,
-    engine: &Engine,
-    answers: &[Answer],
-    reply: &Reply,
-) -> Result<(), Failure> {
-    let Reply::Finished(finished) = reply else {
-        return session.show(engine, reply);
-    };
-    let with_rows = || answers.iter().filter(|it| !it.columns.is_empty());
-    if session.ui.is_json() {
-        if with_rows().next().is_none() {
-            return session.show(engine, reply);
-        }
-        let reply = "rows";
-        session.ui.print_json(&Rows {
-            reply,
-            answers,
-            finished,
-        });
-        return Ok(());
-    }
-    for answer in with_rows() {
-        let mut text = answer.columns.join("\t");
-        text.push('\n');
-        for row in &answer.rows {
-            let values = row.iter().map(|it| match it {
-                Some(value) => printable(value),
-                None => "NULL".to_owned(),
-            });
-            text.push_str(&values.collect::<Vec<_>>().join("\t"));
-            text.push('\n');
-        }
-        session.ui.print(&text);
-    }
-    // Who only asked has the answer already.
-    if finished.id.is_some() || with_rows().next().is_none() {
-        show::write::finished(session, finished, &finished.summary);
-    }
-    Ok(())
+/// Gives the rows of an answer; none if it has none.
+fn table(answer: Answer) -> Option<Table> {
+    let Answer {
+        columns, mut rows, ..
+    } = answer;
+    let has_more = rows.len() > ROWS_MAX;
+    rows.truncate(ROWS_MAX);
+    let row = |row: Vec<Option<String>>| row.into_iter().map(Value::from).collect();
+    let rows = rows.into_iter().map(row).collect();
+    (!columns.is_empty()).then_some(Table {
+        columns,
+        rows,
+        has_more,
+    })
 }

@@ -1,1 +1,0 @@
-//! Rows of `MySQL` and `MariaDB` tables.
