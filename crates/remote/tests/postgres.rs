@@ -111,11 +111,17 @@ fn rows_that_come_change_and_go_conform() {
             "UPDATE t SET id = id + 10",
             "UPDATE t SET v = 'theirs' WHERE id = 11",
         ),
-        (
-            "without a key",
-            "DELETE FROM bag; INSERT INTO bag VALUES ('y'), ('y'), (NULL)",
-            "",
-        ),
+    ] {
+        conforms(name, || World::new(&server, text, drift));
+    }
+}
+
+// Rows without a key are not here: that one of them is back already only the journal can tell, since an equal row may be
+// anybody's. How they go back and come again is in the suite of the program.
+#[test]
+fn whole_tables_conform() {
+    let server = Server::start();
+    for (name, text, drift) in [
         (
             "emptied",
             "TRUNCATE t; INSERT INTO t VALUES (1, 'z')",
