@@ -118,21 +118,15 @@ fn rows_that_come_change_and_go_conform() {
 
 // Rows without a key are not here: that one of them is back already only the journal can tell, since an equal row may be
 // anybody's. How they go back and come again is in the suite of the program.
+// Neither is a table that is emptied: while that is staged the server lets nobody read it.
 #[test]
 fn whole_tables_conform() {
     let server = Server::start();
-    for (name, text, drift) in [
-        (
-            "emptied",
-            "TRUNCATE t; INSERT INTO t VALUES (1, 'z')",
-            "UPDATE t SET v = 'theirs'",
-        ),
-        (
-            "many",
-            "INSERT INTO t SELECT i, i::text FROM generate_series(10, 400) i",
-            "UPDATE t SET v = 'theirs' WHERE id = 70",
-        ),
-    ] {
+    for (name, text, drift) in [(
+        "many",
+        "INSERT INTO t SELECT i, i::text FROM generate_series(10, 400) i",
+        "UPDATE t SET v = 'theirs' WHERE id = 70",
+    )] {
         conforms(name, || World::new(&server, text, drift));
     }
 }
