@@ -122,11 +122,7 @@ fn rows_that_come_change_and_go_conform() {
 #[test]
 fn whole_tables_conform() {
     let server = Server::start();
-    for (name, text, drift) in [(
-        "many",
-        "INSERT INTO t SELECT i, i::text FROM generate_series(10, 400) i",
-        "UPDATE t SET v = 'theirs' WHERE id = 70",
-    )] {
-        conforms(name, || World::new(&server, text, drift));
-    }
+    let text = "INSERT INTO t SELECT i, i::text FROM generate_series(10, 400) i";
+    let drift = "UPDATE t SET v = 'theirs' WHERE id = 70";
+    conforms("many", || World::new(&server, text, drift));
 }
