@@ -151,7 +151,7 @@ impl Session {
         if gone.is_empty() {
             return Ok(0);
         }
-        Ok(connection.prune(&gone).map_err(driver)?)
+        connection.prune(&gone).map_err(driver)
     }
 }
 

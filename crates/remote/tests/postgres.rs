@@ -111,22 +111,18 @@ fn rows_that_come_change_and_go_conform() {
             "UPDATE t SET id = id + 10",
             "UPDATE t SET v = 'theirs' WHERE id = 11",
         ),
-        (
-            "without a key",
-            "DELETE FROM bag; INSERT INTO bag VALUES ('y'), ('y'), (NULL)",
-            "",
-        ),
-        (
-            "emptied",
-            "TRUNCATE t; INSERT INTO t VALUES (1, 'z')",
-            "UPDATE t SET v = 'theirs'",
-        ),
-        (
-            "many",
-            "INSERT INTO t SELECT i, i::text FROM generate_series(10, 400) i",
-            "UPDATE t SET v = 'theirs' WHERE id = 70",
-        ),
     ] {
         conforms(name, || World::new(&server, text, drift));
     }
+}
+
+// Rows without a key are not here: that one of them is back already only the journal can tell, since an equal row may be
+// anybody's. How they go back and come again is in the suite of the program.
+// Neither is a table that is emptied: while that is staged the server lets nobody read it.
+#[test]
+fn whole_tables_conform() {
+    let server = Server::start();
+    let text = "INSERT INTO t SELECT i, i::text FROM generate_series(10, 400) i";
+    let drift = "UPDATE t SET v = 'theirs' WHERE id = 70";
+    conforms("many", || World::new(&server, text, drift));
 }
