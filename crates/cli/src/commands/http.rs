@@ -167,7 +167,7 @@ fn rule(method: &str, url: &str) -> Result<Option<Compensation>, Failure> {
         .map_err(|(file, mistakes)| {
             let mut report = Report::refused("nothing was sent: the rules cannot be read");
             for mistake in mistakes {
-                report = report.because(format!("{}:{mistake}", file.display()));
+                report = report.because(format!("{}, {mistake}", file.display()));
             }
             report
                 .next("mend the file; `backout config check` shows every mistake")

@@ -105,7 +105,7 @@ fn rules_with_a_mistake_send_nothing() {
     assert_eq!(
         ran.err.trim_end(),
         "error: nothing was sent: the rules cannot be read
-  why: backout.toml:line 2, column 9: `compensation.match`: it must be a method and a URL, like `POST https://api.example/v1/users/{user}`
+  why: backout.toml, line 2, column 9: `compensation.match`: it must be a method and a URL, like `POST https://api.example/v1/users/{user}`
   next: mend the file; `backout config check` shows every mistake"
     );
 }

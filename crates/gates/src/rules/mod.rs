@@ -9,6 +9,7 @@ mod mistake;
 mod read;
 pub(crate) mod schema;
 mod spec;
+mod spec_calls;
 mod units;
 
 use std::collections::BTreeMap;

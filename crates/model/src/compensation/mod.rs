@@ -26,32 +26,6 @@ pub enum Reversibility {
     Irreversible,
 }
 
-/// How far a compensation has come, as others ask for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CompensationStatus {
-    /// It has not been carried out.
-    Pending,
-    /// The effect is answered.
-    Completed,
-    /// It was tried and did not work.
-    Failed,
-}
-
-/// A call and the call that answers it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompensationAction {
-    /// The call.
-    pub original_action: String,
-    /// What answers it.
-    pub compensation_action: String,
-    /// How far that is.
-    pub status: CompensationStatus,
-    /// What went wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
 /// What answers calls of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compensation {

@@ -99,7 +99,7 @@ impl Template {
         let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some(first) = rest.chars().next() {
             let found = match variable(rest)? {
-                None if has_holes => hole(rest),
+                None if has_holes && !rest.starts_with("${") => hole(rest),
                 found => found,
             };
             if let Some((piece, after)) = found {
@@ -109,8 +109,15 @@ impl Template {
                 pieces.push(piece);
                 rest = after;
             } else {
-                plain.push(first);
-                rest = rest.get(first.len_utf8()..).unwrap_or_default();
+                // A brace behind a dollar is somebody else's, and no hole.
+                let end = if rest.starts_with("${") {
+                    2
+                } else {
+                    first.len_utf8()
+                };
+                let (taken, after) = rest.split_at(end);
+                plain.push_str(taken);
+                rest = after;
             }
         }
         if !plain.is_empty() {
