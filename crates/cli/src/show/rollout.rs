@@ -33,7 +33,8 @@ pub(super) fn shown(session: &mut Session, view: &RolloutView) {
     text.push_str(&also(session, view));
     session.ui.print(&text);
     for note in &view.notes {
-        session.ui.note(note);
+        let note = session.here.shorten(&printable(note));
+        session.ui.note(&note);
     }
     if let Some(hint) = hint(view) {
         session.ui.hint(&hint);
