@@ -33,7 +33,8 @@ pub(super) fn shown(session: &mut Session, view: &RolloutView) {
     text.push_str(&also(session, view));
     session.ui.print(&text);
     for note in &view.notes {
-        session.ui.note(note);
+        let note = session.here.shorten(&printable(note));
+        session.ui.note(&note);
     }
     if let Some(hint) = hint(view) {
         session.ui.hint(&hint);
@@ -162,11 +163,11 @@ fn is_any_there(view: &RolloutView) -> bool {
 
 /// Says what others had built on the writes of a rollout, and went with them.
 fn also(session: &Session, view: &RolloutView) -> String {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for (number, gone) in view.also.iter().enumerate() {
         let summary = session.here.shorten(&printable(&gone.summary));
         let (id, on) = (gone.id.short(), gone.on.short());
-        text.push_str(&format!(
+        lines.push(format!(
             "  also undone: {id} ({summary}), which was built on {on}\n"
         ));
         let of_it = view.also.iter().filter(|it| it.on == gone.on);
@@ -175,10 +176,10 @@ fn also(session: &Session, view: &RolloutView) -> String {
         if rest.filter(|it| it.on == gone.on).count() == 0 {
             let ids: Vec<String> = of_it.map(|it| it.id.short()).collect();
             let redo = typed(&format!("redo {on} {}", ids.join(" ")));
-            text.push_str(&format!("  {redo} brings that back\n"));
+            lines.push(format!("  {redo} brings that back\n"));
         }
     }
-    text
+    lines.concat()
 }
 
 /// Says what is to be known of a target, if its wave does not say it.

@@ -180,7 +180,7 @@ fn what_did_not_come_back_is_told() {
     rollout r: aborted, and all of it is undone
       wave 1  undone  a
       wave 2  undone  b
-    note: `b` was changed by somebody; `backout redo 8ff34785` brings that back
+    note: `b` was changed by somebody; `backout redo 36fbefaa` brings that back
     ");
     assert_eq!(world.text("a"), "1\n");
     assert_eq!(world.text("b"), "1\n");

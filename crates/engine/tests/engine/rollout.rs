@@ -246,7 +246,10 @@ fn whoever_carries_it_out_is_the_only_one() {
     let other = Arc::new(world.with(|_| {}));
     let (in_probe, heard) = (Arc::clone(&other), Arc::clone(&told));
     let probe = scripted(move |_| {
-        let abort = RolloutCommand::Abort { which: None };
+        let abort = RolloutCommand::Abort {
+            which: None,
+            force: false,
+        };
         for refused in [resume(&in_probe), asked(&in_probe, abort)] {
             heard.lock().unwrap().push(refused.unwrap_err().to_string());
         }
