@@ -13,7 +13,6 @@ mod long;
 mod peers;
 mod process;
 mod report;
-mod rows;
 mod sizes;
 mod syncs;
 
@@ -57,14 +56,13 @@ fn measure() -> Result<(), Failure> {
 /// Words after `bench` choose measurements by name; the report is written only when all were made.
 fn measure_promises(place: &Path, chosen: &[String]) -> Result<(), Failure> {
     let mut report = Report::default();
-    let measurements: [(&str, Measurement); 7] = [
+    let measurements: [(&str, Measurement); 6] = [
         ("durable writes of 4 KiB", durable::small),
         ("replacing large files", durable::large),
         ("fifty edits", sizes::fifty_edits),
         ("a thousand operations", sizes::thousand_operations),
         ("syncs", syncs::count),
         ("gates", gates::measure),
-        ("rows of SQLite", rows::measure),
     ];
     for (name, measurement) in measurements {
         if !chosen.is_empty() && !chosen.iter().any(|word| name.contains(word.as_str())) {

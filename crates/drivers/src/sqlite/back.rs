@@ -20,7 +20,7 @@ use super::shape::{count_dangling, placed, whole_tables};
 const ROUNDS_MAX: usize = 8;
 
 /// A row, by its table and name.
-type Row = (String, String);
+pub(super) type Row = (String, String);
 
 /// What a look at the rows of a target found.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@ use std::io::Read;
 use backout_changeset::rusqlite::{self, Connection, params_from_iter};
 use backout_changeset::{Change, ChangesetError, Op, Value, each};
 
+use super::back::Row;
 use super::look::Tables;
 use super::name::{quoted, row_name};
 
@@ -22,7 +23,7 @@ struct Dangling {
 pub(super) fn hindered(
     connection: &Connection,
     changes: &mut dyn Read,
-) -> Result<Vec<((String, String), String)>, ChangesetError> {
+) -> Result<Vec<(Row, String)>, ChangesetError> {
     let dangling = dangling(connection)?;
     let mut tables = Tables::default();
     let mut found = Vec::new();

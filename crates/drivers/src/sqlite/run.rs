@@ -91,9 +91,9 @@ impl Watch {
             AuthAction::CreateVtable { .. } | AuthAction::DropVtable { .. } => {
                 Some(Seen::Refused("a virtual table"))
             }
-            AuthAction::Function { function_name } if function_name == "load_extension" => {
-                Some(Seen::Refused("load_extension"))
-            }
+            AuthAction::Function {
+                function_name: "load_extension",
+            } => Some(Seen::Refused("load_extension")),
             _ => None,
         };
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
