@@ -20,6 +20,7 @@ mod ports;
 mod repair;
 mod reserve;
 mod room;
+mod sandboxes;
 mod schema;
 mod state_dir;
 mod store;
@@ -34,6 +35,7 @@ pub use backout_model::ports::{
 pub use journal::slot_is_gone;
 pub use owner::{is_alive, is_elsewhere, is_from_another_boot, is_paused, process, this_process};
 pub use repair::{Salvage, repair_journal};
+pub use sandboxes::Sandboxes;
 pub use schema::FORMAT;
 pub use state_dir::StateDir;
 pub use store::Store;
