@@ -62,6 +62,9 @@ pub(super) enum Step {
         options: String,
         /// Layers between it and the directory, topmost first.
         lowers: Vec<PathBuf>,
+        /// Where the directory is shown by an overlay that nobody writes: the kernel refuses a lower directory that lies
+        /// in another one, but not one that lies below the other's own lower directory.
+        base: Option<PathBuf>,
     },
     /// The thing itself, with all that is mounted below.
     Bind {
@@ -256,6 +259,7 @@ impl Plan {
             layer,
             options: mount.options.clone(),
             lowers: Vec::new(),
+            base: None,
         });
     }
 

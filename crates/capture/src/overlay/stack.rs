@@ -10,6 +10,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::clock::ClockReference;
@@ -59,7 +60,12 @@ pub fn settle(
     let mut last = OverlayError::NoPlace { tried: Vec::new() };
     for means in root.into_iter().chain([Means::UserNamespace]) {
         match layer_dir::choose(places, means) {
-            Ok(place) => return Ok((place, means, layer_dir::foreign_above(directory))),
+            Ok(place) => {
+                // Work is done there, whatever is mounted beside it later.
+                let mut apart = layer_dir::foreign_above(directory);
+                apart.push(directory.to_path_buf());
+                return Ok((place, means, apart));
+            }
             Err(error) => last = error,
         }
     }
@@ -114,7 +120,12 @@ impl Stack {
         let mut plan = match self.means {
             Means::Root => Plan::for_root(mounts, &self.layer, masks),
             Means::UserNamespace => {
-                Plan::for_user(mounts, &self.layer, (masks, &self.foreign), |directory| {
+                // A mount that is gone must not take the layers along that were made beside it.
+                let used = self.points.iter().enumerate();
+                let used = used.filter(|(number, _)| self.is_used(*number));
+                let mut apart: Vec<PathBuf> = used.map(|(_, point)| point.clone()).collect();
+                apart.extend(self.foreign.iter().cloned());
+                Plan::for_user(mounts, &self.layer, (masks, &apart), |directory| {
                     skeleton::entries(directory, &self.home)
                 })
             }
@@ -126,6 +137,12 @@ impl Stack {
         plan
     }
 
+    /// Tells whether a layer below has something at a point.
+    fn is_used(&self, number: usize) -> bool {
+        let number = number.to_string();
+        self.lowers.iter().any(|below| below.join(&number).is_dir())
+    }
+
     /// Gives every overlay its place in the new layer, by the number of its point, and the layers below.
     fn number(&self, plan: &mut Plan) -> Result<Vec<PathBuf>, OverlayError> {
         let mut points = self.points.clone();
@@ -134,6 +151,7 @@ impl Stack {
                 point,
                 layer,
                 lowers,
+                base,
                 ..
             } = step
             else {
@@ -148,6 +166,8 @@ impl Stack {
             let upper = |below: &PathBuf| below.join(number.to_string()).join("upper");
             let found = self.lowers.iter().map(upper);
             *lowers = found.filter(|upper| upper.is_dir()).collect();
+            let is_above = self.layer.starts_with(&*point) && is_on_one(point, &self.layer);
+            *base = (is_above && !lowers.is_empty()).then(|| layer.join("base"));
             if let Some(place) = plan.layers.iter_mut().find(|it| it.point == *point)
                 && place.kind == LayerKind::Overlay
             {
@@ -158,11 +178,7 @@ impl Stack {
         for (number, point) in points.iter().enumerate() {
             let is_here =
                 |step: &Step| matches!(step, Step::Overlay { .. }) && step.point() == point;
-            let mut used = self
-                .lowers
-                .iter()
-                .map(|below| below.join(number.to_string()));
-            if !plan.steps.iter().any(is_here) && used.any(|below| below.is_dir()) {
+            if !plan.steps.iter().any(is_here) && self.is_used(number) {
                 return Err(OverlayError::Unreadable {
                     path: point.clone(),
                     source: io::Error::other("it was layered before, and cannot be any more"),
@@ -171,6 +187,13 @@ impl Stack {
         }
         Ok(points)
     }
+}
+
+/// Tells whether two directories are on one file system; the second may yet have to be made.
+fn is_on_one(point: &Path, layer: &Path) -> bool {
+    let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+    let there = layer.ancestors().find(|path| path.exists());
+    device(point) == there.and_then(device)
 }
 
 /// Makes the directories of the new layer. Its tops look like what they cover.
@@ -184,11 +207,17 @@ fn dressed(
             point,
             layer,
             lowers,
+            base,
             ..
         } = step
         else {
             continue;
         };
+        for part in ["upper", "work", "at"] {
+            if let Some(base) = base {
+                make_directory(&base.join(part))?;
+            }
+        }
         let upper = layer.join("upper");
         make_directory(&upper)?;
         make_directory(&layer.join("work"))?;
@@ -221,6 +250,7 @@ fn tidy(
             continue;
         };
         layer_dir::remove(&home.join("work"))?;
+        layer_dir::remove(&home.join("base"))?;
         let is_same = layer_dir::top_of(&layer.upper) == layer.top;
         // One that cannot be listed is kept: somebody closed it.
         let is_empty = || {

@@ -39,6 +39,7 @@ mod random;
 mod reach;
 mod rollout;
 mod ruled;
+mod sandbox;
 mod storm;
 mod trial;
 mod trust;

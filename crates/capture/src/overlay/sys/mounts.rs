@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "rustix does not wrap `mount_setattr`")]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
 use rustix::fs::CWD;
@@ -80,31 +80,17 @@ fn one(step: &Ready, script: &Script) -> Result<()> {
         What::Overlay {
             upper,
             work,
+            base,
             lowers,
             escaped,
             flags,
         } => {
-            let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-            // One by one and without escapes; older kernels know only the list.
-            let mut each = lowers.iter();
-            if each.any(|lower| fsconfig_set_string(&context, c"lowerdir+", &**lower).is_err()) {
-                fsconfig_set_string(&context, c"lowerdir", &**escaped)?;
+            if let Some(base) = base {
+                let real = std::slice::from_ref(&step.from);
+                let (lowers, writes) = ((real, &*base.escaped), (&*base.upper, &*base.work));
+                attach(&overlay(script, lowers, writes, *flags)?, &base.at)?;
             }
-            fsconfig_set_string(&context, c"upperdir", &**upper)?;
-            fsconfig_set_string(&context, c"workdir", &**work)?;
-            fsconfig_set_flag(&context, c"volatile")?;
-            match script.means {
-                Means::Root => {
-                    // A layer that others come above must stand for itself.
-                    let redirect = if script.is_stacked { c"off" } else { c"on" };
-                    fsconfig_set_string(&context, c"redirect_dir", redirect)?;
-                    fsconfig_set_string(&context, c"metacopy", c"off")?;
-                    fsconfig_set_string(&context, c"index", c"off")?;
-                }
-                Means::UserNamespace => fsconfig_set_flag(&context, c"userxattr")?,
-            }
-            fsconfig_create(&context)?;
-            let made = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, *flags)?;
+            let made = overlay(script, (lowers, escaped), (upper, work), *flags)?;
             attach(&made, &step.to)
         }
         What::Bind { is_read_only } => show(step, *is_read_only),
@@ -121,6 +107,36 @@ fn one(step: &Ready, script: &Script) -> Result<()> {
             attach(&made, &step.to)
         }
     }
+}
+
+/// Makes an overlay, attached to nothing yet.
+fn overlay(
+    script: &Script,
+    (lowers, escaped): (&[CString], &CStr),
+    (upper, work): (&CStr, &CStr),
+    flags: MountAttrFlags,
+) -> Result<OwnedFd> {
+    let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    // One by one and without escapes; older kernels know only the list.
+    let mut each = lowers.iter();
+    if each.any(|lower| fsconfig_set_string(&context, c"lowerdir+", &**lower).is_err()) {
+        fsconfig_set_string(&context, c"lowerdir", escaped)?;
+    }
+    fsconfig_set_string(&context, c"upperdir", upper)?;
+    fsconfig_set_string(&context, c"workdir", work)?;
+    fsconfig_set_flag(&context, c"volatile")?;
+    match script.means {
+        Means::Root => {
+            // A layer that others come above must stand for itself.
+            let redirect = if script.is_stacked { c"off" } else { c"on" };
+            fsconfig_set_string(&context, c"redirect_dir", redirect)?;
+            fsconfig_set_string(&context, c"metacopy", c"off")?;
+            fsconfig_set_string(&context, c"index", c"off")?;
+        }
+        Means::UserNamespace => fsconfig_set_flag(&context, c"userxattr")?,
+    }
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)
 }
 
 /// Shows the real thing, with all that is mounted below it.

@@ -40,13 +40,35 @@ pub(super) struct Ready {
     pub(super) what: What,
 }
 
+/// An overlay over the real directory that nobody writes.
+#[derive(Debug)]
+pub(super) struct Base {
+    pub(super) upper: CString,
+    pub(super) work: CString,
+    pub(super) at: CString,
+    pub(super) escaped: CString,
+}
+
+impl Base {
+    fn of(base: &Path, point: &Path) -> io::Result<Self> {
+        Ok(Self {
+            upper: c_path(&base.join("upper"))?,
+            work: c_path(&base.join("work"))?,
+            at: c_path(&base.join("at"))?,
+            escaped: escaped(std::iter::once(point))?,
+        })
+    }
+}
+
 /// What a step mounts.
 #[derive(Debug)]
 pub(super) enum What {
     Overlay {
         upper: CString,
         work: CString,
-        /// The lower directories, topmost first; the last is the real one.
+        /// What stands for the real directory, if that cannot be a lower one itself.
+        base: Option<Base>,
+        /// The lower directories, topmost first; the last is the real one, or what stands for it.
         lowers: Vec<CString>,
         /// The same as older kernels want it.
         escaped: CString,
@@ -96,11 +118,19 @@ fn what(step: &Step) -> io::Result<What> {
             layer,
             options,
             lowers,
+            base,
         } => {
-            let lowers = || lowers.iter().chain([point]).map(PathBuf::as_path);
+            let bottom = base
+                .as_ref()
+                .map_or_else(|| point.clone(), |base| base.join("at"));
+            let lowers = || lowers.iter().chain([&bottom]).map(PathBuf::as_path);
             What::Overlay {
                 upper: c_path(&layer.join("upper"))?,
                 work: c_path(&layer.join("work"))?,
+                base: base
+                    .as_ref()
+                    .map(|base| Base::of(base, point))
+                    .transpose()?,
                 lowers: lowers().map(c_path).collect::<io::Result<_>>()?,
                 escaped: escaped(lowers())?,
                 flags: flags_of(options),
