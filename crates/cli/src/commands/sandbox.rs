@@ -288,7 +288,7 @@ fn exec(session: &mut Session, args: ExecArgs) -> Result<(), Failure> {
     let command = Command::Sandbox(SandboxCommand::Exec { name, task });
     let ran = match session.execute(&engine, command) {
         Ok(Reply::SandboxRan(ran)) => ran,
-        Ok(_) => return Err(Report::refused("the engine gave no answer").into()),
+        Ok(_) => return Err(Report::refused("the engine gave no trial").into()),
         Err(Failure::Engine(error @ EngineError::Trial(_))) => {
             return Err(super::try_::not_started_or(session, error));
         }

@@ -150,7 +150,7 @@ fn what_a_model_is_told() {
         "sleep",
         "60",
     ]);
-    says(&ran, &["was ended because its time was up"]);
+    says(&ran, &["was ended: its time was up."]);
 }
 
 #[test]
@@ -256,8 +256,45 @@ fn a_sandbox_that_is_used_and_one_whose_owner_died() {
         &world.cli(["sandbox", "exec", "--", "cat", "a"]),
         &[
             "died: what it wrote in the sandbox was dropped",
-            "0cat a succeeded",
+            "the owner of `echo 1 > a` died",
+            "cat a succeeded",
         ],
     );
     says(&world.cli(["sandbox", "checkpoints"]), &["interrupted"]);
+}
+
+#[test]
+fn who_is_asked_takes_it_back() {
+    let world = World::new().file("a", "0");
+    world.did(["sandbox", "start"]);
+    let line = [
+        "sandbox",
+        "exec",
+        "--on-failure",
+        "ask",
+        "-c",
+        "rm a; false",
+    ];
+    says(
+        &world.typed("y\n", line),
+        &["Take back what it did? [y/N]", "is at checkpoint 0"],
+    );
+    says(
+        &world.cli(["sandbox", "exec", "--", "cat", "a"]),
+        &["cat a succeeded"],
+    );
+    let line = "(trap '' TERM; sleep 60) >/dev/null 2>&1 &";
+    says(
+        &world.cli(["sandbox", "exec", "-c", line]),
+        &["outlived the command and was ended"],
+    );
+    let inside = world.cli([
+        "run",
+        "--",
+        env!("CARGO_BIN_EXE_backout"),
+        "sandbox",
+        "start",
+        "x",
+    ]);
+    says(&inside, &["what is done in a sandbox is not watched"]);
 }

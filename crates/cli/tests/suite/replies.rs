@@ -493,7 +493,7 @@ fn in_a_sandbox(judge: &mut Judge) {
     judge.replies(&world, "sandbox start one", "sandbox");
     judge.fails(&world, "sandbox start one", "sandbox-exists");
     judge.replies(&world, "sandbox exec -- rm a", "sandbox-ran");
-    judge.refuses(&world, "sandbox exec -- ls a", "sandbox-ran");
+    judge.refuses(&world, "sandbox exec -- false", "sandbox-ran");
     judge.replies(&world, "sandbox checkpoints", "sandbox");
     judge.replies(&world, "sandbox rollback 0", "sandbox");
     judge.fails(&world, "sandbox rollback 9", "unknown-checkpoint");

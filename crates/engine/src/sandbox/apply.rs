@@ -35,7 +35,7 @@ impl Engine {
     ) -> Result<Finished, EngineError> {
         let mut open = self.open_sandbox(name)?;
         let prepared = self.layers_of(&open)?;
-        let before: Vec<(TargetPath, Baseline)> = prepared.baselines();
+        let before: Vec<(TargetPath, Baseline)> = prepared.baselines(selection);
         if before.is_empty() {
             prepared.let_go(self)?;
             let name = open.manifest.name.clone();
@@ -93,7 +93,9 @@ impl Engine {
             let is_ours = applied.get(path).is_some_and(|it| {
                 let holds = |baseline: &Baseline| baseline.still_holds(path.as_path());
                 let is_back = it.before.put_back(path.as_path());
-                holds(&it.after).unwrap_or(false) || is_back.is_ok_and(|now| now.is_some())
+                holds(&it.after).unwrap_or(false)
+                    || holds(&it.before).unwrap_or(false)
+                    || is_back.is_ok_and(|now| now.is_some())
             });
             !is_ours && is_conflict(&firsts, path, baseline)
         });

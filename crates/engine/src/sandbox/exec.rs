@@ -18,11 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::carry::{Note, Variables};
 use super::depth::LAYERS_MAX;
-use super::manifest::{Checkpoint, Entry, Running, targets};
+use super::manifest::{Checkpoint, Entry, Running, said, targets};
 use super::open::Open;
 use super::text;
 use super::view::{SandboxAct, SandboxRan, SandboxVerdict};
-use crate::trial::command_line;
 use crate::{Engine, EngineError, TrialChangeView, TrialError, TrialWhat};
 
 /// How much of a command's words is kept, from the end.
@@ -74,6 +73,7 @@ impl Engine {
         let running = Running {
             layer,
             command: command.clone(),
+            is_line: task.is_line,
             owner: self.store.this_process(),
             at: self.now(),
         };
@@ -122,11 +122,7 @@ impl Engine {
         self.sweep(open)?;
         let mut ran = SandboxRan {
             sandbox: open.manifest.name.clone(),
-            command: if task.is_line {
-                command.concat()
-            } else {
-                command_line(&command)
-            },
+            command: said(&command, task.is_line),
             verdict,
             exit_code: done.above.finished.ended.code(),
             signal: done.signal(),

@@ -12,6 +12,7 @@ use backout_model::{AgentId, OperationId, Owner, TargetPath, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::view::{SandboxAct, SandboxVerdict};
+use crate::trial::command_line;
 
 /// The newest version of a manifest that this program writes and reads.
 pub(super) const VERSION: u16 = 1;
@@ -99,6 +100,8 @@ pub(super) struct Merge {
 pub(super) struct Running {
     pub(super) layer: OperationId,
     pub(super) command: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_line: bool,
     pub(super) owner: Owner,
     pub(super) at: Timestamp,
 }
@@ -131,6 +134,27 @@ pub(super) struct Applied {
     pub(super) path: TargetPath,
     pub(super) before: Baseline,
     pub(super) after: Baseline,
+}
+
+impl Running {
+    pub(super) fn said(&self) -> String {
+        said(&self.command, self.is_line)
+    }
+}
+
+impl Entry {
+    pub(super) fn said(&self) -> String {
+        said(&self.command, self.is_line)
+    }
+}
+
+/// Says a command as it was typed; a line for a shell is not quoted.
+pub(super) fn said(command: &[String], is_line: bool) -> String {
+    if is_line {
+        command.concat()
+    } else {
+        command_line(command)
+    }
 }
 
 impl Manifest {

@@ -9,7 +9,6 @@ use backout_storage::Sandboxes;
 use super::SandboxError;
 use super::manifest::{Entry, Manifest, VERSION};
 use super::view::{SandboxAct, SandboxStanding, SandboxVerdict};
-use crate::trial::command_line;
 use crate::{Engine, EngineError};
 
 pub(super) const MANIFEST: &str = "sandbox.json";
@@ -76,7 +75,7 @@ impl Engine {
             let running = self.read_sandbox(name).ok().and_then(|it| it.running);
             return Err(SandboxError::Busy {
                 name: name.to_owned(),
-                command: running.map(|it| command_line(&it.command)),
+                command: running.map(|it| it.said()),
             }
             .into());
         };
@@ -99,7 +98,7 @@ impl Engine {
             let directory = directory
                 .map_or(&open.manifest.home, |it| &it.directory)
                 .clone();
-            let line = command_line(&running.command);
+            let line = running.said();
             open.notes.push(format!(
                 "the owner of `{line}` died: what it wrote in the sandbox was dropped"
             ));
@@ -107,7 +106,7 @@ impl Engine {
             open.manifest.log.push(Entry {
                 act: SandboxAct::Ran,
                 command: running.command,
-                is_line: false,
+                is_line: running.is_line,
                 verdict: Some(SandboxVerdict::Interrupted),
                 code: None,
                 checkpoint: open.manifest.head,

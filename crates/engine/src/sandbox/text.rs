@@ -21,7 +21,7 @@ pub(super) fn of(ran: &SandboxRan) -> String {
             )
         }
         SandboxVerdict::TimedOut | SandboxVerdict::Interrupted => {
-            format!("`{command}` was ended because its time was up.")
+            format!("`{command}` was ended: its time was up.")
         }
     };
     let count = ran.changes.len();

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::manifest::{Entry, Manifest};
 use crate::TrialChangeView;
-use crate::trial::command_line;
 
 /// Where a sandbox stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,10 +187,7 @@ impl SandboxView {
             directory: directory.unwrap_or(&manifest.home).clone(),
             depth: manifest.layers(manifest.head).len() as u64,
             is_pending: manifest.is_pending(),
-            running: manifest
-                .running
-                .as_ref()
-                .map(|it| command_line(&it.command)),
+            running: manifest.running.as_ref().map(|it| it.said()),
             checkpoints: checkpoints.filter(|_| is_whole).collect(),
             log: manifest
                 .log
@@ -208,7 +204,7 @@ impl From<&Entry> for SandboxEntry {
     fn from(entry: &Entry) -> Self {
         Self {
             act: entry.act,
-            command: command_line(&entry.command),
+            command: entry.said(),
             verdict: entry.verdict,
             exit_code: entry.code,
             checkpoint: entry.checkpoint,

@@ -80,10 +80,10 @@ impl LayersOf {
         engine.keep_manifest(&self.manifest)
     }
 
-    /// Gives what each name was.
-    pub(crate) fn baselines(&self) -> Vec<(TargetPath, Baseline)> {
-        let changes = self.manifest.changes.iter();
-        changes
+    /// Gives what each name that is chosen was.
+    pub(crate) fn baselines(&self, selection: &Selection) -> Vec<(TargetPath, Baseline)> {
+        let chosen = select::chosen(selection, &self.manifest.changes).into_iter();
+        chosen
             .map(|change| (change.path.clone(), change.baseline.clone()))
             .collect()
     }
