@@ -308,7 +308,7 @@ fn daemons_and_those_who_ignore_signals_end_with_their_layer() {
         "(trap '' TERM; while :; do sleep 0.05; date > tick; done) >/dev/null 2>&1 & echo $! > pid",
     ]);
     assert!(
-        said(&output).contains("outlived the command and was ended"),
+        said(&output).contains("outlived the command and was ended:"),
         "{}",
         said(&output)
     );

@@ -286,7 +286,7 @@ fn who_is_asked_takes_it_back() {
     let line = "(trap '' TERM; sleep 60) >/dev/null 2>&1 &";
     says(
         &world.cli(["sandbox", "exec", "-c", line]),
-        &["outlived the command and was ended"],
+        &["outlived the command and was ended:"],
     );
     let inside = world.cli([
         "run",
