@@ -156,6 +156,10 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
             args.only_looks(),
             "what is tried is not watched, and its verdict is given outside",
         ),
+        Subcommand::Sandbox(args) => unless(
+            args.only_looks(),
+            "what is done in a sandbox is not watched",
+        ),
         Subcommand::Task(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Failed(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Rollout(args) => unless(args.only_looks(), DECIDES),

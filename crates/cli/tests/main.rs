@@ -81,6 +81,8 @@ mod messages_rest;
 mod messages_rollout;
 #[path = "suite/messages_run.rs"]
 mod messages_run;
+#[path = "suite/messages_sandbox.rs"]
+mod messages_sandbox;
 #[path = "suite/messages_standing.rs"]
 mod messages_standing;
 #[path = "suite/messages_steps.rs"]

@@ -11,7 +11,8 @@ use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FailedCommand, ProposalCommand, RolloutCommand, RunRequest, Selection, TryCommand, WriteRequest,
+    FailedCommand, ProposalCommand, RolloutCommand, RunRequest, SandboxCommand, Selection,
+    TryCommand, WriteRequest,
 };
 
 /// Who asks, and in what connection.
@@ -51,6 +52,8 @@ pub enum Command {
     Run(Box<RunRequest>),
     /// Run a command in layers, and what follows from it.
     Try(TryCommand),
+    /// Work in sandboxes.
+    Sandbox(SandboxCommand),
     /// Decide about what waits for a decision.
     Proposal(ProposalCommand),
     /// Write one change to several targets, wave by wave.

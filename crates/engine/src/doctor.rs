@@ -44,6 +44,7 @@ impl Engine {
             program: "true".into(),
             arguments: Vec::new(),
             directory: "/".into(),
+            environment: None,
             has_no_network: false,
             streams: overlay::Streams::OursOnStderr,
             time_max: None,

@@ -209,6 +209,7 @@ impl Engine {
             Command::Write { request } => self.write(&*self.typed(request)?).map(Reply::Finished),
             Command::Run(request) => self.run(*request).map(Box::new).map(Reply::Ran),
             Command::Try(command) => self.trial(command),
+            Command::Sandbox(command) => self.sandbox(command),
             Command::Proposal(command) => self.proposals(command),
             Command::Rollout(command) => self.rollout(command),
             Command::Undo {

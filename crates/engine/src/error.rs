@@ -12,8 +12,8 @@ use backout_model::{
 use backout_storage::{RefError, StorageError};
 
 use crate::{
-    Forcing, GateError, LadderError, PlanView, RefusedTarget, RolloutError, TakeBack, TrialError,
-    UndoReport,
+    Forcing, GateError, LadderError, PlanView, RefusedTarget, RolloutError, SandboxError, TakeBack,
+    TrialError, UndoReport,
 };
 
 /// Says why a command was not, or not wholly, carried out.
@@ -366,6 +366,9 @@ pub enum EngineError {
     /// A trial could not be made, found or used.
     #[error(transparent)]
     Trial(#[from] TrialError),
+    /// A sandbox could not be made, found or used.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
     /// A rollout could not be begun, found or taken up.
     #[error(transparent)]
     Rollout(#[from] RolloutError),

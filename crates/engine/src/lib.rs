@@ -28,6 +28,7 @@ mod report;
 mod restore;
 mod rollout;
 mod run;
+mod sandbox;
 mod selection;
 mod sources;
 mod strategy;
@@ -66,6 +67,10 @@ pub use rollout::{
 };
 pub use run::{
     COPY_BYTES_MAX, Capture, RUN_VARIABLE, Ran, RunReport, RunRequest, STATE_VARIABLE, Watch,
+};
+pub use sandbox::{
+    OnFailure, SandboxAct, SandboxCheckpoint, SandboxCommand, SandboxEntry, SandboxError,
+    SandboxRan, SandboxStanding, SandboxStart, SandboxTask, SandboxVerdict, SandboxView,
 };
 pub use selection::Selection;
 pub use sources::{RandomIds, SystemClock};

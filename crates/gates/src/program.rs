@@ -217,6 +217,7 @@ pub(crate) fn run_in_layers(
         program: "/bin/sh".into(),
         arguments: shell.arguments(&program.words),
         directory: program.directory.clone(),
+        environment: None,
         has_no_network: true,
         streams: Streams::To(Arc::clone(&sink)),
         time_max: Some(program.time_max),

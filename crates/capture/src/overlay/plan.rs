@@ -60,6 +60,11 @@ pub(super) enum Step {
         layer: PathBuf,
         /// The options of the mount that it covers.
         options: String,
+        /// Layers between it and the directory, topmost first.
+        lowers: Vec<PathBuf>,
+        /// Where the directory is shown by an overlay that nobody writes: the kernel refuses a lower directory that lies
+        /// in another one, but not one that lies below the other's own lower directory.
+        base: Option<PathBuf>,
     },
     /// The thing itself, with all that is mounted below.
     Bind {
@@ -118,6 +123,9 @@ pub struct Plan {
     pub(super) spine: BTreeSet<PathBuf>,
     /// Where writes land.
     pub layers: Vec<Layer>,
+    /// Whether the layers go above others and below others yet to come: then none of them may speak of a place elsewhere,
+    /// and the skeleton, which is no layer, cannot be written.
+    pub(super) is_stacked: bool,
 }
 
 impl Plan {
@@ -203,7 +211,7 @@ impl Plan {
         }
     }
 
-    fn empty(means: Means, scratch: &Path) -> Self {
+    pub(super) fn empty(means: Means, scratch: &Path) -> Self {
         Self {
             means,
             root: scratch.join("root"),
@@ -211,6 +219,7 @@ impl Plan {
             steps: Vec::new(),
             spine: BTreeSet::new(),
             layers: Vec::new(),
+            is_stacked: false,
         }
     }
 
@@ -249,7 +258,48 @@ impl Plan {
             point,
             layer,
             options: mount.options.clone(),
+            lowers: Vec::new(),
+            base: None,
         });
+    }
+
+    /// Leaves nothing writable but what is below some directories.
+    pub(super) fn confine(&mut self, mounts: &[Mount], roots: &[PathBuf]) {
+        let is_inside = |point: &Path| roots.iter().any(|root| point.starts_with(root));
+        for step in &mut self.steps {
+            if let Step::Overlay { point, .. } = step
+                && !is_inside(point)
+            {
+                *step = Step::Bind {
+                    point: point.clone(),
+                    is_read_only: true,
+                };
+            }
+        }
+        let is_skeleton = |layer: &Layer| layer.kind != LayerKind::Overlay;
+        self.layers
+            .retain(|layer| is_skeleton(layer) || is_inside(&layer.point));
+        let ordered = in_order(mounts);
+        for root in roots {
+            let is_there = |step: &Step| step.point() == root;
+            let within = |mount: &&&Mount| root.starts_with(&mount.point);
+            let Some(mount) = ordered.iter().rfind(within) else {
+                continue;
+            };
+            if self.steps.iter().any(is_there) || mount.is_window() || mount.is_read_only {
+                continue;
+            }
+            self.add(mount, root.clone());
+            // What is mounted below it comes after it.
+            let is_after = |step: &Step| {
+                matches!(step, Step::Mask { .. })
+                    || step.point() != root && step.point().starts_with(root)
+            };
+            let place = self.steps.iter().position(is_after);
+            if let (Some(place), Some(step)) = (place, self.steps.pop()) {
+                self.steps.insert(place, step);
+            }
+        }
     }
 
     fn mask(&mut self, masks: &[PathBuf]) {

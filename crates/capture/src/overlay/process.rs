@@ -15,6 +15,8 @@ pub struct Invocation {
     pub arguments: Vec<OsString>,
     /// Where it runs.
     pub directory: PathBuf,
+    /// Its variables; none stands for ours.
+    pub environment: Option<Vec<(OsString, OsString)>>,
     /// Whether it has no network but its own loopback.
     pub has_no_network: bool,
     /// Where its words come from and go to.

@@ -100,18 +100,13 @@ fn attempt(
         skeleton::make(&mut plan)?;
     }
     let began = ClockReference::now(&scratch)?;
-    let is_ours = has_terminal();
-    let result = supervise(invocation, &plan);
-    if is_ours {
-        take_terminal_back();
-    }
     let Supervised {
         ended,
         survivors,
         not_layered,
         is_timed_out,
         signals,
-    } = result?;
+    } = supervise(invocation, &plan)?;
     Ok(Finished {
         plan,
         ended,
@@ -124,38 +119,50 @@ fn attempt(
 }
 
 fn make_directories(plan: &Plan) -> Result<(), OverlayError> {
-    let make = |path: &Path| {
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true).mode(0o755);
-        builder
-            .create(path)
-            .map_err(|source| OverlayError::Unmakable {
-                path: path.to_path_buf(),
-                source,
-            })
-    };
-    make(&plan.root)?;
+    make_directory(&plan.root)?;
     for step in &plan.steps {
         if let Step::Overlay { point, layer, .. } = step {
             let upper = layer.join("upper");
-            make(&upper)?;
-            make(&layer.join("work"))?;
+            make_directory(&upper)?;
+            make_directory(&layer.join("work"))?;
             layer_dir::dress(point, &upper);
         }
     }
     Ok(())
 }
 
-/// How it went, as far as the one who waits can tell.
-struct Supervised {
-    ended: Ended,
-    survivors: Vec<Survivor>,
-    not_layered: Vec<(PathBuf, String)>,
-    is_timed_out: bool,
-    signals: Vec<i32>,
+/// Makes a directory and those above it.
+pub(super) fn make_directory(path: &Path) -> Result<(), OverlayError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o755);
+    builder
+        .create(path)
+        .map_err(|source| OverlayError::Unmakable {
+            path: path.to_path_buf(),
+            source,
+        })
 }
 
-fn supervise(invocation: &Invocation, plan: &Plan) -> Result<Supervised, OverlayError> {
+/// How it went, as far as the one who waits can tell.
+pub(super) struct Supervised {
+    pub(super) ended: Ended,
+    pub(super) survivors: Vec<Survivor>,
+    pub(super) not_layered: Vec<(PathBuf, String)>,
+    pub(super) is_timed_out: bool,
+    pub(super) signals: Vec<i32>,
+}
+
+/// Runs a command in a plan that is made ready. If we had the terminal, we have it again afterwards.
+pub(super) fn supervise(invocation: &Invocation, plan: &Plan) -> Result<Supervised, OverlayError> {
+    let is_ours = has_terminal();
+    let result = watch_over(invocation, plan);
+    if is_ours {
+        take_terminal_back();
+    }
+    result
+}
+
+fn watch_over(invocation: &Invocation, plan: &Plan) -> Result<Supervised, OverlayError> {
     let lost = |action| move |source: io::Error| OverlayError::Lost { action, source };
     let script = Script::new(plan, invocation).map_err(lost("read the paths"))?;
     let (from, to) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
@@ -318,6 +325,10 @@ fn spawn(
 ) -> io::Result<Child> {
     let mut command = Command::new(&invocation.program);
     command.args(&invocation.arguments);
+    if let Some(environment) = &invocation.environment {
+        command.env_clear();
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+    }
     match &invocation.streams {
         Streams::Ours => {}
         Streams::OursOnStderr => {

@@ -36,6 +36,7 @@ impl World {
             program: words.next().unwrap(),
             arguments: words.collect(),
             directory: self.path(""),
+            environment: None,
             has_no_network: false,
             streams: Streams::Ours,
             time_max: None,

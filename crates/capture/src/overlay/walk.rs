@@ -6,15 +6,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::change::{Becomes, Change, What};
 use super::compare::{Difference, difference};
 use super::plan::{Layer, LayerKind, Means, Plan};
+use super::touched::{self, is_whiteout};
 use super::{OverlayError, layer_dir, skeleton, xattrs};
 
 /// Tells what the layers of a plan change, sorted by path: what lies in a directory comes after it.
@@ -312,33 +313,10 @@ fn count_below(top: &Path) -> u64 {
     count
 }
 
-/// An overlay notes a removed name as a character device with the number zero.
-fn is_whiteout(found: &Metadata) -> bool {
-    found.file_type().is_char_device() && found.rdev() == 0
-}
-
 fn look(path: &Path) -> Walked<Option<Metadata>> {
-    match fs::symlink_metadata(path) {
-        Ok(found) => Ok(Some(found)),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err((path.to_path_buf(), error)),
-    }
+    touched::look(path).map_err(|error| (path.to_path_buf(), error))
 }
 
 fn names(directory: &Path) -> Walked<Vec<OsString>> {
-    let failed = |error: io::Error| (directory.to_path_buf(), error);
-    let listing = fs::read_dir(directory).map_err(failed)?;
-    let mut names = Vec::new();
-    for entry in listing {
-        names.push(entry.map_err(failed)?.file_name());
-    }
-    names.sort();
-    Ok(names)
+    touched::names(directory).map_err(|error| (directory.to_path_buf(), error))
 }

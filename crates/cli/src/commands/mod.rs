@@ -34,6 +34,7 @@ mod rm;
 mod rollback;
 mod rollout;
 mod run;
+mod sandbox;
 mod set;
 mod show;
 pub(crate) mod sql;
@@ -76,6 +77,7 @@ pub(crate) enum Subcommand {
     Redis(redis::RedisArgs),
     Http(http::HttpArgs),
     Try(try_::TryArgs),
+    Sandbox(sandbox::SandboxArgs),
     Log(log::LogArgs),
     Show(show::ShowArgs),
     Diff(diff::DiffArgs),
@@ -148,6 +150,7 @@ impl Subcommand {
             Self::Rollout(args) => args.only_looks(),
             Self::Checkpoint(args) => args.list,
             Self::Try(args) => args.only_looks(),
+            Self::Sandbox(args) => args.only_looks(),
             _ => false,
         }
     }
@@ -170,7 +173,12 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         return Err(report.next(format!("it goes with {ONCE}")).into());
     }
     // A command that runs another one hands signals on to it.
-    if !matches!(command, Subcommand::Run(_) | Subcommand::Try(_)) {
+    let runs = match &command {
+        Subcommand::Run(_) | Subcommand::Try(_) => true,
+        Subcommand::Sandbox(args) => args.runs(),
+        _ => false,
+    };
+    if !runs {
         session.heed_signals();
     }
     session.needs_no_store = command.needs_no_store();
@@ -194,6 +202,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Redis(args) => redis::cmd_redis(session, args),
         Subcommand::Http(args) => http::cmd_http(session, args),
         Subcommand::Try(args) => try_::cmd_try(session, args),
+        Subcommand::Sandbox(args) => sandbox::cmd_sandbox(session, args),
         Subcommand::Log(args) => log::cmd_log(session, &args),
         Subcommand::Show(args) => show::cmd_show(session, &args),
         Subcommand::Diff(args) => diff::cmd_diff(session, &args),

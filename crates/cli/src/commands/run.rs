@@ -444,7 +444,7 @@ fn could_not(action: &'static str, source: std::io::Error) -> Failure {
 }
 
 /// Reads a length of time.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
     let wrong = || "a time is a number with s, m or h, like 30s or 1h30m".to_owned();
     if let Ok(seconds) = text.parse::<u64>() {
         return Ok(Duration::from_secs(seconds));

@@ -160,6 +160,14 @@ fn run(session: &mut Session, engine: &Engine, task: TrialTask) -> Result<TrialV
     }
 }
 
+/// Says why nothing was run: a program that cannot be started has an exit code of its own.
+pub(super) fn not_started_or(session: &mut Session, error: EngineError) -> Failure {
+    match error {
+        EngineError::Trial(TrialError::NotStarted { .. }) => not_started(session, error),
+        other => other.into(),
+    }
+}
+
 fn not_started(session: &mut Session, error: EngineError) -> Failure {
     let code = match &error {
         EngineError::Trial(TrialError::NotStarted { source, .. })

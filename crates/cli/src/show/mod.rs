@@ -18,6 +18,7 @@ mod proposal;
 pub(crate) mod recover;
 mod rollout;
 pub(crate) mod run;
+mod sandbox;
 pub(crate) mod sql;
 mod status;
 mod tasks;
@@ -46,6 +47,10 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Trial(view) => trial::shown(session, view),
         Reply::Trials { trials } => trial::list(session, trials, now),
         Reply::Discarded { id, is_rest } => trial::discarded(session, *id, *is_rest),
+        Reply::Sandbox(view) => sandbox::shown(session, view, now),
+        Reply::Sandboxes { sandboxes } => sandbox::list(session, sandboxes, now),
+        Reply::SandboxRan(ran) => sandbox::ran(session, ran),
+        Reply::SandboxEnded { name } => sandbox::ended(session, name),
         Reply::Pending {
             proposals,
             trials,
@@ -98,6 +103,10 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         | Reply::Trial(_)
         | Reply::Trials { .. }
         | Reply::Discarded { .. }
+        | Reply::Sandbox(_)
+        | Reply::Sandboxes { .. }
+        | Reply::SandboxRan(_)
+        | Reply::SandboxEnded { .. }
         | Reply::Pending { .. }
         | Reply::Proposal(_)
         | Reply::Rejected { .. }

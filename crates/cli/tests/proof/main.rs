@@ -43,6 +43,7 @@ mod rollout;
 mod rollout_others;
 mod rollout_stopped;
 mod ruled;
+mod sandbox;
 mod storm;
 mod trial;
 mod trust;

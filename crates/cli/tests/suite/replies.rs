@@ -203,6 +203,7 @@ fn every_reply_is_as_the_schema_says() {
     looking_after(&mut judge);
     recovering(&mut judge);
     trying(&mut judge);
+    in_a_sandbox(&mut judge);
     running(&mut judge);
     deciding(&mut judge);
     checking(&mut judge);
@@ -536,6 +537,27 @@ fn trying(judge: &mut Judge) {
     let loud = judge.run(&world, "try -- echo said");
     assert_eq!(loud.err, "said\n");
     judge.reply(&loud.out, "trial");
+}
+
+fn in_a_sandbox(judge: &mut Judge) {
+    let world = World::new().file("a", "1").file("b", "1");
+    judge.fails(&world, "sandbox diff", "which-sandbox");
+    judge.replies(&world, "sandbox start one", "sandbox");
+    judge.fails(&world, "sandbox start one", "sandbox-exists");
+    judge.replies(&world, "sandbox exec -- rm a", "sandbox-ran");
+    judge.refuses(&world, "sandbox exec -- false", "sandbox-ran");
+    judge.replies(&world, "sandbox checkpoints", "sandbox");
+    judge.replies(&world, "sandbox rollback 0", "sandbox");
+    judge.fails(&world, "sandbox rollback 9", "unknown-checkpoint");
+    judge.fails(&world, "sandbox apply", "nothing");
+    judge.replies(&world, "sandbox rollback 1", "sandbox");
+    judge.replies(&world, "sandbox fork one@1 two", "sandbox");
+    judge.replies(&world, "sandbox list", "sandboxes");
+    judge.replies(&world, "sandbox diff two", "diff");
+    judge.fails(&world, "sandbox end two", "sandbox-not-applied");
+    judge.replies(&world, "sandbox end two --discard", "sandbox-ended");
+    judge.replies(&world, "sandbox apply", "finished");
+    judge.replies(&world, "sandbox end", "sandbox-ended");
 }
 
 fn running(judge: &mut Judge) {

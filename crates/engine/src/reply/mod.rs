@@ -13,7 +13,9 @@ use backout_model::{
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
 use serde::{Deserialize, Serialize};
 
-use crate::{FailedUndo, ProposalView, Ran, RepairReport, RolloutView, TrialView};
+use crate::{
+    FailedUndo, ProposalView, Ran, RepairReport, RolloutView, SandboxRan, SandboxView, TrialView,
+};
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, DiffValue, PlanDiff};
 pub use recover::{ActLeft, RecoverReport, Recovered, RecoveredAs, TaskLeft};
@@ -42,6 +44,20 @@ pub enum Reply {
         /// Whether it was only the rest of it: a part had been applied before.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_rest: bool,
+    },
+    /// A sandbox.
+    Sandbox(Box<SandboxView>),
+    /// Sandboxes, by name.
+    Sandboxes {
+        /// The sandboxes.
+        sandboxes: Vec<SandboxView>,
+    },
+    /// What a command in a sandbox did.
+    SandboxRan(Box<SandboxRan>),
+    /// A sandbox was let go.
+    SandboxEnded {
+        /// Its name.
+        name: String,
     },
     /// What waits for a decision, oldest first.
     Pending {

@@ -8,7 +8,7 @@ use backout_model::ports::{BadRecipe, Fault};
 use backout_storage::{RefError, StorageError};
 use serde::{Serialize, Serializer};
 
-use crate::{EngineError, GateError, LadderError, RolloutError, TrialError};
+use crate::{EngineError, GateError, LadderError, RolloutError, SandboxError, TrialError};
 
 macro_rules! codes {
     ($($name:ident = $word:literal: $doc:literal,)*) => {
@@ -90,6 +90,12 @@ codes! {
     TrialLost = "trial-lost": "The trial cannot be used any more.",
     TrialUnfinished = "trial-unfinished": "The trial has not ended.",
     TrialUnreadable = "trial-unreadable": "The trial cannot be read.",
+    WhichSandbox = "which-sandbox": "It is not clear which sandbox is meant.",
+    SandboxExists = "sandbox-exists": "A sandbox of that name is there already.",
+    SandboxBusy = "sandbox-busy": "Somebody else uses the sandbox.",
+    SandboxLost = "sandbox-lost": "The sandbox cannot be used any more.",
+    SandboxUnreadable = "sandbox-unreadable": "The sandbox cannot be read.",
+    SandboxNotApplied = "sandbox-not-applied": "The sandbox holds changes that were not applied.",
     UnknownRollout = "unknown-rollout": "There is no such rollout.",
     WhichRollout = "which-rollout": "It is not clear which rollout is meant.",
     RolloutEnded = "rollout-ended": "The rollout has ended.",
@@ -218,6 +224,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::NotStarted { .. } => ErrorCode::NotStarted,
         EngineError::NoCapture { .. } => ErrorCode::NoCapture,
         EngineError::Trial(error) => trial(error),
+        EngineError::Sandbox(error) => sandbox(error),
         EngineError::Rollout(error) => rollout(error),
         EngineError::Io { .. } => ErrorCode::Io,
     }
@@ -269,6 +276,20 @@ const fn rollout(error: &RolloutError) -> ErrorCode {
         RolloutError::Ended { .. } => ErrorCode::RolloutEnded,
         RolloutError::AtWork { .. } => ErrorCode::RolloutAtWork,
         RolloutError::Broken { .. } => ErrorCode::RolloutBroken,
+    }
+}
+
+const fn sandbox(error: &SandboxError) -> ErrorCode {
+    match error {
+        SandboxError::Which { .. } => ErrorCode::WhichSandbox,
+        SandboxError::Exists { .. } => ErrorCode::SandboxExists,
+        SandboxError::BadName { .. } => ErrorCode::Usage,
+        SandboxError::Busy { .. } => ErrorCode::SandboxBusy,
+        SandboxError::NoCheckpoint { .. } => ErrorCode::UnknownCheckpoint,
+        SandboxError::Lost { .. } => ErrorCode::SandboxLost,
+        SandboxError::Unreadable { .. } => ErrorCode::SandboxUnreadable,
+        SandboxError::NotApplied { .. } => ErrorCode::SandboxNotApplied,
+        SandboxError::Nothing { .. } => ErrorCode::Nothing,
     }
 }
 

@@ -15,6 +15,7 @@ mod plan;
 mod program;
 mod quote;
 mod rollout;
+mod sandbox;
 mod sqlite;
 mod storage;
 mod trial;
@@ -411,6 +412,7 @@ impl Report {
                     )
             }
             EngineError::Trial(error) => trial::report(&error),
+            EngineError::Sandbox(error) => sandbox::report(&error),
             EngineError::Rollout(error) => rollout::report(&error),
             EngineError::Io { action, source } => {
                 Self::refused(format!("could not {action}")).because(source)

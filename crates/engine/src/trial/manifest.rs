@@ -45,6 +45,9 @@ pub(super) struct Manifest {
     /// The proposal that it became, if a gate asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) proposed: Option<Proposed>,
+    /// The sandbox whose layers these are, if they are no command's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sandbox: Option<String>,
     pub(super) notes: Vec<String>,
 }
 
@@ -139,7 +142,7 @@ pub enum TrialState {
 }
 
 /// Says a command as it could be typed, cut off where it gets too long.
-pub(super) fn command_line(words: &[String]) -> String {
+pub(crate) fn command_line(words: &[String]) -> String {
     let is_plain =
         |character: char| character.is_alphanumeric() || "_-./=:@%+,".contains(character);
     let quoted = |word: &String| {
@@ -178,6 +181,14 @@ impl Manifest {
     /// Says the command in one line.
     pub(super) fn line(&self) -> String {
         command_line(&self.command)
+    }
+
+    /// Says in one line what an operation does that makes it real.
+    pub(super) fn summary(&self) -> String {
+        match &self.sandbox {
+            Some(name) => format!("sandbox: {name}"),
+            None => format!("try: {}", self.line()),
+        }
     }
 
     /// Lists the directories to remove.

@@ -14,6 +14,7 @@
 
 mod diff;
 mod error;
+mod layers_of;
 mod manifest;
 mod note;
 mod proposed;
@@ -36,12 +37,14 @@ use serde::{Deserialize, Serialize};
 use crate::{Context, Diff, Engine, EngineError, Finished, GateError, Reply, Selection};
 
 pub use error::TrialError;
+pub(crate) use layers_of::LayersOf;
+pub(crate) use manifest::command_line;
 use manifest::{Manifest, Proposed, TrialChange, TrialState, VERSION};
 pub use manifest::{TrialEnd, TrialWhat};
 pub use view::{TrialChangeView, TrialStanding, TrialView};
 
 /// Where layers can be if the state directory's file system cannot hold them.
-const OTHER_PLACES: [&str; 3] = ["/dev/shm", "/var/tmp", "/tmp"];
+pub(crate) const OTHER_PLACES: [&str; 3] = ["/dev/shm", "/var/tmp", "/tmp"];
 
 /// How many operations on a path are looked at to see whether they were taken back.
 const SINCE_MAX: usize = 256;
@@ -185,6 +188,7 @@ impl Engine {
             homes: Vec::new(),
             is_rest: false,
             proposed: None,
+            sandbox: None,
             notes: Vec::new(),
         })
     }
@@ -237,7 +241,7 @@ impl Engine {
         let all: Vec<&TrialChange> = homes.into_iter().chain(chosen).collect();
         let mut notes = Vec::new();
         let request = FileRequest::Layer {
-            summary: format!("try: {}", manifest.line()),
+            summary: manifest.summary(),
             entries: select::entries(&manifest.changes, &all, &mut notes),
         };
         let applied: HashSet<TargetPath> = all.iter().map(|change| change.path.clone()).collect();
@@ -434,7 +438,7 @@ impl Engine {
     }
 
     /// Lists where the layers of a trial could be, best first.
-    fn places(&self, id: OperationId) -> Vec<PathBuf> {
+    pub(crate) fn places(&self, id: OperationId) -> Vec<PathBuf> {
         let name = format!(".backout-trial-{id}");
         let others = OTHER_PLACES
             .iter()
@@ -445,7 +449,7 @@ impl Engine {
     }
 
     /// Lists what is nobody's business inside: our own state, on every file system.
-    fn masks(&self) -> Result<Vec<PathBuf>, EngineError> {
+    pub(crate) fn masks(&self) -> Result<Vec<PathBuf>, EngineError> {
         let name = format!(".backout-{}", rustix::process::geteuid().as_raw());
         let mut masks = vec![self.store.directory().to_path_buf()];
         for mount in overlay::mounts()? {
@@ -469,6 +473,7 @@ fn as_invocation(task: &TrialTask) -> Result<Invocation, EngineError> {
         program: words.next().ok_or_else(empty)?,
         arguments: words.collect(),
         directory: task.directory.clone(),
+        environment: None,
         has_no_network: task.has_no_network,
         streams: if task.keeps_stdout {
             Streams::Ours

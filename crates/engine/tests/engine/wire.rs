@@ -15,9 +15,9 @@ use std::thread;
 use backout_driver_example::{PutRows, ROWS, Rows, Table};
 use backout_drivers::file::{FileRequest, Source};
 use backout_engine::{
-    CheckpointCommand, Command, Context, Decide, EngineError, Filter, Glob, Ran, RecoverWhat,
-    RedoWhat, Reply, RunRequest, Selection, TaskCommand, TrialTask, TryCommand, UndoOptions,
-    UndoWhat, WriteRequest,
+    CheckpointCommand, Command, Context, Decide, EngineError, Filter, Glob, OnFailure, Ran,
+    RecoverWhat, RedoWhat, Reply, RunRequest, SandboxCommand, SandboxTask, Selection, TaskCommand,
+    TrialTask, TryCommand, UndoOptions, UndoWhat, WriteRequest,
 };
 use backout_model::ports::OnConflict;
 use backout_model::{Key, Lsn, Status, TargetPath};
@@ -139,6 +139,16 @@ fn every_command_that_can_travel_comes_back_as_it_was() {
     run.roots = vec!["/w".into()];
     for command in [
         Command::Run(Box::new(run)),
+        Command::Sandbox(SandboxCommand::Exec {
+            name: None,
+            task: SandboxTask {
+                command: vec!["make".into(), OsString::from_vec(vec![0xff])],
+                is_line: false,
+                time_max: Some(std::time::Duration::from_secs(3)),
+                on_failure: OnFailure::Keep,
+                keeps_output: true,
+            },
+        }),
         Command::Try(TryCommand::Run(trial)),
         Command::Try(TryCommand::Apply {
             trial: None,

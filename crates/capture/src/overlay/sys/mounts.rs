@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "rustix does not wrap `mount_setattr`")]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
 use rustix::fs::CWD;
@@ -40,11 +40,16 @@ pub(super) fn build(
     mount_change(c"/", privately).map_err(|errno| (setup, errno))?;
     if script.means == Means::UserNamespace {
         open_clone(&script.skeleton, false)
-            .and_then(|tree| attach(&tree, &script.root))
+            .and_then(|tree| {
+                if script.is_stacked {
+                    make_read_only(&tree, false)?;
+                }
+                attach(&tree, &script.root)
+            })
             .map_err(|errno| (setup, errno))?;
     }
     for (number, step) in script.steps.iter().enumerate() {
-        let done = match (&step.what, one(step, script.means)) {
+        let done = match (&step.what, one(step, script)) {
             // What is to be hidden and is not there needs no hiding.
             (_, Ok(())) | (What::Mask, Err(Errno::NOENT)) => Ok(()),
             // The root has nothing to fall back to.
@@ -70,32 +75,22 @@ pub(super) fn build(
     move_in(script).map_err(|errno| (setup, errno))
 }
 
-fn one(step: &Ready, means: Means) -> Result<()> {
+fn one(step: &Ready, script: &Script) -> Result<()> {
     match &step.what {
         What::Overlay {
             upper,
             work,
+            base,
+            lowers,
             escaped,
             flags,
         } => {
-            let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-            // One by one and without escapes; older kernels know only the list.
-            if fsconfig_set_string(&context, c"lowerdir+", &*step.from).is_err() {
-                fsconfig_set_string(&context, c"lowerdir", &**escaped)?;
+            if let Some(base) = base {
+                let real = std::slice::from_ref(&step.from);
+                let (lowers, writes) = ((real, &*base.escaped), (&*base.upper, &*base.work));
+                attach(&overlay(script, lowers, writes, *flags)?, &base.at)?;
             }
-            fsconfig_set_string(&context, c"upperdir", &**upper)?;
-            fsconfig_set_string(&context, c"workdir", &**work)?;
-            fsconfig_set_flag(&context, c"volatile")?;
-            match means {
-                Means::Root => {
-                    fsconfig_set_string(&context, c"redirect_dir", c"on")?;
-                    fsconfig_set_string(&context, c"metacopy", c"off")?;
-                    fsconfig_set_string(&context, c"index", c"off")?;
-                }
-                Means::UserNamespace => fsconfig_set_flag(&context, c"userxattr")?,
-            }
-            fsconfig_create(&context)?;
-            let made = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, *flags)?;
+            let made = overlay(script, (lowers, escaped), (upper, work), *flags)?;
             attach(&made, &step.to)
         }
         What::Bind { is_read_only } => show(step, *is_read_only),
@@ -112,6 +107,36 @@ fn one(step: &Ready, means: Means) -> Result<()> {
             attach(&made, &step.to)
         }
     }
+}
+
+/// Makes an overlay, attached to nothing yet.
+fn overlay(
+    script: &Script,
+    (lowers, escaped): (&[CString], &CStr),
+    (upper, work): (&CStr, &CStr),
+    flags: MountAttrFlags,
+) -> Result<OwnedFd> {
+    let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    // One by one and without escapes; older kernels know only the list.
+    let mut each = lowers.iter();
+    if each.any(|lower| fsconfig_set_string(&context, c"lowerdir+", &**lower).is_err()) {
+        fsconfig_set_string(&context, c"lowerdir", escaped)?;
+    }
+    fsconfig_set_string(&context, c"upperdir", upper)?;
+    fsconfig_set_string(&context, c"workdir", work)?;
+    fsconfig_set_flag(&context, c"volatile")?;
+    match script.means {
+        Means::Root => {
+            // A layer that others come above must stand for itself.
+            let redirect = if script.is_stacked { c"off" } else { c"on" };
+            fsconfig_set_string(&context, c"redirect_dir", redirect)?;
+            fsconfig_set_string(&context, c"metacopy", c"off")?;
+            fsconfig_set_string(&context, c"index", c"off")?;
+        }
+        Means::UserNamespace => fsconfig_set_flag(&context, c"userxattr")?,
+    }
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)
 }
 
 /// Shows the real thing, with all that is mounted below it.

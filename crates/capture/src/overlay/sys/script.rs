@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::mount::MountAttrFlags;
 
@@ -16,6 +16,8 @@ use crate::overlay::skeleton::below;
 pub(in crate::overlay) struct Script {
     pub(super) means: Means,
     pub(super) is_cut_off: bool,
+    /// Whether the layers go above others.
+    pub(super) is_stacked: bool,
     /// What is written to the files that map users and groups.
     pub(super) user_map: Vec<u8>,
     pub(super) group_map: Vec<u8>,
@@ -38,13 +40,37 @@ pub(super) struct Ready {
     pub(super) what: What,
 }
 
+/// An overlay over the real directory that nobody writes.
+#[derive(Debug)]
+pub(super) struct Base {
+    pub(super) upper: CString,
+    pub(super) work: CString,
+    pub(super) at: CString,
+    pub(super) escaped: CString,
+}
+
+impl Base {
+    fn of(base: &Path, point: &Path) -> io::Result<Self> {
+        Ok(Self {
+            upper: c_path(&base.join("upper"))?,
+            work: c_path(&base.join("work"))?,
+            at: c_path(&base.join("at"))?,
+            escaped: escaped(std::iter::once(point))?,
+        })
+    }
+}
+
 /// What a step mounts.
 #[derive(Debug)]
 pub(super) enum What {
     Overlay {
         upper: CString,
         work: CString,
-        /// The lower directory as older kernels want it.
+        /// What stands for the real directory, if that cannot be a lower one itself.
+        base: Option<Base>,
+        /// The lower directories, topmost first; the last is the real one, or what stands for it.
+        lowers: Vec<CString>,
+        /// The same as older kernels want it.
         escaped: CString,
         flags: MountAttrFlags,
     },
@@ -74,6 +100,7 @@ impl Script {
         Ok(Self {
             means: plan.means,
             is_cut_off: task.has_no_network,
+            is_stacked: plan.is_stacked,
             user_map: map(user),
             group_map: map(group),
             skeleton: c_path(&plan.scratch.join("skeleton"))?,
@@ -90,12 +117,25 @@ fn what(step: &Step) -> io::Result<What> {
             point,
             layer,
             options,
-        } => What::Overlay {
-            upper: c_path(&layer.join("upper"))?,
-            work: c_path(&layer.join("work"))?,
-            escaped: escaped(point)?,
-            flags: flags_of(options),
-        },
+            lowers,
+            base,
+        } => {
+            let bottom = base
+                .as_ref()
+                .map_or_else(|| point.clone(), |base| base.join("at"));
+            let lowers = || lowers.iter().chain([&bottom]).map(PathBuf::as_path);
+            What::Overlay {
+                upper: c_path(&layer.join("upper"))?,
+                work: c_path(&layer.join("work"))?,
+                base: base
+                    .as_ref()
+                    .map(|base| Base::of(base, point))
+                    .transpose()?,
+                lowers: lowers().map(c_path).collect::<io::Result<_>>()?,
+                escaped: escaped(lowers())?,
+                flags: flags_of(options),
+            }
+        }
         Step::Bind { is_read_only, .. } => What::Bind {
             is_read_only: *is_read_only,
         },
@@ -124,13 +164,18 @@ fn c_path(path: &Path) -> io::Result<CString> {
 }
 
 /// Escapes what separates lower directories in the old form of the option.
-fn escaped(path: &Path) -> io::Result<CString> {
+fn escaped<'p>(paths: impl Iterator<Item = &'p Path>) -> io::Result<CString> {
     let mut bytes = Vec::new();
-    for byte in path.as_os_str().as_bytes() {
-        if matches!(byte, b':' | b'\\' | b',') {
-            bytes.push(b'\\');
+    for path in paths {
+        if !bytes.is_empty() {
+            bytes.push(b':');
         }
-        bytes.push(*byte);
+        for byte in path.as_os_str().as_bytes() {
+            if matches!(byte, b':' | b'\\' | b',') {
+                bytes.push(b'\\');
+            }
+            bytes.push(*byte);
+        }
     }
     Ok(CString::new(bytes)?)
 }

@@ -1,0 +1,161 @@
+//! Sandboxes. What a command did is told on stderr: stdout belongs to the command.
+
+use backout_engine::{
+    SandboxAct, SandboxEntry, SandboxRan, SandboxStanding, SandboxVerdict, SandboxView,
+};
+use backout_model::Timestamp;
+
+use super::time::ago;
+use super::trial::counts;
+use super::{counted, typed};
+use crate::session::Session;
+use crate::ui::{ACCENT, BAD, BOLD, DIM, WARN, paint, printable};
+
+/// Tells what a command did.
+pub(super) fn ran(session: &mut Session, ran: &SandboxRan) {
+    for note in &ran.notes {
+        session.ui.note(&printable(note));
+    }
+    let how = match ran.verdict {
+        SandboxVerdict::Succeeded => "succeeded".to_owned(),
+        SandboxVerdict::Failed => format!("failed with {}", ran.exit_code),
+        SandboxVerdict::Killed => format!("ended by signal {}", ran.signal.unwrap_or_default()),
+        SandboxVerdict::TimedOut => "ended, since its time was up".to_owned(),
+        SandboxVerdict::Interrupted => "interrupted".to_owned(),
+    };
+    let what = counts(&ran.changes);
+    let where_ = if ran.is_rolled_back {
+        format!("reverted; still at checkpoint {}", ran.checkpoint)
+    } else {
+        format!("checkpoint {}", ran.checkpoint)
+    };
+    let command = paint(BOLD, &printable(&ran.command));
+    session
+        .ui
+        .tell(&format!("{command} {how}: {what}; {where_}\n"));
+    if ran.verdict != SandboxVerdict::Succeeded && !ran.is_rolled_back {
+        let back = typed(&format!("sandbox rollback {} {}", ran.sandbox, ran.before));
+        session
+            .ui
+            .hint(&format!("take back what it did with {back}"));
+    }
+}
+
+/// Shows one.
+pub(super) fn shown(session: &mut Session, view: &SandboxView, now: Timestamp) {
+    for note in &view.notes {
+        session.ui.note(&printable(note));
+    }
+    if view.checkpoints.is_empty() {
+        let name = paint(ACCENT, &view.name);
+        let number = view.checkpoint;
+        let directory = session.here.show(view.directory.as_path());
+        session.ui.done(&format!(
+            "sandbox {name} is at checkpoint {number}, in {directory}\n"
+        ));
+        if let Some(before) = view.before {
+            let again = typed(&format!("sandbox rollback {} {before}", view.name));
+            session
+                .ui
+                .hint(&format!("go to checkpoint {before} again with {again}"));
+        }
+        return;
+    }
+    for entry in &view.log {
+        let text = line(session, entry, now);
+        session.ui.print(&text);
+    }
+    let aside: Vec<String> = view
+        .checkpoints
+        .iter()
+        .filter(|it| it.is_aside)
+        .map(|it| it.number.to_string())
+        .collect();
+    if !aside.is_empty() {
+        let text = format!("set aside: {}\n", aside.join(", "));
+        session.ui.print(&paint(DIM, &text));
+    }
+    session
+        .ui
+        .print(&format!("now at checkpoint {}\n", view.checkpoint));
+    left(session, view);
+}
+
+fn line(session: &Session, entry: &SandboxEntry, now: Timestamp) -> String {
+    let when = ago(now, entry.at);
+    let number = entry.checkpoint;
+    let directory = session.here.show(entry.directory.as_path());
+    let (mark, what) = match (entry.act, entry.verdict) {
+        (SandboxAct::Returned, _) => (number.to_string(), "went to this checkpoint".to_owned()),
+        (SandboxAct::Applied, _) => (number.to_string(), "applied".to_owned()),
+        (SandboxAct::Ran, verdict) => {
+            let mark = if entry.is_rolled_back {
+                "-".to_owned()
+            } else {
+                number.to_string()
+            };
+            let verdict = match verdict {
+                Some(SandboxVerdict::Succeeded) | None => String::new(),
+                Some(SandboxVerdict::Interrupted) => paint(WARN, "  interrupted"),
+                Some(SandboxVerdict::TimedOut) => paint(BAD, "  timed out"),
+                Some(SandboxVerdict::Failed | SandboxVerdict::Killed) => {
+                    let code = entry.exit_code.unwrap_or_default();
+                    paint(BAD, &format!("  failed with {code}"))
+                }
+            };
+            let changes = counted(entry.changes, "change");
+            let reverted = if entry.is_rolled_back {
+                ", reverted"
+            } else {
+                ""
+            };
+            let detail = format!(
+                "  {changes}{reverted}, {} ms, in {directory}",
+                entry.took_ms
+            );
+            let command = printable(&entry.command);
+            (mark, format!("{command}{verdict}{}", paint(DIM, &detail)))
+        }
+    };
+    format!("{mark:>4}  {when}  {what}\n")
+}
+
+/// Lists all.
+pub(super) fn list(session: &mut Session, sandboxes: &[SandboxView], now: Timestamp) {
+    if sandboxes.is_empty() {
+        session.ui.done("there is no sandbox\n");
+        return;
+    }
+    for view in sandboxes {
+        let name = paint(ACCENT, &view.name);
+        let number = view.checkpoint;
+        let when = ago(now, view.made);
+        let pending = if view.is_pending { ", not applied" } else { "" };
+        session
+            .ui
+            .print(&format!("{name}  {when}  checkpoint {number}{pending}\n"));
+        left(session, view);
+    }
+}
+
+/// Says what runs, or what a dead process left.
+fn left(session: &mut Session, view: &SandboxView) {
+    let command = printable(view.running.as_deref().unwrap_or_default());
+    let text = match view.standing {
+        SandboxStanding::Ready => return,
+        SandboxStanding::Running => format!("`{command}` runs in it"),
+        SandboxStanding::Interrupted => {
+            format!("the owner of `{command}` died; the next command drops what it wrote")
+        }
+        SandboxStanding::Lost => {
+            let end = typed(&format!("sandbox end {}", view.name));
+            format!("lost when the machine was started anew; let it go with {end}")
+        }
+    };
+    session.ui.note(&text);
+}
+
+/// Says that one was let go.
+pub(super) fn ended(session: &mut Session, name: &str) {
+    session.ui.done(&format!("ended the sandbox {name}\n"));
+}

@@ -1,0 +1,227 @@
+//! From a sandbox to the real files: all its layers become one, and that is applied like what was tried.
+//!
+//! A name is a conflict if the real file is not what the sandbox was made over: it was changed after the command began that
+//! first touched it here, or it is gone. What we applied ourselves, and what was taken back since, is none.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use backout_capture::overlay::{self, ClockReference, Ended, Plan};
+use backout_crashpoint::crash_point;
+use backout_drivers::file::Baseline;
+use backout_model::{OperationId, TargetPath};
+
+use super::SandboxError;
+use super::exec::changes_file;
+use super::manifest::{Applied, Entry, Manifest, Top};
+use super::open::Open;
+use super::view::SandboxAct;
+use crate::trial::LayersOf;
+use crate::{Diff, Engine, EngineError, Finished, Selection, TrialChangeView, TrialWhat};
+
+/// What is known of the first time that a name was touched.
+struct First {
+    began: i64,
+    was_there: bool,
+    /// Whether everything below it went.
+    is_whole: bool,
+}
+
+impl Engine {
+    pub(super) fn apply_sandbox(
+        &self,
+        name: Option<&str>,
+        selection: &Selection,
+    ) -> Result<Finished, EngineError> {
+        let mut open = self.open_sandbox(name)?;
+        let prepared = self.layers_of(&open)?;
+        let before: Vec<(TargetPath, Baseline)> = prepared.baselines(selection);
+        if before.is_empty() {
+            prepared.let_go(self)?;
+            let name = open.manifest.name.clone();
+            return Err(SandboxError::Nothing { name }.into());
+        }
+        crash_point("sandbox.prepared");
+        let (mut finished, is_whole) = prepared.apply(self, selection)?;
+        crash_point("sandbox.applied");
+        finished.notes.splice(0..0, std::mem::take(&mut open.notes));
+        self.note_real(&mut open, before, is_whole)?;
+        Ok(finished)
+    }
+
+    pub(super) fn diff_sandbox(
+        &self,
+        name: Option<&str>,
+        selection: &Selection,
+        is_brief: bool,
+    ) -> Result<Diff, EngineError> {
+        let open = self.open_sandbox(name)?;
+        let prepared = self.layers_of(&open)?;
+        let id = open.manifest.family;
+        let files = prepared.diff(self, selection, is_brief);
+        prepared.let_go(self)?;
+        Ok(Diff { id, files: files? })
+    }
+
+    /// Merges all layers of the head into one, beside them, and looks at what it changes.
+    fn layers_of(&self, open: &Open) -> Result<LayersOf, EngineError> {
+        let manifest = &open.manifest;
+        let id = self.next_id();
+        let place = self.place_beside(manifest, id);
+        let line = vec!["sandbox".to_owned(), manifest.name.clone()];
+        let mut prepared = LayersOf::begin(self, id, line, (&manifest.home, &place))?;
+        prepared.belongs_to(manifest.agent.clone(), manifest.task.clone());
+        let result = self.fill(open, &place, &mut prepared);
+        if let Err(error) = result {
+            prepared.let_go(self)?;
+            return Err(error);
+        }
+        Ok(prepared)
+    }
+
+    fn fill(&self, open: &Open, place: &Path, prepared: &mut LayersOf) -> Result<(), EngineError> {
+        let plan = merged(&open.manifest, place)?;
+        prepared.look(self, &finished(plan))?;
+        let firsts = self.firsts(&open.manifest)?;
+        let applied: BTreeMap<&TargetPath, &Applied> = open
+            .manifest
+            .applied
+            .iter()
+            .map(|it| (&it.path, it))
+            .collect();
+        prepared.judge(|path, baseline| {
+            let is_ours = applied.get(path).is_some_and(|it| {
+                let holds = |baseline: &Baseline| baseline.still_holds(path.as_path());
+                let is_back = it.before.put_back(path.as_path());
+                holds(&it.after).unwrap_or(false)
+                    || holds(&it.before).unwrap_or(false)
+                    || is_back.is_ok_and(|now| now.is_some())
+            });
+            !is_ours && is_conflict(&firsts, path, baseline)
+        });
+        prepared.keep(self)
+    }
+
+    /// Gives a directory on the file system of the layers.
+    fn place_beside(&self, manifest: &Manifest, id: OperationId) -> PathBuf {
+        let places = self.places(id);
+        let device = |path: &Path| {
+            use std::os::unix::fs::MetadataExt as _;
+            let there = path
+                .ancestors()
+                .find_map(|path| path.symlink_metadata().ok());
+            there.map(|found| found.dev())
+        };
+        let wanted = manifest.place.as_ref().and_then(|it| device(it.as_path()));
+        let beside = places.iter().find(|place| device(place) == wanted);
+        beside.or(places.first()).cloned().unwrap_or_default()
+    }
+
+    /// Reads when each name was first touched on the way to the head.
+    fn firsts(&self, manifest: &Manifest) -> Result<BTreeMap<TargetPath, First>, EngineError> {
+        let mut firsts = BTreeMap::new();
+        for checkpoint in manifest.chain(manifest.head) {
+            let file = changes_file(checkpoint.number);
+            let Some(bytes) = self.sandboxes().read(&manifest.name, &file)? else {
+                continue;
+            };
+            let changes: Vec<TrialChangeView> =
+                serde_json::from_slice(&bytes).map_err(|error| SandboxError::Unreadable {
+                    name: manifest.name.clone(),
+                    why: error.to_string(),
+                })?;
+            for change in changes {
+                firsts.entry(change.path).or_insert(First {
+                    began: checkpoint.began,
+                    was_there: change.what != TrialWhat::Created,
+                    is_whole: change.what == TrialWhat::Deleted,
+                });
+            }
+        }
+        Ok(firsts)
+    }
+
+    /// Notes what is real now, so that it is no conflict the next time.
+    fn note_real(
+        &self,
+        open: &mut Open,
+        before: Vec<(TargetPath, Baseline)>,
+        is_whole: bool,
+    ) -> Result<(), EngineError> {
+        let manifest = &mut open.manifest;
+        for (path, before) in before {
+            let after = Baseline::of(path.as_path(), true).unwrap_or(Baseline::Absent);
+            manifest.applied.retain(|it| it.path != path);
+            manifest.applied.push(Applied {
+                path,
+                before,
+                after,
+            });
+        }
+        manifest.applied_head = is_whole.then_some(manifest.head);
+        let directory = manifest.home.clone();
+        let checkpoint = manifest.head;
+        manifest.log.push(Entry {
+            act: SandboxAct::Applied,
+            command: Vec::new(),
+            is_line: false,
+            verdict: None,
+            code: None,
+            checkpoint,
+            is_rolled_back: false,
+            directory,
+            at: self.now(),
+            took_ms: 0,
+            changes: 0,
+        });
+        self.save(open)
+    }
+}
+
+/// Merges the layers of the head.
+pub(super) fn merged(manifest: &Manifest, into: &Path) -> Result<Plan, EngineError> {
+    let layers = manifest.layers(manifest.head).into_iter().rev();
+    let layers: Vec<PathBuf> = layers.filter_map(|id| manifest.layer(id)).collect();
+    overlay::merge(manifest.means(), &layers, manifest.points.len(), into)?;
+    let points = manifest.points.iter().map(|it| it.as_path().to_path_buf());
+    let points: Vec<PathBuf> = points.collect();
+    // Of each point the oldest layer knows what its top was.
+    let mut tops: Vec<Top> = Vec::new();
+    for checkpoint in manifest.chain(manifest.head) {
+        for (number, top) in &checkpoint.tops {
+            if !tops.iter().any(|(known, _)| known == number) {
+                tops.push((*number, *top));
+            }
+        }
+    }
+    Ok(overlay::plan_of(manifest.means(), into, &points, &tops))
+}
+
+/// A merged layer, as if one command had made it. Who changed what meanwhile is judged name by name.
+fn finished(plan: Plan) -> overlay::Finished {
+    overlay::Finished {
+        plan,
+        ended: Ended::Code(0),
+        survivors: Vec::new(),
+        not_layered: Vec::new(),
+        began: ClockReference(i64::MAX),
+        is_timed_out: false,
+        signals: Vec::new(),
+    }
+}
+
+fn is_conflict(
+    firsts: &BTreeMap<TargetPath, First>,
+    path: &TargetPath,
+    baseline: &Baseline,
+) -> bool {
+    let above = path.ancestors();
+    let whole = above.filter_map(|above| firsts.get(&above).filter(|it| it.is_whole));
+    let own = firsts.get(path);
+    let was_gone = own.is_some_and(|it| it.was_there) && matches!(baseline, Baseline::Absent);
+    let hidden: Option<i64> = whole.map(|it| it.began).min();
+    let began = own.map(|it| it.began).into_iter().chain(hidden).min();
+    // What nobody noted was touched by none of the commands.
+    let is_newer = began.is_some_and(|began| baseline.is_newer_than(began));
+    is_newer || was_gone && hidden.is_none()
+}

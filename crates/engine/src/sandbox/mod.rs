@@ -1,0 +1,457 @@
+//! Sandboxes: a stack of layers above the real files, one for each command, and a checkpoint after each.
+//!
+//! ```text
+//! start ─► exec ─► exec ─► rollback ─► exec ─► apply: one operation, undone like any other
+//!           │        └ fails: its layer is dropped                     └─► end
+//! ```
+//!
+//! - The real files are untouched until an apply, which goes the way of a trial's (`trial`).
+//! - A layer is never written again, so every checkpoint can be gone back to until the sandbox ends.
+//! - One process at a time uses a sandbox; what a dead one left is settled by the next (`open`).
+//! - The layers are not synced: after a restart of the machine the sandbox is lost, and says so.
+//!
+//! Design: `docs/design/sandbox.md`. Not here: how layers are mounted and merged (`capture::overlay`).
+
+mod apply;
+mod carry;
+mod depth;
+mod error;
+mod exec;
+mod manifest;
+mod open;
+mod text;
+mod view;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use backout_capture::overlay;
+use backout_crashpoint::crash_point;
+use backout_drivers::file::FileError;
+use backout_model::{OperationId, TargetPath, any_path};
+use serde::{Deserialize, Serialize};
+
+use crate::{Engine, EngineError, Reply, Selection};
+
+pub use error::SandboxError;
+pub use exec::{OnFailure, SandboxTask};
+use exec::{changes_file, variables_file};
+use manifest::{Checkpoint, Entry, Manifest, VERSION, targets};
+pub use view::{
+    SandboxAct, SandboxCheckpoint, SandboxEntry, SandboxRan, SandboxStanding, SandboxVerdict,
+    SandboxView,
+};
+
+/// What a sandbox is called that got no name.
+const NAME: &str = "sandbox";
+
+/// How long a name may be.
+const NAME_CHARS_MAX: usize = 64;
+
+/// What to do with sandboxes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxCommand {
+    /// Begin one.
+    Start(SandboxStart),
+    /// Run a command in one.
+    Exec {
+        /// Its name; none takes the only one.
+        name: Option<String>,
+        /// The command.
+        task: SandboxTask,
+    },
+    /// Show one with its checkpoints and its log.
+    Show {
+        /// Its name; none takes the only one.
+        name: Option<String>,
+    },
+    /// Go to another checkpoint.
+    Rollback {
+        /// Its name; none takes the only one.
+        name: Option<String>,
+        /// The number of the checkpoint.
+        checkpoint: String,
+    },
+    /// Begin one that shares what another has up to a checkpoint.
+    Fork {
+        /// The other.
+        name: Option<String>,
+        /// The checkpoint; none takes the present one.
+        checkpoint: Option<String>,
+        /// The new name.
+        new: String,
+    },
+    /// Show what it would change, line by line.
+    Diff {
+        /// Its name; none takes the only one.
+        name: Option<String>,
+        /// Which part of it.
+        selection: Selection,
+        /// Whether only the names are wanted.
+        is_brief: bool,
+    },
+    /// Make what it changed real.
+    Apply {
+        /// Its name; none takes the only one.
+        name: Option<String>,
+        /// Which part of it.
+        selection: Selection,
+    },
+    /// Let it go.
+    End {
+        /// Its name; none takes the only one.
+        name: Option<String>,
+        /// Whether what was not applied may go.
+        is_discarding: bool,
+    },
+    /// List all.
+    List,
+}
+
+/// A sandbox to begin.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SandboxStart {
+    /// Its name; none takes a free one.
+    pub name: Option<String>,
+    /// Where its first command runs.
+    #[serde(with = "any_path")]
+    pub directory: PathBuf,
+    /// The only directories that can be written below; none stands for all.
+    pub roots: Vec<TargetPath>,
+    /// Whether its commands have no network but their own loopback.
+    pub has_no_network: bool,
+}
+
+impl Engine {
+    pub(crate) fn sandbox(&self, command: SandboxCommand) -> Result<Reply, EngineError> {
+        match command {
+            SandboxCommand::Start(start) => self.start_sandbox(&start),
+            SandboxCommand::Exec { name, task } => self
+                .exec(name.as_deref(), &task)
+                .map(|ran| Reply::SandboxRan(Box::new(ran))),
+            SandboxCommand::Show { name } => {
+                let manifest = self.read_sandbox(&self.find_sandbox(name.as_deref())?)?;
+                Ok(self.as_view(&manifest, true))
+            }
+            SandboxCommand::Rollback { name, checkpoint } => {
+                self.return_to(name.as_deref(), &checkpoint)
+            }
+            SandboxCommand::Fork {
+                name,
+                checkpoint,
+                new,
+            } => self.fork_sandbox(name.as_deref(), checkpoint.as_deref(), new),
+            SandboxCommand::Diff {
+                name,
+                selection,
+                is_brief,
+            } => self
+                .diff_sandbox(name.as_deref(), &selection, is_brief)
+                .map(Reply::Diff),
+            SandboxCommand::Apply { name, selection } => self
+                .apply_sandbox(name.as_deref(), &selection)
+                .map(Reply::Finished),
+            SandboxCommand::End {
+                name,
+                is_discarding,
+            } => self.end_sandbox(name.as_deref(), is_discarding),
+            SandboxCommand::List => {
+                let mut sandboxes = Vec::new();
+                for name in self.sandbox_names()? {
+                    // What cannot be read is told by whoever asks for it by name.
+                    if let Ok(manifest) = self.read_sandbox(&name) {
+                        let standing = self.standing(&manifest);
+                        sandboxes.push(SandboxView::of(&manifest, standing, false));
+                    }
+                }
+                Ok(Reply::Sandboxes { sandboxes })
+            }
+        }
+    }
+
+    fn as_view(&self, manifest: &Manifest, is_whole: bool) -> Reply {
+        let standing = self.standing(manifest);
+        Reply::Sandbox(Box::new(SandboxView::of(manifest, standing, is_whole)))
+    }
+
+    fn start_sandbox(&self, start: &SandboxStart) -> Result<Reply, EngineError> {
+        let _held = self.sandboxes().hold()?;
+        let name = self.free_name(start.name.as_deref())?;
+        let unusable = |_| FileError::Unusable {
+            path: start.directory.display().to_string(),
+        };
+        let home = TargetPath::new(&start.directory).map_err(unusable)?;
+        let family = self.next_id();
+        let places = self.sandbox_places(family);
+        let first = Checkpoint {
+            number: 0,
+            parent: None,
+            layer: None,
+            tops: Vec::new(),
+            began: 0,
+            directory: home.clone(),
+            variables: None,
+            at: self.now(),
+        };
+        let mut manifest = Manifest {
+            version: VERSION,
+            name: name.clone(),
+            family,
+            made: self.now(),
+            owner: self.store.this_process(),
+            agent: self.context.agent.clone(),
+            task: self.context.task.clone(),
+            is_roots: false,
+            place: None,
+            places: targets(&places),
+            home,
+            foreign: Vec::new(),
+            roots: start.roots.clone(),
+            points: Vec::new(),
+            began: 0,
+            has_no_network: start.has_no_network,
+            checkpoints: vec![first],
+            head: 0,
+            next: 1,
+            merges: Vec::new(),
+            unfinished: Vec::new(),
+            running: None,
+            log: Vec::new(),
+            applied: Vec::new(),
+            applied_head: None,
+            is_ended: false,
+        };
+        self.sandboxes().make(&name)?;
+        self.keep_sandbox(&manifest)?;
+        crash_point("sandbox.made");
+        if let Err(error) = self.try_out(&mut manifest, &places) {
+            self.remove_sandbox(&manifest)?;
+            return Err(error);
+        }
+        self.keep_sandbox(&manifest)?;
+        Ok(self.as_view(&manifest, false))
+    }
+
+    /// Finds a place for the layers, and runs something in one, so that what does not work here is said at once.
+    fn try_out(&self, manifest: &mut Manifest, places: &[PathBuf]) -> Result<(), EngineError> {
+        let (place, means, foreign) = overlay::settle(places, manifest.home.as_path())?;
+        manifest.is_roots = means == overlay::Means::Root;
+        manifest.foreign = targets(&foreign);
+        manifest.place = targets(&[&place]).pop();
+        manifest.began = overlay::moment(&place)?.0;
+        let layer = self.next_id();
+        let Some(stack) = manifest.stack(layer) else {
+            return Ok(());
+        };
+        let invocation = overlay::Invocation {
+            program: "true".into(),
+            arguments: Vec::new(),
+            environment: None,
+            directory: manifest.home.as_path().to_path_buf(),
+            has_no_network: manifest.has_no_network,
+            streams: overlay::Streams::Ours,
+            time_max: None,
+            survivors: overlay::Survivors::End,
+        };
+        let mut masks = self.masks()?;
+        masks.push(place);
+        let ran = overlay::run_above(&invocation, &stack, &masks);
+        overlay::remove(&stack.layer).map_err(|source| EngineError::Io {
+            action: "remove a layer of the sandbox",
+            source,
+        })?;
+        match ran {
+            Ok(above) => manifest.points = targets(&above.points),
+            // There is no such program here; the layers were fine.
+            Err(overlay::OverlayError::NotStarted { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn sandbox_places(&self, family: OperationId) -> Vec<PathBuf> {
+        let name = format!(".backout-sandbox-{family}");
+        let own = self
+            .store
+            .directory()
+            .join("layers")
+            .join(family.to_string());
+        let others = crate::trial::OTHER_PLACES.iter();
+        std::iter::once(own)
+            .chain(others.map(|place| Path::new(place).join(&name)))
+            .collect()
+    }
+
+    /// Gives a name that no sandbox has.
+    fn free_name(&self, wanted: Option<&str>) -> Result<String, EngineError> {
+        let taken: BTreeSet<String> = self.sandbox_names()?.into_iter().collect();
+        let is_free = |name: &String| !taken.contains(name);
+        if let Some(name) = wanted {
+            let is_good =
+                |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+            let begins = name
+                .chars()
+                .next()
+                .is_some_and(|it| it.is_ascii_alphanumeric());
+            let name = name.to_owned();
+            if !begins || name.len() > NAME_CHARS_MAX || !name.chars().all(is_good) {
+                return Err(SandboxError::BadName { name }.into());
+            }
+            return match is_free(&name) {
+                true => Ok(name),
+                false => Err(SandboxError::Exists { name }.into()),
+            };
+        }
+        let numbered = (2..).map(|number: u32| format!("{NAME}-{number}"));
+        let mut names = std::iter::once(NAME.to_owned()).chain(numbered);
+        Ok(names.find(is_free).unwrap_or_default())
+    }
+
+    fn return_to(&self, name: Option<&str>, checkpoint: &str) -> Result<Reply, EngineError> {
+        let mut open = self.open_sandbox(name)?;
+        let number = number_of(&open.manifest, checkpoint)?;
+        let before = open.manifest.head;
+        open.manifest.head = number;
+        let directory = open
+            .manifest
+            .checkpoint(number)
+            .map(|it| it.directory.clone());
+        open.manifest.log.push(Entry {
+            act: SandboxAct::Returned,
+            command: Vec::new(),
+            is_line: false,
+            verdict: None,
+            code: None,
+            checkpoint: number,
+            is_rolled_back: false,
+            directory: directory.unwrap_or_else(|| open.manifest.home.clone()),
+            at: self.now(),
+            took_ms: 0,
+            changes: 0,
+        });
+        self.save(&open)?;
+        crash_point("sandbox.returned");
+        let standing = self.standing(&open.manifest);
+        let mut view = SandboxView::of(&open.manifest, standing, false);
+        view.before = Some(before).filter(|before| *before != number);
+        view.notes = open.notes;
+        Ok(Reply::Sandbox(Box::new(view)))
+    }
+
+    fn fork_sandbox(
+        &self,
+        name: Option<&str>,
+        checkpoint: Option<&str>,
+        new: String,
+    ) -> Result<Reply, EngineError> {
+        let held = self.sandboxes().hold()?;
+        let from = self.read_sandbox(&self.find_sandbox(name)?)?;
+        if self.standing(&from) == SandboxStanding::Lost || from.is_ended {
+            return Err(SandboxError::Lost { name: from.name }.into());
+        }
+        let new = self.free_name(Some(&new))?;
+        let head = match checkpoint {
+            Some(checkpoint) => number_of(&from, checkpoint)?,
+            None => from.head,
+        };
+        let checkpoints: Vec<Checkpoint> = from.chain(head).into_iter().cloned().collect();
+        let layers: BTreeSet<OperationId> = checkpoints.iter().filter_map(|it| it.layer).collect();
+        let mut merges = Vec::new();
+        let mut known = layers;
+        for merge in &from.merges {
+            if merge.of.iter().all(|id| known.contains(id)) {
+                known.insert(merge.into);
+                merges.push(merge.clone());
+            }
+        }
+        self.sandboxes().make(&new)?;
+        for number in checkpoints.iter().map(|it| it.number) {
+            for file in [variables_file(number), changes_file(number)] {
+                if let Some(bytes) = self.sandboxes().read(&from.name, &file)? {
+                    self.sandboxes().write(&new, &file, &bytes)?;
+                }
+            }
+        }
+        crash_point("sandbox.forking");
+        let forked = Manifest {
+            name: new,
+            made: self.now(),
+            agent: self.context.agent.clone(),
+            task: self.context.task.clone(),
+            checkpoints,
+            head,
+            merges,
+            unfinished: Vec::new(),
+            running: None,
+            log: Vec::new(),
+            applied_head: None,
+            ..from
+        };
+        self.keep_sandbox(&forked)?;
+        drop(held);
+        Ok(self.as_view(&forked, false))
+    }
+
+    fn end_sandbox(&self, name: Option<&str>, is_discarding: bool) -> Result<Reply, EngineError> {
+        let _held = self.sandboxes().hold()?;
+        let name = self.find_sandbox(name)?;
+        let mut open = self.take_sandbox(&name)?;
+        let is_usable = self.standing(&open.manifest) != SandboxStanding::Lost;
+        let is_pending = open.manifest.is_pending() && !open.manifest.is_ended;
+        if is_usable && is_pending && !is_discarding {
+            return Err(SandboxError::NotApplied { name }.into());
+        }
+        open.manifest.is_ended = true;
+        self.save(&open)?;
+        crash_point("sandbox.ending");
+        self.remove_sandbox(&open.manifest)?;
+        Ok(Reply::SandboxEnded { name })
+    }
+
+    /// Removes the layers that no other sandbox needs, then all that is known of this one. Called while others are held.
+    fn remove_sandbox(&self, manifest: &Manifest) -> Result<(), EngineError> {
+        let io = |source| EngineError::Io {
+            action: "remove a layer of the sandbox",
+            source,
+        };
+        let mut needed: BTreeSet<OperationId> = BTreeSet::new();
+        let mut is_alone = true;
+        for name in self.sandbox_names()? {
+            // Of one that cannot be read nobody knows what it needs.
+            let other = self.read_sandbox(&name)?;
+            if name != manifest.name && other.family == manifest.family {
+                is_alone = false;
+                needed.extend(other.all_layers());
+                needed.extend(other.running.map(|it| it.layer));
+            }
+        }
+        let running = manifest.running.as_ref().map(|it| it.layer);
+        let mut own = manifest.all_layers();
+        own.extend(manifest.unfinished.iter().copied().chain(running));
+        for id in own.into_iter().filter(|id| !needed.contains(id)) {
+            if let Some(layer) = manifest.layer(id) {
+                overlay::remove(&layer).map_err(io)?;
+            }
+        }
+        for place in manifest.places.iter().filter(|_| is_alone) {
+            overlay::remove(place.as_path()).map_err(io)?;
+        }
+        Ok(self.sandboxes().remove(&manifest.name)?)
+    }
+}
+
+/// Finds a checkpoint by its number.
+fn number_of(manifest: &Manifest, checkpoint: &str) -> Result<u64, EngineError> {
+    let number = checkpoint.parse().ok();
+    let found = number.and_then(|number| manifest.checkpoint(number));
+    match found {
+        Some(found) => Ok(found.number),
+        None => Err(SandboxError::NoCheckpoint {
+            name: manifest.name.clone(),
+            checkpoint: checkpoint.to_owned(),
+            newest: manifest.next.saturating_sub(1),
+        }
+        .into()),
+    }
+}
