@@ -40,7 +40,7 @@ pub use mountinfo::{Mount, mounts, parse};
 pub use plan::{Layer, LayerKind, Means, Plan};
 pub use process::{Ended, Invocation, Streams, Survivors};
 pub use run::{Finished, run};
-pub use stack::{Above, Stack, moment, plan_of, run_above, settle};
+pub use stack::{Above, Stack, Top, moment, plan_of, run_above, settle};
 pub use survivors::Survivor;
 pub use touched::{Touched, touched};
 pub use walk::walk;

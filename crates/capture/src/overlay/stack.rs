@@ -21,6 +21,9 @@ use super::process::Invocation;
 use super::run::{Finished, Supervised, make_directory, supervise};
 use super::{layer_dir, skeleton};
 
+/// Mode, owner and group of the top of a layer as it was made, after the number of its point.
+pub type Top = (usize, (u32, u32, u32));
+
 /// What a command runs above, and where its writes go.
 #[derive(Debug, Clone)]
 pub struct Stack {
@@ -48,7 +51,7 @@ pub struct Above {
     /// The points known now.
     pub points: Vec<PathBuf>,
     /// Mode, owner and group of the tops of the new layer as they were made, by the number of the point.
-    pub tops: Vec<(usize, (u32, u32, u32))>,
+    pub tops: Vec<Top>,
 }
 
 /// Finds a place for layers, and the means to make them: where it is, what works, and what needs overlays of its own.
@@ -98,7 +101,7 @@ pub fn run_above(
         is_timed_out,
         signals,
     } = supervise(invocation, &plan)?;
-    let tops = tidy(&plan, &points, tops).map_err(|source| OverlayError::Unreadable {
+    let tops = tidy(&plan, &points, &tops).map_err(|source| OverlayError::Unreadable {
         path: stack.layer.clone(),
         source,
     })?;
@@ -199,10 +202,7 @@ fn is_on_one(point: &Path, layer: &Path) -> bool {
 }
 
 /// Makes the directories of the new layer. Its tops look like what they cover.
-fn dressed(
-    plan: &mut Plan,
-    points: &[PathBuf],
-) -> Result<Vec<(usize, (u32, u32, u32))>, OverlayError> {
+fn dressed(plan: &mut Plan, points: &[PathBuf]) -> Result<Vec<Top>, OverlayError> {
     let mut tops = Vec::new();
     for step in &plan.steps {
         let Step::Overlay {
@@ -234,11 +234,7 @@ fn dressed(
 }
 
 /// Removes what the mounts needed and what stayed empty. Gives the tops that are left.
-fn tidy(
-    plan: &Plan,
-    points: &[PathBuf],
-    tops: Vec<(usize, (u32, u32, u32))>,
-) -> io::Result<Vec<(usize, (u32, u32, u32))>> {
+fn tidy(plan: &Plan, points: &[PathBuf], tops: &[Top]) -> io::Result<Vec<Top>> {
     for rest in [&plan.root, &plan.scratch.join("skeleton")] {
         layer_dir::remove(rest)?;
     }
@@ -271,12 +267,7 @@ fn tidy(
 
 /// Makes a plan of one merged layer, to tell what it changes: the upper directories below `layer`, and the tops as they
 /// were when the first of the merged layers was made.
-pub fn plan_of(
-    means: Means,
-    layer: &Path,
-    points: &[PathBuf],
-    tops: &[(usize, (u32, u32, u32))],
-) -> Plan {
+pub fn plan_of(means: Means, layer: &Path, points: &[PathBuf], tops: &[Top]) -> Plan {
     let mut plan = Plan::empty(means, layer);
     for (number, point) in points.iter().enumerate() {
         let upper = layer.join(number.to_string()).join("upper");

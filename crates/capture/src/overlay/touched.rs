@@ -48,6 +48,9 @@ pub fn touched(stack: &Stack, points: &[PathBuf]) -> Result<Vec<Touched>, Overla
     Ok(looker.found)
 }
 
+/// Where something is, and what.
+type Found = (PathBuf, Metadata);
+
 struct Looker {
     means: Means,
     found: Vec<Touched>,
@@ -107,11 +110,7 @@ impl Looker {
     }
 
     /// Finds what a name is below, and the directories that it merges.
-    fn below(
-        &self,
-        lowers: &[PathBuf],
-        name: &OsStr,
-    ) -> io::Result<(Option<(PathBuf, Metadata)>, Vec<PathBuf>)> {
+    fn below(&self, lowers: &[PathBuf], name: &OsStr) -> io::Result<(Option<Found>, Vec<PathBuf>)> {
         let (mut first, mut merged) = (None, Vec::new());
         for lower in lowers {
             let path = lower.join(name);

@@ -254,13 +254,9 @@ fn roots(roots: &[PathBuf]) -> Result<Vec<TargetPath>, Failure> {
     let mut found = Vec::new();
     for root in roots {
         let real = root.canonicalize().ok().filter(|real| real.is_dir());
-        match real.and_then(|real| TargetPath::new(real).ok()) {
-            Some(target) => found.push(target),
-            None => {
-                let report = Report::refused(format!("`{}` is not a directory", root.display()));
-                return Err(report.into());
-            }
-        }
+        let target = real.and_then(|real| TargetPath::new(real).ok());
+        let no_directory = || Report::refused(format!("`{}` is not a directory", root.display()));
+        found.push(target.ok_or_else(no_directory)?);
     }
     Ok(found)
 }

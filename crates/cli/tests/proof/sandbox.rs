@@ -341,7 +341,7 @@ fn daemons_and_those_who_ignore_signals_end_with_their_layer() {
     let output = long["output"].as_str().unwrap();
     assert!(output.ends_with("100000\n") && output.len() <= 64 * 1024);
     assert_eq!(
-        long["output_left_out"].as_u64().unwrap() as usize + output.len(),
+        long["output_left_out"].as_u64().unwrap() + output.len() as u64,
         588_895
     );
 }
@@ -448,11 +448,11 @@ fn is_one_of(world: &World, wanted: &[&str], what: &str) {
 fn death_in_a_command_leaves_the_state_before_or_after_it() {
     let good = ["sandbox", "exec", "-c", "echo 2 > ../n"];
     at_every_point(two_commands, &good, |world, what| {
-        is_one_of(world, &["1\n", "2\n"], what)
+        is_one_of(world, &["1\n", "2\n"], what);
     });
     let bad = ["sandbox", "exec", "-c", "echo 2 > ../n; false"];
     at_every_point(two_commands, &bad, |world, what| {
-        is_one_of(world, &["1\n"], what)
+        is_one_of(world, &["1\n"], what);
     });
 }
 
@@ -460,7 +460,7 @@ fn death_in_a_command_leaves_the_state_before_or_after_it() {
 fn death_in_a_rollback_a_fork_and_a_start() {
     let back = ["sandbox", "rollback", "0"];
     at_every_point(two_commands, &back, |world, what| {
-        is_one_of(world, &["", "1\n"], what)
+        is_one_of(world, &["", "1\n"], what);
     });
     let fork = ["sandbox", "fork", "sandbox", "other"];
     at_every_point(two_commands, &fork, |world, what| {

@@ -54,6 +54,14 @@ fn a_life() {
             "[exit code 3]",
         ],
     );
+}
+
+#[test]
+fn an_end() {
+    let world = World::new().file("a", "0");
+    world.did(["sandbox", "start"]);
+    world.did(["sandbox", "exec", "-c", "echo 1 > a"]);
+    world.cli(["sandbox", "exec", "-c", "rm a; exit 3"]);
     let ran = world.cli(["sandbox", "exec", "--timeout", "1s", "--", "sleep", "60"]);
     says(
         &ran,
@@ -201,6 +209,12 @@ fn names_and_numbers_that_are_none() {
         &world.cli(["sandbox", "exec", "one", "--", "nosuchprogram"]),
         &["`nosuchprogram`", "[exit code 127]"],
     );
+}
+
+#[test]
+fn what_is_written_down_and_cannot_be_used() {
+    let world = World::new();
+    world.did(["sandbox", "start", "two"]);
     let manifest = world.place("state/sandboxes/two/sandbox.json");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(

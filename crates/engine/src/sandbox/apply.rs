@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use backout_capture::overlay::{self, ClockReference, Ended, Plan};
+use backout_capture::overlay::{self, ClockReference, Ended, Plan, Top};
 use backout_crashpoint::crash_point;
 use backout_drivers::file::Baseline;
 use backout_model::{OperationId, TargetPath};
 
 use super::SandboxError;
 use super::exec::changes_file;
-use super::manifest::{Applied, Entry, Manifest, Top};
+use super::manifest::{Applied, Entry, Manifest};
 use super::open::Open;
 use super::view::SandboxAct;
 use crate::trial::LayersOf;

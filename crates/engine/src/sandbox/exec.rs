@@ -90,7 +90,7 @@ impl Engine {
             Err(error) => {
                 open.manifest.unfinished.push(layer);
                 self.save(open)?;
-                self.sweep(open)?;
+                open.sweep()?;
                 return Err(error);
             }
         };
@@ -98,7 +98,7 @@ impl Engine {
         let verdict = done.verdict();
         let is_kept = verdict == SandboxVerdict::Succeeded || task.on_failure == OnFailure::Keep;
         let before = open.manifest.head;
-        let directory = self.directory_of(open);
+        let directory = open.directory();
         if is_kept {
             self.add_checkpoint(open, layer, &done)?;
         } else {
@@ -119,34 +119,12 @@ impl Engine {
         });
         self.save(open)?;
         crash_point("sandbox.noted");
-        self.sweep(open)?;
-        let mut ran = SandboxRan {
-            sandbox: open.manifest.name.clone(),
-            command: said(&command, task.is_line),
-            verdict,
-            exit_code: done.above.finished.ended.code(),
-            signal: done.signal(),
-            took_ms,
-            checkpoint: open.manifest.head,
-            before,
-            is_rolled_back: !is_kept,
-            directory: self.directory_of(open),
-            changes: done.changes,
-            output: done.output,
-            output_left_out: done.left_out,
-            notes: std::mem::take(&mut open.notes)
-                .into_iter()
-                .chain(done.notes)
-                .collect(),
-            text: String::new(),
-        };
-        ran.text = text::of(&ran);
-        Ok(ran)
-    }
-
-    fn directory_of(&self, open: &Open) -> TargetPath {
-        let head = open.manifest.checkpoint(open.manifest.head);
-        head.map_or(&open.manifest.home, |it| &it.directory).clone()
+        open.sweep()?;
+        Ok(done.told(
+            open,
+            said(&command, task.is_line),
+            (before, is_kept, took_ms),
+        ))
     }
 
     fn run_in(
@@ -155,14 +133,14 @@ impl Engine {
         layer: OperationId,
         task: &SandboxTask,
     ) -> Result<Done, EngineError> {
-        let stack = open.manifest.stack(layer).ok_or_else(|| no_place())?;
+        let stack = open.manifest.stack(layer).ok_or_else(no_place)?;
         if stack.lowers.len() > LAYERS_MAX {
             return Err(EngineError::Io {
                 action: "put one more layer above so many that cannot be merged",
                 source: std::io::ErrorKind::QuotaExceeded.into(),
             });
         }
-        let directory = self.directory_of(open);
+        let directory = open.directory();
         let variables = self.variables(open)?;
         let io = |source| EngineError::Io {
             action: "prepare the command",
@@ -217,7 +195,7 @@ impl Engine {
         };
         Ok(Done {
             above,
-            changes: changes.into_iter().filter_map(seen).collect(),
+            changes: changes.iter().filter_map(seen).collect(),
             carried: note.and_then(Note::read),
             output,
             left_out: left_out.filter(|bytes| *bytes > 0),
@@ -252,7 +230,7 @@ impl Engine {
         let number = open.manifest.next;
         let head = open.manifest.checkpoint(open.manifest.head);
         let mut variables = head.and_then(|it| it.variables);
-        let mut directory = self.directory_of(open);
+        let mut directory = open.directory();
         let name = open.manifest.name.clone();
         let failed = |source: serde_json::Error| EngineError::Io {
             action: "write down how the sandbox stands",
@@ -328,6 +306,37 @@ impl Done {
         }
     }
 
+    /// Makes the answer.
+    fn told(
+        self,
+        open: &mut Open,
+        command: String,
+        (before, is_kept, took_ms): (u64, bool, u64),
+    ) -> SandboxRan {
+        let mut ran = SandboxRan {
+            sandbox: open.manifest.name.clone(),
+            command,
+            verdict: self.verdict(),
+            exit_code: self.above.finished.ended.code(),
+            signal: self.signal(),
+            took_ms,
+            checkpoint: open.manifest.head,
+            before,
+            is_rolled_back: !is_kept,
+            directory: open.directory(),
+            changes: self.changes,
+            output: self.output,
+            output_left_out: self.left_out,
+            notes: std::mem::take(&mut open.notes)
+                .into_iter()
+                .chain(self.notes)
+                .collect(),
+            text: String::new(),
+        };
+        ran.text = text::of(&ran);
+        ran
+    }
+
     const fn signal(&self) -> Option<u8> {
         match self.above.finished.ended {
             Ended::Signal(signal) => Some(signal),
@@ -349,7 +358,7 @@ fn notes_of(above: &Above) -> Vec<String> {
 }
 
 /// Says one change; nothing for a path that no operation can write.
-fn seen(change: overlay::Touched) -> Option<TrialChangeView> {
+fn seen(change: &overlay::Touched) -> Option<TrialChangeView> {
     Some(TrialChangeView {
         path: TargetPath::new(&change.path).ok()?,
         from: None,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use backout_capture::overlay::{Means, Stack};
+use backout_capture::overlay::{Means, Stack, Top};
 use backout_drivers::file::Baseline;
 use backout_model::{AgentId, OperationId, Owner, TargetPath, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,6 @@ use crate::trial::command_line;
 
 /// The newest version of a manifest that this program writes and reads.
 pub(super) const VERSION: u16 = 1;
-
-/// Mode, owner and group of the top of a layer, with the number of its point.
-pub(super) type Top = (usize, (u32, u32, u32));
 
 /// Everything about a sandbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]

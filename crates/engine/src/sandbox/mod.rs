@@ -141,7 +141,7 @@ impl Engine {
                 name,
                 checkpoint,
                 new,
-            } => self.fork_sandbox(name.as_deref(), checkpoint.as_deref(), new),
+            } => self.fork_sandbox(name.as_deref(), checkpoint.as_deref(), &new),
             SandboxCommand::Diff {
                 name,
                 selection,
@@ -298,9 +298,10 @@ impl Engine {
             if !begins || name.len() > NAME_CHARS_MAX || !name.chars().all(is_good) {
                 return Err(SandboxError::BadName { name }.into());
             }
-            return match is_free(&name) {
-                true => Ok(name),
-                false => Err(SandboxError::Exists { name }.into()),
+            return if is_free(&name) {
+                Ok(name)
+            } else {
+                Err(SandboxError::Exists { name }.into())
             };
         }
         let numbered = (2..).map(|number: u32| format!("{NAME}-{number}"));
@@ -343,14 +344,14 @@ impl Engine {
         &self,
         name: Option<&str>,
         checkpoint: Option<&str>,
-        new: String,
+        new: &str,
     ) -> Result<Reply, EngineError> {
-        let held = self.sandboxes().hold()?;
+        let _held = self.sandboxes().hold()?;
         let from = self.read_sandbox(&self.find_sandbox(name)?)?;
         if self.standing(&from) == SandboxStanding::Lost || from.is_ended {
             return Err(SandboxError::Lost { name: from.name }.into());
         }
-        let new = self.free_name(Some(&new))?;
+        let new = self.free_name(Some(new))?;
         let head = match checkpoint {
             Some(checkpoint) => number_of(&from, checkpoint)?,
             None => from.head,
@@ -389,7 +390,6 @@ impl Engine {
             ..from
         };
         self.keep_sandbox(&forked)?;
-        drop(held);
         Ok(self.as_view(&forked, false))
     }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 
 use backout_capture::overlay;
 use backout_crashpoint::crash_point;
+use backout_model::TargetPath;
 use backout_storage::Sandboxes;
 
 use super::SandboxError;
@@ -20,6 +21,27 @@ pub(super) struct Open {
     pub(super) notes: Vec<String>,
     /// Held as long as this lives.
     pub(super) _lock: File,
+}
+
+impl Open {
+    /// Gives the directory that the next command begins in.
+    pub(super) fn directory(&self) -> TargetPath {
+        let head = self.manifest.checkpoint(self.manifest.head);
+        head.map_or(&self.manifest.home, |it| &it.directory).clone()
+    }
+
+    /// Removes layers that nobody needs. The list is forgotten with the next write of the manifest.
+    pub(super) fn sweep(&mut self) -> Result<(), EngineError> {
+        for id in std::mem::take(&mut self.manifest.unfinished) {
+            if let Some(layer) = self.manifest.layer(id) {
+                overlay::remove(&layer).map_err(|source| EngineError::Io {
+                    action: "remove a layer of the sandbox",
+                    source,
+                })?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Engine {
@@ -94,10 +116,7 @@ impl Engine {
             return Err(SandboxError::Lost { name }.into());
         }
         if let Some(running) = open.manifest.running.take() {
-            let directory = open.manifest.checkpoint(open.manifest.head);
-            let directory = directory
-                .map_or(&open.manifest.home, |it| &it.directory)
-                .clone();
+            let directory = open.directory();
             let line = running.said();
             open.notes.push(format!(
                 "the owner of `{line}` died: what it wrote in the sandbox was dropped"
@@ -118,21 +137,8 @@ impl Engine {
             });
             self.save(&open)?;
         }
-        self.sweep(&mut open)?;
+        open.sweep()?;
         Ok(open)
-    }
-
-    /// Removes layers that nobody needs. The list is forgotten with the next write of the manifest.
-    pub(super) fn sweep(&self, open: &mut Open) -> Result<(), EngineError> {
-        for id in std::mem::take(&mut open.manifest.unfinished) {
-            if let Some(layer) = open.manifest.layer(id) {
-                overlay::remove(&layer).map_err(|source| EngineError::Io {
-                    action: "remove a layer of the sandbox",
-                    source,
-                })?;
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn save(&self, open: &Open) -> Result<(), EngineError> {

@@ -3,7 +3,7 @@
 use backout_model::{TargetPath, Timestamp, wide};
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{Entry, Manifest};
+use super::manifest::{Entry, Manifest, Running};
 use crate::TrialChangeView;
 
 /// Where a sandbox stands.
@@ -187,7 +187,7 @@ impl SandboxView {
             directory: directory.unwrap_or(&manifest.home).clone(),
             depth: manifest.layers(manifest.head).len() as u64,
             is_pending: manifest.is_pending(),
-            running: manifest.running.as_ref().map(|it| it.said()),
+            running: manifest.running.as_ref().map(Running::said),
             checkpoints: checkpoints.filter(|_| is_whole).collect(),
             log: manifest
                 .log
