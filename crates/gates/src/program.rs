@@ -305,16 +305,13 @@ pub(crate) fn filled_in(word: &OsStr, places: &[(&str, &OsStr)]) -> OsString {
         let mut all = places.iter();
         let place =
             all.find_map(|(name, value)| Some((rest.strip_prefix(name.as_bytes())?, value)));
-        rest = match place {
-            Some((after, value)) => {
-                filled.extend(value.as_bytes());
-                after
-            }
-            None => {
-                filled.push(*first);
-                rest.get(1..).unwrap_or_default()
-            }
-        };
+        if let Some((after, value)) = place {
+            filled.extend(value.as_bytes());
+            rest = after;
+        } else {
+            filled.push(*first);
+            rest = rest.get(1..).unwrap_or_default();
+        }
     }
     OsString::from_vec(filled)
 }

@@ -21,9 +21,10 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// What programs read, not people (the schema has a test of its own), and errors that the report puts into its own words.
-const NOT_SAID: [&str; 8] = [
+const NOT_SAID: [&str; 9] = [
     "rules/schema.rs",
     "rules/spec.rs",
+    "rules/spec_calls.rs",
     "report/code.rs",
     "engine/src/error.rs",
     "engine/src/gate_error.rs",

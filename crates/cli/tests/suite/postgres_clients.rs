@@ -197,7 +197,7 @@ fn between(server: PathBuf, place: &Path, cut: &Arc<AtomicU8>) {
             let (to_client, to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
             let (asks, answers) = (Arc::clone(&cut), Arc::clone(&cut));
             std::thread::spawn(move || {
-                pass(client, to_server, |bytes| goes_to_server(&asks, bytes))
+                pass(client, to_server, |bytes| goes_to_server(&asks, bytes));
             });
             std::thread::spawn(move || {
                 let is_kept_back = || {
@@ -228,7 +228,8 @@ fn goes_to_server(cut: &AtomicU8, bytes: &[u8]) -> bool {
 fn pass(mut from: UnixStream, mut to: UnixStream, may_pass: impl Fn(&[u8]) -> bool) {
     let mut buffer = [0; 8192];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
-        if !may_pass(&buffer[..count]) || to.write_all(&buffer[..count]).is_err() {
+        let read = buffer.get(..count).unwrap_or_default();
+        if !may_pass(read) || to.write_all(read).is_err() {
             break;
         }
     }

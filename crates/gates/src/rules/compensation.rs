@@ -325,6 +325,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of mistakes")]
     fn every_mistake_has_its_place_and_the_nearest_name() {
         for (table, said) in [
             (

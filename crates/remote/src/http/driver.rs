@@ -14,14 +14,10 @@ use backout_model::{
 };
 
 use super::error::HttpError;
-use super::look::{is_gone, see, state_of};
+use super::look::{is_as_sent, is_gone, see, state_of};
 use super::recipe::{AnswerRecipe, Answered, CallRecipe, HTTP, HttpRecipe, Seen, SentKey, VERSION};
 use super::request::{Heard, HttpRequest};
 use super::send::{Ready, is_repeatable, key_of, now_ms};
-
-/// What is told of every call that is taken back.
-const SEEN: &str =
-    "others may have seen the effect of the call, or acted on it, before it was taken back";
 
 /// The driver of calls.
 pub struct HttpDriver {
@@ -148,7 +144,6 @@ impl HttpDriver {
         let mut prepared = Prepared::plain(recipe, vec![target.clone()], staged);
         prepared.strategy = Strategy::Compensation;
         prepared.contents = contents;
-        prepared.notes.push(SEEN.to_owned());
         Ok(outcome(prepared.boxed(), target, kind))
     }
 
@@ -274,6 +269,21 @@ fn back_to(
         guards,
         heard: Heard::default(),
     })
+}
+
+/// Says what is wrong with a thing that was put back, by a second look at it.
+fn not_as_it_was(ready: &Ready, answered: &Answered) -> Option<TargetOutcome> {
+    if !ready.call.is_raw {
+        return None;
+    }
+    let why = match &answered.after {
+        Some(after) if is_as_sent(&ready.call, ready.body.as_deref(), after) => return None,
+        Some(_) => "the service made something else of it than it was",
+        None => "the service took it, and did not let it be looked at afterwards",
+    };
+    let why = why.to_owned();
+    let kind = OutcomeKind::Incomplete { why };
+    Some(TargetOutcome::new(ready.call.target.clone(), kind))
 }
 
 fn unknown() -> State {
@@ -422,9 +432,11 @@ impl Driver for HttpDriver {
 
     fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {
         let (_, _, staged) = armed.into_parts();
+        let mut unlike = Vec::new();
         let completion = match staged.take()? {
             StagedCall::Call(ready) => {
                 let answered = ready.carry_out()?;
+                unlike.extend(not_as_it_was(&ready, &answered));
                 Completion(serde_json::to_value(answered)?)
             }
             StagedCall::Answer(ready, answered) => {
@@ -447,7 +459,7 @@ impl Driver for HttpDriver {
         Ok(Applied {
             completion,
             durability: Durability::Power,
-            unlike: Vec::new(),
+            unlike,
         })
     }
 
@@ -467,11 +479,16 @@ impl Driver for HttpDriver {
     }
 
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
-        let target = match effect.recipe.read(VERSION)? {
-            HttpRecipe::Call(call) => call.target,
-            HttpRecipe::Answer(answer) => answer.call.target,
+        let (target, is_exact) = match effect.recipe.read(VERSION)? {
+            HttpRecipe::Call(call) => (call.target, call.before.is_some()),
+            HttpRecipe::Answer(answer) => (answer.call.target, false),
         };
-        Ok(Outline::of(vec![target]))
+        let outline = Outline::of(vec![target]).seen_by("whoever uses the service");
+        Ok(if is_exact {
+            outline
+        } else {
+            outline.compensating()
+        })
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {

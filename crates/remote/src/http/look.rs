@@ -41,20 +41,30 @@ pub(super) fn see(call: &CallRecipe) -> Result<(Seen, Vec<u8>), HttpError> {
         etag: answer.headers.get("etag").cloned().filter(|_| is_there),
         kind: answer.headers.get("content-type").cloned(),
         body: is_there.then(|| Digest::of(&answer.body)),
-        compared: is_there.then(|| compared(&answer, ignore)),
+        compared: is_there.then(|| compared(&answer.body, ignore)),
     };
     Ok((seen, answer.body))
 }
 
 /// Gives the digest of a body without what says nothing. Of JSON the values count, and not how they are written.
-fn compared(answer: &Answer, ignore: &[String]) -> Digest {
-    let Ok(mut value) = serde_json::from_slice::<Value>(&answer.body) else {
-        return Digest::of(&answer.body);
+fn compared(body: &[u8], ignore: &[String]) -> Digest {
+    let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
+        return Digest::of(body);
     };
     for way in ignore {
         take_out(&mut value, &steps(way));
     }
     Digest::of(value.to_string().as_bytes())
+}
+
+/// Tells whether a thing that was put back is what was sent, to the last field that counts.
+pub(super) fn is_as_sent(call: &CallRecipe, sent: Option<&[u8]>, found: &Seen) -> bool {
+    let rule = call.rule.as_ref();
+    let ignore = rule.map(|rule| rule.ignore.as_slice()).unwrap_or_default();
+    match sent.filter(|_| call.method != "DELETE") {
+        Some(sent) => found.compared == Some(compared(sent, ignore)),
+        None => !found.is_there,
+    }
 }
 
 fn take_out(value: &mut Value, way: &[String]) {

@@ -37,6 +37,9 @@ pub enum PostgresError {
         /// What was found.
         found: String,
     },
+    /// Somebody wrote the same rows since the log was looked at last, and must come first in the journal.
+    #[error("other clients write the same rows at this moment; nothing was written")]
+    Overtaken,
     /// It cannot be taken back, so it does not happen.
     #[error("{0}")]
     NotUndoable(String),

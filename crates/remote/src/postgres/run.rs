@@ -43,6 +43,15 @@ const CATALOGS: &str = "
     ) each WHERE xmin::text::bigint >= 3
       AND (xmin::text::bigint - ($1::text::bigint & 4294967295)) BETWEEN 0 AND 1000000";
 
+/// Whether this transaction was built on one that no operation stands for yet: it took a row as that one left it, or put one
+/// back that it had taken.
+const OVERTAKEN: &str = "
+    SELECT EXISTS (SELECT FROM backout.transaction t
+      JOIN backout.log theirs ON theirs.xact = t.xact
+      JOIN backout.log ours ON ours.relation = theirs.relation AND ours.xact = $1::text::xid8
+        AND (ours.before = theirs.after OR ours.after = theirs.before)
+      WHERE t.xact <> $1::text::xid8 AND NOT EXISTS (SELECT FROM backout.marker m WHERE m.xact = t.xact))";
+
 /// Whether event triggers of ours tell of changes of the schema.
 const IS_TOLD: &str = "SELECT count(*) = 2 FROM pg_event_trigger
     WHERE evtname IN ('backout_schema_changed', 'backout_schema_dropped') AND evtenabled = 'A'";
@@ -87,7 +96,13 @@ impl Connection {
         // What is checked at the commit is checked now, while nothing is armed.
         self.run("SET CONSTRAINTS ALL IMMEDIATE")?;
         self.set_exact()?;
-        self.is_all_logged(xact)
+        self.is_all_logged(xact)?;
+        // The rows are ours until the commit, so what others wrote in them before is there to be seen.
+        let is_overtaken: bool = self.client.query_one(OVERTAKEN, &[&xact])?.get(0);
+        if is_overtaken {
+            return Err(PostgresError::Overtaken);
+        }
+        Ok(())
     }
 
     /// Makes sure that the transaction was not ended.

@@ -1,7 +1,9 @@
 //! SQL in a database that a server holds. The scheme of its URL tells which kind of server.
 
-use backout_engine::Report;
-use backout_remote::postgres::{self, Answer, PostgresRequest};
+use backout_engine::{EngineError, Report};
+
+use backout_remote::postgres::{self, Answer, PostgresError, PostgresRequest};
+use backout_remote::rows::Place;
 use serde_json::Value;
 
 use super::answer::{Table, carry_out};
@@ -9,6 +11,9 @@ use crate::commands::db::known;
 use crate::databases::driver;
 use crate::failure::Failure;
 use crate::session::Session;
+
+/// How often statements are run anew because other clients wrote the same rows at that moment.
+const TRIES_MAX: u32 = 10;
 
 /// How many rows of one answer are told.
 const ROWS_MAX: usize = 1_000;
@@ -45,15 +50,40 @@ fn in_postgres(session: &mut Session, url: &str, text: String) -> Result<(), Fai
     {
         session.remember(&place)?;
     }
-    session.sync_databases();
     let agent = session.agent.as_ref().map(ToString::to_string);
     let act = postgres::Act::Run { text, agent };
-    let request = PostgresRequest::new(place, Some(url.to_owned()), act);
+    for _ in 1..TRIES_MAX {
+        let tried = try_once(session, &place, url, act.clone());
+        match tried {
+            Err(failure) if is_overtaken(&failure) => {}
+            tried => return tried,
+        }
+    }
+    try_once(session, &place, url, act)
+}
+
+/// Takes up what others did, and runs statements.
+fn try_once(
+    session: &mut Session,
+    place: &Place,
+    url: &str,
+    act: postgres::Act,
+) -> Result<(), Failure> {
+    session.sync_databases();
+    let request = PostgresRequest::new(place.clone(), Some(url.to_owned()), act);
     let answers = request.answers.clone();
     carry_out(session, request.into(), None, || {
         let answers = answers.lock().map(|it| it.clone()).unwrap_or_default();
         answers.into_iter().filter_map(table).collect()
     })
+}
+
+/// Tells whether somebody wrote the same rows after the log was looked at.
+fn is_overtaken(failure: &Failure) -> bool {
+    let Failure::Engine(EngineError::Driver(error)) = failure else {
+        return false;
+    };
+    matches!(error.as_a(), Some(PostgresError::Overtaken))
 }
 
 /// Gives the rows of an answer; none if it has none.

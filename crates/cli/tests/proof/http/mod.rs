@@ -127,6 +127,21 @@ fn what_is_changed_or_deleted_is_put_back_as_it_was() {
 }
 
 #[test]
+fn what_a_service_makes_something_else_of_is_not_called_restored() {
+    let it = Known::with(&[]);
+    it.service.put("7", "ann");
+    let output = it.call("PUT", "/things/7", r#"{"name": "bob"}"#);
+    assert!(output.status.success(), "{}", said(&output));
+    it.service.held().shouts = true;
+    let plan = it.world.ok(&["undo", "--everywhere", "-n"]);
+    assert!(plan.contains("whoever uses the service"), "{plan}");
+    let undone = said(&it.world.run(&["undo", "--everywhere"]));
+    assert_eq!(it.service.names(), ["ANN"]);
+    let why = "the service made something else of it than it was";
+    assert!(undone.contains(why), "{undone}");
+}
+
+#[test]
 fn what_somebody_else_changed_since_is_a_conflict_and_force_keeps_it() {
     let it = Known::with(&[]);
     it.service.put("7", "ann");

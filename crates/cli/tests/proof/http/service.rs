@@ -35,6 +35,8 @@ pub(crate) struct Held {
     pub(crate) writes: Vec<(String, String, Option<String>)>,
     pub(crate) mails: Vec<String>,
     pub(crate) forgets_keys: bool,
+    /// Whether it keeps names in capitals, whatever it is given.
+    pub(crate) shouts: bool,
     /// What was sent as a secret.
     pub(crate) authorizations: Vec<String>,
     keys: HashMap<String, (u16, Value)>,
@@ -263,8 +265,14 @@ fn act(held: &mut Held, asked: &Asked) -> (u16, Value) {
 
 fn store(held: &mut Held, id: &str, body: &Value) {
     held.versions += 1;
+    let name = body["name"].as_str().unwrap_or_default();
+    let name = if held.shouts {
+        name.to_uppercase()
+    } else {
+        name.to_owned()
+    };
     let thing = json!({
-        "id": id, "name": body["name"], "version": held.versions, "api_token": "sk_live_from_the_service_4242",
+        "id": id, "name": name, "version": held.versions, "api_token": "sk_live_from_the_service_4242",
     });
     held.things.insert(id.to_owned(), thing);
 }
