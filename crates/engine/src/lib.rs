@@ -35,6 +35,7 @@ mod strategy;
 mod task;
 mod trial;
 mod undo;
+mod untold;
 mod window;
 mod write_request;
 

@@ -6,6 +6,7 @@ use backout_drivers::file::{FileError, FileRequest, Past};
 use backout_model::{Operation, OperationId, TargetPath};
 use backout_storage::OperationRef;
 
+use crate::untold::Untold;
 use crate::{Engine, EngineError, Finished};
 
 impl Engine {
@@ -63,7 +64,7 @@ impl Engine {
     ) -> Result<Restored, EngineError> {
         let effect = self.store.effect(operation.id)?;
         let Some(effect) = self.as_files(&effect)? else {
-            return Ok(Restored::default());
+            return Err(Untold::files(operation.id));
         };
         let sides = self.files.sides_with_moved(&effect)?;
         for path in paths {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::databases::driver;
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::show;
 
 /// Enroll databases, so that every row that anybody changes in them can be taken back.
 #[derive(Debug, Args)]
@@ -37,6 +38,10 @@ enum What {
     Unenroll {
         /// The name or the URL of the database.
         database: String,
+
+        /// Also if operations can no longer be undone then, here or in other journals.
+        #[arg(long)]
+        discard: bool,
     },
     /// List the enrolled databases.
     List,
@@ -91,7 +96,7 @@ fn parse_name(text: &str) -> Result<String, String> {
 pub(crate) fn cmd_db(session: &mut Session, args: DbArgs) -> Result<(), Failure> {
     match args.what {
         What::Enroll { url, name } => enroll(session, &url, name.as_deref()),
-        What::Unenroll { database } => unenroll(session, &database),
+        What::Unenroll { database, discard } => unenroll(session, &database, discard),
         What::List => list(session),
         What::Status { database } => {
             let mut connection = open(session, &database)?;
@@ -137,8 +142,19 @@ fn enroll(session: &mut Session, url: &str, name: Option<&str>) -> Result<(), Fa
     Ok(())
 }
 
-fn unenroll(session: &mut Session, database: &str) -> Result<(), Failure> {
+fn unenroll(session: &mut Session, database: &str, discard: bool) -> Result<(), Failure> {
     let mut connection = open(session, database)?;
+    let held =
+        connection.marked().map_err(driver)?.len() + connection.foreign().map_err(driver)?.len();
+    if held > 0 && !discard {
+        let kept = show::counted(held as u64, "operation");
+        return Err(Report::refused(format!("`{database}` stays enrolled"))
+            .because(format!(
+                "its log holds what {kept} changed, and goes with it: nothing could undo them then"
+            ))
+            .next("undo first what you want back; `--discard` unenrolls it all the same")
+            .into());
+    }
     let place = connection.unenroll().map_err(driver)?;
     session.forget(&place.id)?;
     if session.ui.is_json() {

@@ -57,7 +57,6 @@ const EXCUSED: [(&str, &[&str]); 19] = [
             "read the link",
             "make a copy",
             "sync the copy",
-            "orphans.rs: a copy of",
             "keep a copy of",
             "was refused: could not",
             "a directory cannot be watched:",

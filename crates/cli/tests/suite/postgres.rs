@@ -449,8 +449,16 @@ fn what_names_no_database_is_told() {
         shop.ok(&["db", "sync"]),
         "took up 1 transaction of other clients\n"
     );
+    let refused = shop.cli(&["db", "unenroll", "shop"]);
+    for said in [
+        "`shop` stays enrolled",
+        "its log holds what 1 operation changed, and goes with it: nothing could undo them then",
+        "undo first what you want back; `--discard` unenrolls it all the same",
+    ] {
+        assert!(refused.err.contains(said), "{refused}");
+    }
     assert_eq!(
-        shop.ok(&["db", "unenroll", "shop"]),
+        shop.ok(&["db", "unenroll", "shop", "--discard"]),
         "shop is not enrolled any more\n"
     );
     let refused = shop.cli(&["sql", "--db", &shop.server.url("postgres"), "SELECT 1"]);

@@ -90,7 +90,7 @@ fn a_database_with_something_of_everything_is_worked_on_undone_and_left_as_it_wa
     for id in ids.iter().rev() {
         shop.ok(&["undo", id, "--others"]);
     }
-    shop.ok(&["db", "unenroll", "shop"]);
+    shop.ok(&["db", "unenroll", "shop", "--discard"]);
     assert_eq!(shop.ok(&["db", "list"]), "");
     // Sequences are not rewound, and rows may lie in another order.
     let still = |dump: &str| {
@@ -163,4 +163,72 @@ fn a_role_with_few_rights_is_told_what_that_means() {
         "DO $$ BEGIN CREATE TABLE s.t (); END $$",
     ]);
     assert!(refused.err.contains("changes the schema"), "{refused}");
+}
+
+#[test]
+fn a_copy_of_a_database_is_not_taken_for_it() {
+    let shop = Shop::new("CREATE TABLE a (id int PRIMARY KEY, v int); INSERT INTO a VALUES (1, 1)");
+    shop.server
+        .psql("template1", "CREATE DATABASE stage TEMPLATE postgres");
+    let url = shop.server.url("stage");
+    let refused = shop.cli(&["sql", "--db", &url, "UPDATE a SET v = 2"]);
+    assert!(
+        refused
+            .err
+            .contains("is a copy of one that is enrolled as shop: give it a name of its own"),
+        "{refused}"
+    );
+    shop.ok(&["db", "enroll", &url]);
+    assert!(shop.ok(&["db", "list"]).contains("stage  postgres://"));
+    shop.sql("UPDATE a SET v = 3");
+    shop.ok(&["sql", "--db", "stage", "UPDATE a SET v = 4"]);
+    let values = |database| shop.server.psql(database, "SELECT v FROM a");
+    assert_eq!(
+        (values("postgres"), values("stage")),
+        ("3\n".into(), "4\n".into())
+    );
+    shop.ok(&["undo", "@-1"]);
+    assert_eq!(
+        (values("postgres"), values("stage")),
+        ("1\n".into(), "4\n".into())
+    );
+}
+
+#[test]
+fn what_is_no_row_of_yours_is_refused() {
+    let shop = Shop::new("CREATE TABLE a (id int PRIMARY KEY, v int); INSERT INTO a VALUES (1, 1)");
+    shop.sql("UPDATE a SET v = 2");
+    shop.server.psql("postgres", "SELECT lo_create(4242)");
+    for (sql, said) in [
+        (
+            "DELETE FROM backout.log; UPDATE a SET v = 3",
+            "the log of Backout is not changed by hand",
+        ),
+        (
+            "TRUNCATE backout.marker; UPDATE a SET v = 3",
+            "the log of Backout is not changed by hand",
+        ),
+        (
+            "SELECT lo_unlink(4242); UPDATE a SET v = 3",
+            "a table of the server itself",
+        ),
+        ("SELECT lo_unlink(4242)", "a table of the server itself"),
+        (
+            "UPDATE pg_proc SET procost = 7 WHERE false; UPDATE a SET v = 3",
+            "a table of the server itself",
+        ),
+        (
+            "DO $$ BEGIN EXECUTE 'CREATE ROLE foo'; END $$; UPDATE a SET v = 3",
+            "nothing would bring",
+        ),
+    ] {
+        let refused = shop.cli(&["sql", "--db", "shop", sql]);
+        assert!(
+            refused.code != 0 && refused.err.contains(said),
+            "{sql}: {refused}"
+        );
+    }
+    assert_eq!(shop.server.psql("postgres", "SELECT v FROM a"), "2\n");
+    shop.ok(&["undo", "@"]);
+    assert_eq!(shop.server.psql("postgres", "SELECT v FROM a"), "1\n");
 }

@@ -190,7 +190,7 @@ fn in_databases(judge: &mut Judge) {
     judge.replies(&world, "sql --db shop --file w.sql", "finished");
     server.psql("postgres", "DELETE FROM t");
     judge.replies(&world, "db sync", "synced");
-    judge.replies(&world, "db unenroll shop", "unenrolled");
+    judge.replies(&world, "db unenroll shop --discard", "unenrolled");
 }
 
 #[test]

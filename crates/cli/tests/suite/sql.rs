@@ -97,6 +97,14 @@ fn rows_change_and_come_back_and_go_again() {
     says(&diff, "shop.db:orders.2");
     says(&diff, r#"{"id":2,"price":4.0}  {"id":2,"price":1.0}"#);
     says(&ok(&world, ["undo", "-n"]), "shop.db:orders.9");
+    let refused = world.cli(["restore", "shop.db", "--from", "@"]);
+    assert_eq!(refused.code, 1, "{refused}");
+    for said in [
+        "wrote no whole file, so there is none to restore",
+        "take back what it wrote with `backout undo",
+    ] {
+        assert!(refused.err.contains(said), "{refused}");
+    }
     assert_eq!(tables(&world), after, "a look changes nothing");
     says(&ok(&world, ["undo"]), "shop.db:orders.9  restored");
     assert_eq!(tables(&world), before);

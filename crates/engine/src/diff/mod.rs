@@ -11,6 +11,7 @@ use backout_model::{Effect, Operation, PlanError, Status, Target, TargetPath, Ve
 use backout_storage::{Filter, OperationRef};
 
 use crate::undo::Work;
+use crate::untold::Untold;
 use crate::{
     Diff, DiffFile, Engine, EngineError, GateError, PlanDiff, PlannedStep, PlannedTarget,
     Selection, TargetState,
@@ -36,11 +37,10 @@ impl Engine {
             let files = Self::compare_values(&values, selection, is_brief, is_of_files);
             return Ok(Diff { id, files });
         }
-        let effect = self.as_files(&effect)?;
-        let changes = effect
-            .map(|effect| self.files.changes(&effect))
-            .transpose()?;
-        let mut changes = changes.unwrap_or_default();
+        let Some(effect) = self.as_files(&effect)? else {
+            return Err(Untold::values(id));
+        };
+        let mut changes = self.files.changes(&effect)?;
         changes.retain(|change| {
             let names = [Some(&change.path), change.from.as_ref()];
             selection.has(names.into_iter().flatten().map(TargetPath::as_path))

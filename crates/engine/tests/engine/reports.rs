@@ -145,6 +145,7 @@ fn what_did_not_hold_and_what_somebody_wrote_over_it_stays() {
     why: `$WORLD/a`: content changed since (1 -> 6 bytes)
     next: see what would change back, and what others changed, with `backout undo #0 --dry-run --diff`
     next: do it anyway with `backout undo #0 --force` (what is there now is kept)
+    next: until it is settled `backout failed` lists it, with what to do
     ");
     assert_eq!(world.status(id), Status::Applied);
     assert_eq!(world.read("a").as_deref(), Some("theirs"));

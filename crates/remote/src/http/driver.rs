@@ -260,6 +260,7 @@ fn back_to(
         holes: call.holes.clone(),
         key: None,
         before: Some(now),
+        is_blind: false,
     };
     let body = ready.before.clone();
     staged(Ready {
@@ -324,7 +325,8 @@ fn contents_of(ready: &Ready) -> Vec<NewContent> {
 }
 
 /// Stages a call.
-fn staged(ready: Ready) -> Result<Prepared, DriverError> {
+fn staged(mut ready: Ready) -> Result<Prepared, DriverError> {
+    ready.call.is_blind = ready.is_blind();
     let recipe = recipe_of(&HttpRecipe::Call(Box::new(ready.call.clone())), &ready.call)?;
     let targets = vec![ready.call.target.clone()];
     let contents = contents_of(&ready);
@@ -411,6 +413,7 @@ impl Driver for HttpDriver {
                 .as_ref()
                 .and_then(|it| key_for(it.idempotency.as_ref(), id)),
             before: None,
+            is_blind: false,
         };
         let mut before = None;
         let mut guards = Vec::new();

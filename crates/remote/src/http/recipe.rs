@@ -44,6 +44,9 @@ pub(super) struct CallRecipe {
     pub(super) key: Option<SentKey>,
     /// What was there, if that was looked at.
     pub(super) before: Option<Seen>,
+    /// Whether the lookup finds something that was there before the call: then it tells nothing of the call.
+    #[serde(default)]
+    pub(super) is_blind: bool,
 }
 
 /// The key by which a service knows a call again.

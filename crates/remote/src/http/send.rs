@@ -8,7 +8,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use backout_crashpoint::crash_point;
-use backout_model::compensation::{CallTemplate, Encoding, Template};
+use backout_model::compensation::{CallTemplate, Encoding, Lookup, Template};
 use backout_model::ports::State;
 use serde_json::Value;
 
@@ -190,7 +190,7 @@ impl Ready {
             });
             return Ok(Some((state, answered)));
         }
-        let Some(lookup) = call.rule.as_ref().and_then(|rule| rule.lookup.as_ref()) else {
+        let Some(lookup) = self.lookup().filter(|_| !call.is_blind) else {
             return Ok(None);
         };
         let found = find(call, lookup, &self.facts(None))?;
@@ -223,10 +223,27 @@ impl Ready {
         }
     }
 
+    fn lookup(&self) -> Option<&Lookup> {
+        let rule = self.call.rule.as_ref()?;
+        rule.lookup.as_ref()
+    }
+
+    /// Tells whether the lookup cannot tell an effect of this call from what is there already, before it is made. If it is not
+    /// known what is there, it cannot either.
+    pub(super) fn is_blind(&self) -> bool {
+        let Some(lookup) = self.lookup().filter(|_| self.call.before.is_none()) else {
+            return false;
+        };
+        let at_once = Lookup {
+            settle_ms: 0,
+            ..lookup.clone()
+        };
+        !matches!(find(&self.call, &at_once, &self.facts(None)), Ok(None))
+    }
+
     /// Tells whether [`Self::resolved`] can find anything out.
     pub(super) fn is_resolvable(&self) -> bool {
-        let rule = self.call.rule.as_ref();
-        let has_lookup = rule.is_some_and(|rule| rule.lookup.is_some());
+        let has_lookup = self.lookup().is_some() && !self.call.is_blind;
         self.call.before.is_some() || has_lookup || self.has_key()
     }
 

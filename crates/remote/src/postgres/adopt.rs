@@ -62,9 +62,17 @@ impl Connection {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
+    /// Takes the mark of an operation away that took up a transaction and did not get to the end of it.
+    pub(super) fn let_go(&mut self, operation: &str) -> Result<(), PostgresError> {
+        self.run("BEGIN; SELECT set_config('backout.covering', 'on', true)")?;
+        let sql = "DELETE FROM backout.marker WHERE operation = $1";
+        self.client.execute(sql, &[&operation])?;
+        self.run("COMMIT")
+    }
+
     /// Lets go of what the log holds for operations that cannot be undone any more.
     pub fn prune(&mut self, operations: &[String]) -> Result<u64, PostgresError> {
-        self.run("BEGIN")?;
+        self.run("BEGIN; SELECT set_config('backout.covering', 'on', true)")?;
         let sql = "DELETE FROM backout.log WHERE xact IN (SELECT xact FROM backout.marker WHERE operation = ANY($1))";
         let rows = self.client.execute(sql, &[&operations])?;
         let sql = "DELETE FROM backout.transaction WHERE xact IN (SELECT xact FROM backout.marker WHERE operation = ANY($1))";

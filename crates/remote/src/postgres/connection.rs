@@ -102,16 +102,37 @@ impl Connection {
         if !is_enrolled {
             return Err(PostgresError::NotEnrolled { url });
         }
-        let sql = "SELECT name, id::text FROM backout.identity";
-        let found = self.client.query_opt(sql, &[])?;
+        let (cluster, database) = self.home()?;
+        // A database that was enrolled by an older program does not say where it was.
+        let sql = "SELECT name, id::text, coalesce(database = $2, true)
+                          AND (coalesce(cluster, '') IN ('', $1) OR $1 = '') FROM backout.identity";
+        let found = self.client.query_opt(sql, &[&cluster, &database])?;
         let Some(row) = found else {
             return Err(PostgresError::NotEnrolled { url });
         };
+        if !row.get::<_, bool>(2) {
+            let name = row.get(0);
+            return Err(PostgresError::Copy { url, name });
+        }
         Ok(Place {
             name: row.get(0),
             id: row.get(1),
             url,
         })
+    }
+
+    /// Tells which cluster and which database of it this is; the cluster is empty for a role that may not ask.
+    pub(super) fn home(&mut self) -> Result<(String, u32), PostgresError> {
+        let sql = "SELECT oid, has_function_privilege('pg_catalog.pg_control_system()', 'execute')
+                   FROM pg_database WHERE datname = current_database()";
+        let row = self.client.query_one(sql, &[])?;
+        let cluster = if row.get(1) {
+            let sql = "SELECT system_identifier::text FROM pg_control_system()";
+            self.client.query_one(sql, &[])?.get(0)
+        } else {
+            String::new()
+        };
+        Ok((cluster, row.get(0)))
     }
 
     /// Carries out statements that need no answer.

@@ -324,12 +324,7 @@ impl Driver for PostgresDriver {
         let is_there = Self::ended(&mut connection, &body)? == Ended::Committed;
         if is_there && body.is_adopted && how.is_unfinished {
             // It was not ours to begin with: it is taken up another time.
-            let sql = "DELETE FROM backout.marker WHERE operation = $1";
-            let operation = body.operation.to_string();
-            connection
-                .client
-                .execute(sql, &[&operation])
-                .map_err(PostgresError::from)?;
+            connection.let_go(&body.operation.to_string())?;
         }
         if !is_there || body.is_adopted && how.is_unfinished {
             let targets = body

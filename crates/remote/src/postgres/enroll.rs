@@ -67,8 +67,16 @@ impl Connection {
             .get(0);
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
         let usual = database.replace(|letter| !fits(letter), "-");
-        let sql = "INSERT INTO backout.identity (name) VALUES ($1) ON CONFLICT DO NOTHING";
-        let is_new = self.client.execute(sql, &[&name.unwrap_or(&usual)])? == 1;
+        // What was copied along belongs to the database that this one was made from.
+        if let Err(PostgresError::Copy { .. }) = self.identity() {
+            self.run(
+                "TRUNCATE backout.identity, backout.log, backout.transaction, backout.marker",
+            )?;
+        }
+        let (cluster, home) = self.home()?;
+        let sql = "INSERT INTO backout.identity (name, cluster, database) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+        let given = name.unwrap_or(&usual);
+        let is_new = self.client.execute(sql, &[&given, &cluster, &home])? == 1;
         if let (Some(name), false) = (name, is_new) {
             // A name stands for one database for ever: targets in the journal bear it.
             let found = self.identity()?;

@@ -27,6 +27,16 @@ pub enum PostgresError {
         /// Where.
         url: String,
     },
+    /// It was made from a database that is enrolled.
+    #[error(
+        "the database at {url} is a copy of one that is enrolled as {name}: give it a name of its own with `backout db enroll {url}`"
+    )]
+    Copy {
+        /// Where.
+        url: String,
+        /// The name of what it is a copy of.
+        name: String,
+    },
     /// Another database is there now.
     #[error("the database at {url} is another one than {name} was: it is {found}")]
     Another {

@@ -13,6 +13,10 @@ CREATE TABLE IF NOT EXISTS backout.identity (
     only_one boolean NOT NULL DEFAULT true UNIQUE CHECK (only_one)
 );
 
+-- Where the database was when it was enrolled, so that a copy of it is not taken for it.
+ALTER TABLE backout.identity ADD COLUMN IF NOT EXISTS cluster text;
+ALTER TABLE backout.identity ADD COLUMN IF NOT EXISTS database oid;
+
 -- What the columns of a table were when its triggers were made.
 CREATE TABLE IF NOT EXISTS backout.shape (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -171,6 +175,29 @@ BEGIN
     RETURN NULL;
 EXCEPTION WHEN insufficient_privilege THEN
     RETURN SQLERRM;
+END $$;
+
+-- Keeps the log from being changed by hand, also by a superuser who did not mean to.
+CREATE OR REPLACE FUNCTION backout.guard() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF current_setting('backout.covering', true) IS DISTINCT FROM 'on' THEN
+        RAISE EXCEPTION 'the log of Backout is not changed by hand'
+            USING HINT = 'backout db unenroll takes all of it away';
+    END IF;
+    RETURN NULL;
+END $$;
+
+DO $$
+DECLARE
+    guarded text;
+BEGIN
+    FOREACH guarded IN ARRAY ARRAY['identity', 'shape', 'log', 'marker'] LOOP
+        EXECUTE format('DROP TRIGGER IF EXISTS guard ON backout.%I', guarded);
+        EXECUTE format('CREATE TRIGGER guard BEFORE UPDATE OR DELETE OR TRUNCATE ON backout.%I
+            FOR EACH STATEMENT EXECUTE FUNCTION backout.guard()', guarded);
+        EXECUTE format('ALTER TABLE backout.%I ENABLE ALWAYS TRIGGER guard', guarded);
+    END LOOP;
 END $$;
 
 REVOKE ALL ON SCHEMA backout FROM PUBLIC;

@@ -25,6 +25,17 @@ const UNCOVERED: &str = "
       AND l.mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
       AND NOT EXISTS (SELECT FROM backout.coverage v WHERE v.relation = l.relation AND v.covered)";
 
+/// What of the server's own tables was written: large objects, roles, the catalogs themselves. Emptying a table changes
+/// `pg_class`.
+const OWN: &str = "
+    SELECT DISTINCT c.relname::text FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+    WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.granted
+      AND l.database IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+      AND c.relnamespace = 'pg_catalog'::regnamespace AND c.relkind = 'r' AND c.relname <> 'pg_class'
+      AND l.mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+    UNION SELECT l.classid::regclass::text FROM pg_locks l
+    WHERE l.pid = pg_backend_pid() AND l.locktype = 'object' AND l.granted AND l.mode = 'AccessExclusiveLock'";
+
 /// What this transaction, or a part of it, made or altered in the catalogs, and what it locked to drop. For databases where
 /// no event trigger tells. A later transaction of somebody else may be among it; then the statements are refused although
 /// they did nothing of the kind, which a second try mends. `pg_class` is not asked: emptying a table changes it, too.
@@ -129,6 +140,12 @@ impl Connection {
         if let Some(what) = noted.or(seen) {
             return Err(PostgresError::NotUndoable(format!(
                 "it changes the schema ({what}), and what is kept here is rows: nothing would bring the schema back"
+            )));
+        }
+        if let Some(row) = self.client.query(OWN, &[])?.first() {
+            let table: String = row.get(0);
+            return Err(PostgresError::NotUndoable(format!(
+                "it changes `{table}`, a table of the server itself, and what is kept here is rows of yours: nothing would bring that back"
             )));
         }
         let uncovered = self.client.query(UNCOVERED, &[])?;

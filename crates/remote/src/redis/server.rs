@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(named("redis://127.0.0.1", b"a"), "redis:localhost:6379/0/a");
         assert_eq!(
             named("redis://localhost/2", b"a:b"),
-            "redis:localhost:6379/2/a:b"
+            "redis:localhost:6379/2/a%3Ab"
         );
         assert_eq!(named("redis://[::1]:1", b""), "redis:localhost:1/0/%25");
         assert_eq!(

@@ -151,3 +151,16 @@ fn what_somebody_else_took_away_needs_no_answer() {
     it.world.ok(&["undo", "--everywhere"]);
     assert_eq!(it.service.writes("DELETE"), 0);
 }
+
+#[test]
+fn what_was_there_before_a_lost_call_is_not_taken_for_its_effect() {
+    let it = Known::with(&[LOOKUP]);
+    it.service.put("9", "dup");
+    it.service.fails(&[Fault::Status(500)]);
+    let output = it.call("POST", "/things", r#"{"name": "dup"}"#);
+    assert!(!output.status.success(), "{}", said(&output));
+    assert_eq!(it.status(), "in-doubt");
+    it.world.run(&["undo", "@"]);
+    it.world.run(&["recover", "--rollback", "@"]);
+    assert_eq!(it.service.names(), ["dup"]);
+}

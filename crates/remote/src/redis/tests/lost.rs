@@ -50,9 +50,12 @@ impl Between {
                 };
                 let closed = Arc::clone(&closed);
                 std::thread::spawn(move || {
+                    // Nobody hears of the cut before the door is shut.
+                    let kept = client.try_clone();
                     if pass(client, server, cut, &has_cut).is_none() && is_for_good {
                         closed.store(true, Ordering::SeqCst);
                     }
+                    drop(kept);
                 });
             }
         });
