@@ -105,10 +105,7 @@ mod tests {
     fn a_password_is_left_out_wherever_it_stands() {
         for (url, kept) in [
             ("postgres://ann:PASSWORD@db/shop", "postgres://ann@db/shop"),
-            (
-                "postgres://ann:PASS@WORD@db:1/shop",
-                "postgres://ann@db:1/shop",
-            ),
+            ("postgres://a:PASSWORD@b@db:1/s", "postgres://a@db:1/s"),
             ("postgres://ann@db/shop", "postgres://ann@db/shop"),
             (
                 "postgres:///shop?host=/run/pg",

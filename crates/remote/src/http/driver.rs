@@ -283,7 +283,7 @@ fn not_as_it_was(ready: &Ready, answered: &Answered) -> Option<TargetOutcome> {
         None => "the service took it, and did not let it be looked at afterwards",
     };
     let why = why.to_owned();
-    let kind = OutcomeKind::Incomplete { why };
+    let kind = OutcomeKind::Overtaken { why };
     Some(TargetOutcome::new(ready.call.target.clone(), kind))
 }
 
