@@ -110,17 +110,47 @@ fn an_end() {
         &world.cli(["sandbox", "end"]),
         &[
             "error: the sandbox `sandbox` was not ended",
-            "it holds changes that were not applied, and nothing would bring them back",
+            "it holds changes that were not applied, and nothing would bring them back: checkpoints 1, 2",
             "make them real with `backout sandbox apply sandbox`",
             "throw them away with `backout sandbox end sandbox --discard`",
         ],
     );
     says(&world.cli(["sandbox", "apply"]), &["sandbox: sandbox"]);
     assert_eq!(world.text("a"), "1\n");
+    // What was set aside is work, too.
     says(
         &world.cli(["sandbox", "end"]),
+        &[
+            "nothing would bring them back: checkpoint 2",
+            "go to the newest of them with `backout sandbox rollback sandbox 2`",
+        ],
+    );
+    says(
+        &world.cli(["sandbox", "end", "--discard"]),
         &["ended the sandbox sandbox"],
     );
+}
+
+#[test]
+fn an_end_after_going_back_throws_nothing_away() {
+    let world = World::new().file("a", "0");
+    world.did(["sandbox", "start"]);
+    world.did(["sandbox", "exec", "-c", "echo 1 > a"]);
+    world.did(["sandbox", "exec", "-c", "true"]);
+    world.did(["sandbox", "rollback", "0"]);
+    let refused = world.cli(["sandbox", "end"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    says(&refused, &["nothing would bring them back: checkpoint 1"]);
+    world.did(["sandbox", "rollback", "1"]);
+    says(&world.cli(["sandbox", "exec", "--", "cat", "a"]), &["1"]);
+    world.did(["sandbox", "rollback", "0"]);
+    assert_eq!(world.text("a"), "0");
+    // What was applied is real, wherever the head is.
+    world.did(["sandbox", "rollback", "2"]);
+    world.did(["sandbox", "apply"]);
+    world.did(["sandbox", "rollback", "0"]);
+    world.did(["sandbox", "end"]);
+    assert_eq!(world.text("a"), "1\n");
 }
 
 #[test]

@@ -242,6 +242,128 @@ fn a_chain_of_writes_to_one_row_goes_back_as_one() {
     assert_eq!(tables(&world), after);
 }
 
+/// Runs statements, takes them back and does them again.
+#[track_caller]
+fn there_and_back(schema: &str, statements: &str) {
+    let world = world(schema);
+    let before = tables(&world);
+    let told = ran(&world, statements);
+    let after = tables(&world);
+    assert_ne!(after, before, "{statements}: {told:?}");
+    says(&told, "table t changed");
+    ok(&world, ["undo"]);
+    assert_eq!(tables(&world), before, "{schema} {statements}");
+    ok(&world, ["redo"]);
+    assert_eq!(tables(&world), after, "{schema} {statements}");
+    ok(&world, ["verify"]);
+}
+
+#[test]
+fn a_column_that_hides_the_rowid_is_no_rowid() {
+    let schema = "CREATE TABLE t(a, _RowId_); INSERT INTO t(rowid, a, _RowId_) VALUES(5, 'x', 1), (9, 'y', 1), (11, 'z', 7);";
+    for statements in [
+        "UPDATE t SET a = 'new' WHERE a = 'y'",
+        "INSERT INTO t VALUES('new', 7)",
+        "DELETE FROM t WHERE a = 'x'",
+        "UPDATE t SET _rowid_ = 9 WHERE a = 'z'",
+    ] {
+        there_and_back(schema, statements);
+    }
+    let all = "CREATE TABLE t(oid, rowid, _rowid_ COLLATE NOCASE); INSERT INTO t VALUES(1, 1, 'a'), (1, 1, 'A'), (1.0, 1, 'a');";
+    there_and_back(all, "UPDATE t SET oid = 2 WHERE typeof(oid) = 'real'");
+    there_and_back(all, "DELETE FROM t WHERE _rowid_ = 'A'");
+}
+
+#[test]
+fn keys_that_are_equal_and_spelt_otherwise_come_back_as_they_were() {
+    for (columns, rest, one, other) in [
+        ("k TEXT COLLATE NOCASE PRIMARY KEY, v", "", "'a'", "'A'"),
+        (
+            "k TEXT COLLATE NOCASE PRIMARY KEY, v",
+            "WITHOUT ROWID",
+            "'a'",
+            "'A'",
+        ),
+        (
+            "k TEXT COLLATE RTRIM, v, PRIMARY KEY(k)",
+            "",
+            "'a'",
+            "'a  '",
+        ),
+        ("k TEXT, v, PRIMARY KEY(k COLLATE NOCASE)", "", "'a'", "'A'"),
+        ("k PRIMARY KEY, v", "", "1", "1.0"),
+        ("k BLOB, v, PRIMARY KEY(v, k)", "", "1.0", "1"),
+        ("k ANY PRIMARY KEY, v ANY", "STRICT", "1", "1.0"),
+    ] {
+        let schema = format!(
+            "CREATE TABLE t({columns}){rest}; INSERT INTO t(k, v) VALUES({one}, 'v'), ('other', 'w')"
+        );
+        there_and_back(
+            &schema,
+            &format!("REPLACE INTO t(k, v) VALUES({other}, 'v')"),
+        );
+        there_and_back(&schema, &format!("UPDATE t SET k = {other} WHERE v = 'v'"));
+    }
+    // Keys that have one spelling only are taken back row by row.
+    for columns in [
+        "k TEXT PRIMARY KEY, v COLLATE NOCASE",
+        "k NUMERIC PRIMARY KEY, v",
+    ] {
+        let world = world(&format!(
+            "CREATE TABLE t({columns}); INSERT INTO t VALUES('a', 1)"
+        ));
+        says(&ran(&world, "UPDATE t SET v = 2"), "1 row of t updated");
+    }
+    let world =
+        world("CREATE TABLE t(k BLOB PRIMARY KEY, v INT) STRICT; INSERT INTO t VALUES(x'61', 1)");
+    says(&ran(&world, "UPDATE t SET v = 2"), "1 row of t updated");
+}
+
+#[test]
+fn a_table_of_the_name_of_ours_is_left_alone() {
+    let own = "`backout_marker` in this database is not Backout's own table";
+    for theirs in [
+        "CREATE TABLE backout_marker(a, b)",
+        "CREATE TABLE Backout_Marker(number INTEGER PRIMARY KEY, operation INT)",
+        "CREATE VIEW backout_marker AS SELECT 1 AS operation",
+    ] {
+        let world = world(&format!("{SCHEMA} {theirs};"));
+        let before = tables(&world);
+        let refused = sql(&world, "INSERT INTO orders VALUES(9, 'jar', 3)");
+        assert_eq!(refused.code, 1, "{refused:?}");
+        says(&refused, own);
+        says(
+            &refused,
+            "Backout notes in a table of that name which operations were committed, and this one has other columns",
+        );
+        says(
+            &refused,
+            "give it another name, without Backout, then run this again",
+        );
+        assert_eq!(tables(&world), before);
+        says(&ran(&world, "SELECT item FROM orders WHERE id = 7"), "pot");
+        ok(&world, ["verify"]);
+    }
+    let world = world(SCHEMA);
+    let before = tables(&world);
+    says(&sql(&world, "CREATE TABLE backout_marker(a)"), own);
+    assert_eq!(tables(&world), before);
+    ran(&world, "DELETE FROM orders");
+    let after = tables(&world);
+    open(&world)
+        .execute_batch("DROP TABLE backout_marker; CREATE TABLE backout_marker(a)")
+        .unwrap();
+    let refused = world.cli(["undo"]);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    says(&refused, own);
+    assert_eq!(tables(&world), after);
+    open(&world)
+        .execute_batch("DROP TABLE backout_marker")
+        .unwrap();
+    ok(&world, ["undo"]);
+    assert_eq!(tables(&world), before);
+}
+
 #[test]
 fn one_row_of_several_is_taken_back_by_its_name() {
     let world = world(SCHEMA);

@@ -167,6 +167,7 @@ impl SqliteDriver {
             let session = Session::new(&database.connection, move |it| !apart.contains(it));
             let session = session.map_err(|error| database.wrong(error))?;
             let ran = run(&database, &watch, &request.statements, false)?;
+            database.check_marks()?;
             let after = schema(&database)?;
             let mut changed = before.tables_unlike(&after);
             changed.extend(ran.whole.iter().cloned());

@@ -67,7 +67,29 @@ impl Database {
 
     /// Begins to write: from now on nobody else does.
     pub(super) fn begin(&self) -> Result<(), SqliteFault> {
-        self.execute("BEGIN IMMEDIATE")
+        self.execute("BEGIN IMMEDIATE")?;
+        self.check_marks()
+    }
+
+    /// Refuses a database in which somebody else's table, or view, has the name of ours.
+    pub(super) fn check_marks(&self) -> Result<(), SqliteFault> {
+        if self.has_marks()? != Some(false) {
+            return Ok(());
+        }
+        Err(SqliteFault::refused(
+            format!("`{MARKS}` in this database is not Backout's own table"),
+            "Backout notes in a table of that name which operations were committed, and this one has other columns",
+            "give it another name, without Backout, then run this again",
+        ))
+    }
+
+    /// Tells whether the table of marks is ours; none if there is nothing of that name.
+    fn has_marks(&self) -> Result<Option<bool>, SqliteFault> {
+        let sql = "SELECT type = 'table' AND name = ?1 AND (SELECT group_concat(name || ' ' || type || ' ' || \"notnull\" || ' ' || pk) \
+                   FROM pragma_table_xinfo(?1, 'main')) = 'number INTEGER 0 1,operation TEXT 1 0' \
+                   FROM main.sqlite_schema WHERE lower(name) = ?1";
+        let found = self.connection.query_row(sql, [MARKS], |row| row.get(0));
+        found.optional().map_err(|error| self.wrong(error))
     }
 
     /// Keeps triggers still: what they did is recorded, and comes back as what it is.
@@ -96,17 +118,15 @@ impl Database {
 
     /// Tells whether an operation left its mark.
     pub(super) fn has_mark(&self, by: OperationId) -> Result<bool, SqliteFault> {
-        let table = "SELECT 1 FROM main.sqlite_schema WHERE type='table' AND name=?1";
-        let found = |sql: &str, what: &str| {
-            let found = self.connection.query_row(sql, [what], |_| Ok(()));
-            let found = found.optional().map_err(|error| self.wrong(error))?;
-            Ok::<_, SqliteFault>(found.is_some())
-        };
-        Ok(found(table, MARKS)?
-            && found(
-                &format!("SELECT 1 FROM main.{MARKS} WHERE operation=?1"),
-                &by.to_string(),
-            )?)
+        if self.has_marks()? != Some(true) {
+            return Ok(false);
+        }
+        let sql = format!("SELECT 1 FROM main.{MARKS} WHERE operation=?1");
+        let found = self
+            .connection
+            .query_row(&sql, [by.to_string()], |_| Ok(()));
+        let found = found.optional().map_err(|error| self.wrong(error))?;
+        Ok(found.is_some())
     }
 
     /// Makes the transaction count, and its end durable.

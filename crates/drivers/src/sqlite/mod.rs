@@ -23,6 +23,7 @@ mod rows;
 mod run;
 mod schema;
 mod shape;
+mod vague;
 
 pub use driver::SqliteDriver;
 pub use error::SqliteFault;

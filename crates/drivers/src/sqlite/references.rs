@@ -8,6 +8,7 @@ use backout_changeset::{Change, ChangesetError, Op, Value, each};
 use super::back::Row;
 use super::look::Tables;
 use super::name::{quoted, row_name};
+use super::vague::rowid_of;
 
 /// A reference that leads nowhere.
 #[derive(Debug)]
@@ -85,10 +86,12 @@ fn dangling(connection: &Connection) -> rusqlite::Result<Vec<Dangling>> {
             Some(to) => to,
             None => key_of(connection, &parent)?,
         };
-        let Some(rowid) = rowid else { continue };
+        let (Some(rowid), Some(by)) = (rowid, rowid_of(connection, &child)?) else {
+            continue;
+        };
         let columns: Vec<String> = from.iter().map(|name| quoted(name)).collect();
         let sql = format!(
-            "SELECT {} FROM main.{} WHERE _rowid_ = ?1",
+            "SELECT {} FROM main.{} WHERE {by} = ?1",
             columns.join(", "),
             quoted(&child)
         );

@@ -15,6 +15,7 @@ use super::database::{Database, MARKS};
 use super::error::SqliteFault;
 use super::name::quoted;
 use super::request::ResultSet;
+use super::vague::is_vague;
 
 /// How many rows of a statement that reads are given.
 pub(super) const ROWS_MAX: usize = 1000;
@@ -143,7 +144,9 @@ pub(super) fn run(
         for seen in seen {
             match seen {
                 Seen::Writes(table) if !table.starts_with("sqlite_") => {
-                    if written.insert(table.clone()) && has_null_keys(database, &table)? {
+                    if written.insert(table.clone())
+                        && (has_null_keys(database, &table)? || is_vague(database, &table)?)
+                    {
                         ran.whole.insert(table);
                     }
                 }

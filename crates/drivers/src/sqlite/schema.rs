@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::database::MARKS;
 use super::name::quoted;
 use super::rows::{Reader, write_value};
+use super::vague::rowid_of;
 
 /// How many bytes a table may have that is kept whole.
 pub(super) const IMAGE_MIB_MAX: u64 = 256;
@@ -238,8 +239,11 @@ fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Stri
     let found: Vec<_> = found.collect::<Result<_, _>>()?;
     let keys: Vec<_> = found.iter().filter(|(_, key, _)| *key > 0).collect();
     let is_number = matches!(keys.as_slice(), [(_, _, kind)] if kind == "INTEGER");
-    let rowid = has_rowid(connection, table)? && !is_number;
-    let rowid = rowid.then(|| "_rowid_".to_owned());
+    let rowid = if has_rowid(connection, table)? && !is_number {
+        rowid_of(connection, table)?.map(str::to_owned)
+    } else {
+        None
+    };
     let names = found.into_iter().map(|(name, ..)| name);
     Ok(rowid.into_iter().chain(names).collect())
 }
@@ -250,11 +254,16 @@ fn has_rowid(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
 }
 
 fn order_of(connection: &Connection, table: &str, names: &[String]) -> rusqlite::Result<String> {
-    Ok(if has_rowid(connection, table)? {
-        "_rowid_".to_owned()
-    } else {
-        names.join(", ")
-    })
+    if !has_rowid(connection, table)? {
+        return Ok(names.join(", "));
+    }
+    if let Some(rowid) = rowid_of(connection, table)? {
+        return Ok(rowid.to_owned());
+    }
+    // By bytes: rows that are equal to the table may differ.
+    let each = names.iter();
+    let each = each.map(|name| format!("typeof({name}), {name} COLLATE BINARY"));
+    Ok(each.collect::<Vec<_>>().join(", "))
 }
 
 fn sequence_of(connection: &Connection, table: &str) -> rusqlite::Result<Option<i64>> {

@@ -42,15 +42,38 @@ pub(super) fn report(error: &SandboxError) -> Report {
         SandboxError::Unreadable { name, why } => {
             Report::refused(format!("the sandbox `{name}` cannot be read")).because(why)
         }
-        SandboxError::NotApplied { name } => {
-            Report::refused(format!("the sandbox `{name}` was not ended"))
-                .because("it holds changes that were not applied, and nothing would bring them back")
-                .next_call("make them real with {}", [call(&["apply", name])])
-                .next_call("throw them away with {}", [call(&["end", name, "--discard"])])
-        }
+        SandboxError::NotApplied {
+            name,
+            checkpoints,
+            head,
+        } => not_applied(name, checkpoints, *head),
         SandboxError::Nothing { name } => Report::refused("nothing was applied")
             .because(format!("the sandbox `{name}` changes nothing of what was chosen")),
     }
+}
+
+fn not_applied(name: &str, checkpoints: &[u64], head: u64) -> Report {
+    let all: Vec<String> = checkpoints.iter().map(u64::to_string).collect();
+    let noun = if all.len() == 1 {
+        "checkpoint"
+    } else {
+        "checkpoints"
+    };
+    let report = Report::refused(format!("the sandbox `{name}` was not ended")).because(format!(
+        "it holds changes that were not applied, and nothing would bring them back: {noun} {}",
+        all.join(", ")
+    ));
+    let report = match all.last() {
+        Some(newest) if !checkpoints.contains(&head) => report.next_call(
+            "go to the newest of them with {}",
+            [call(&["rollback", name, newest])],
+        ),
+        _ => report.next_call("make them real with {}", [call(&["apply", name])]),
+    };
+    report.next_call(
+        "throw them away with {}",
+        [call(&["end", name, "--discard"])],
+    )
 }
 
 fn which(name: Option<&str>, found: &[String]) -> Report {

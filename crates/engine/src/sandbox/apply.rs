@@ -158,7 +158,10 @@ impl Engine {
                 after,
             });
         }
-        manifest.applied_head = is_whole.then_some(manifest.head);
+        manifest.applied_head = None;
+        if is_whole {
+            manifest.note_real();
+        }
         let directory = manifest.home.clone();
         let checkpoint = manifest.head;
         manifest.log.push(Entry {

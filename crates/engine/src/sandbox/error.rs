@@ -60,6 +60,10 @@ pub enum SandboxError {
     NotApplied {
         /// The sandbox.
         name: String,
+        /// The checkpoints with such changes.
+        checkpoints: Vec<u64>,
+        /// Where it stands.
+        head: u64,
     },
     /// There is nothing to make real.
     #[error("nothing of the sandbox `{name}` is to be applied")]

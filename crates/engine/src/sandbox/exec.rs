@@ -264,6 +264,7 @@ impl Engine {
             directory,
             variables,
             at: self.now(),
+            was_real: false,
         });
         open.manifest.head = number;
         open.manifest.next = number + 1;

@@ -82,6 +82,9 @@ pub(super) struct Checkpoint {
     /// The checkpoint whose file has the variables; none if there are none of our own.
     pub(super) variables: Option<u64>,
     pub(super) at: Timestamp,
+    /// Whether it was made real as a whole, by itself or with one after it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) was_real: bool,
 }
 
 /// A layer that stands for several, oldest first.
@@ -226,6 +229,28 @@ impl Manifest {
     /// Tells whether the head holds something that was not made real.
     pub(super) fn is_pending(&self) -> bool {
         self.applied_head != Some(self.head) && !self.layers(self.head).is_empty()
+    }
+
+    /// Lists the checkpoints with changes that were not made real, also those that were set aside.
+    pub(super) fn unapplied(&self) -> Vec<u64> {
+        let real = self.applied_head.map(|head| self.chain(head));
+        let real = real.unwrap_or_default();
+        let is_real =
+            |it: &Checkpoint| it.was_real || real.iter().any(|real| real.number == it.number);
+        let is_left = |it: &&Checkpoint| {
+            it.layer.is_some() && !is_real(it) || it.number == self.head && self.is_pending()
+        };
+        let left = self.checkpoints.iter().filter(is_left);
+        left.map(|it| it.number).collect()
+    }
+
+    /// Notes that the head was made real as a whole.
+    pub(super) fn note_real(&mut self) {
+        self.applied_head = Some(self.head);
+        let real: Vec<u64> = self.chain(self.head).iter().map(|it| it.number).collect();
+        for checkpoint in &mut self.checkpoints {
+            checkpoint.was_real |= real.contains(&checkpoint.number);
+        }
     }
 }
 

@@ -192,6 +192,7 @@ impl Engine {
             began: 0,
             directory: home.clone(),
             variables: None,
+            was_real: false,
             at: self.now(),
         };
         let mut manifest = Manifest {
@@ -398,9 +399,16 @@ impl Engine {
         let name = self.find_sandbox(name)?;
         let mut open = self.take_sandbox(&name)?;
         let is_usable = self.standing(&open.manifest) != SandboxStanding::Lost;
-        let is_pending = open.manifest.is_pending() && !open.manifest.is_ended;
+        let checkpoints = open.manifest.unapplied();
+        let is_pending = !checkpoints.is_empty() && !open.manifest.is_ended;
         if is_usable && is_pending && !is_discarding {
-            return Err(SandboxError::NotApplied { name }.into());
+            let head = open.manifest.head;
+            return Err(SandboxError::NotApplied {
+                name,
+                checkpoints,
+                head,
+            }
+            .into());
         }
         open.manifest.is_ended = true;
         self.save(&open)?;
