@@ -105,7 +105,7 @@ mod tests {
     fn a_password_is_left_out_wherever_it_stands() {
         for (url, kept) in [
             ("postgres://ann:PASSWORD@db/shop", "postgres://ann@db/shop"),
-            ("postgres://a:PASSWORD@b@db:1/s", "postgres://a@db:1/s"),
+            ("postgres://a:{}@db:1/s", "postgres://a@db:1/s"),
             ("postgres://ann@db/shop", "postgres://ann@db/shop"),
             (
                 "postgres:///shop?host=/run/pg",
@@ -117,7 +117,7 @@ mod tests {
             ),
             ("postgres://:pw@db/shop?password=x", "postgres://@db/shop"),
         ] {
-            let url = url.replace("WORD", "w0rd");
+            let url = url.replace("WORD", "w0rd").replace("{}", "p@ss");
             assert_eq!(without_password(&url), kept);
         }
     }
