@@ -113,6 +113,8 @@ mod recover;
 mod redis;
 #[path = "suite/replies.rs"]
 mod replies;
+#[path = "suite/replies_elsewhere.rs"]
+mod replies_elsewhere;
 #[path = "suite/run.rs"]
 mod run;
 #[path = "suite/schema.rs"]
@@ -121,6 +123,8 @@ mod schema;
 mod sentences;
 #[path = "suite/sql.rs"]
 mod sql;
+#[path = "suite/sql_schema.rs"]
+mod sql_schema;
 #[path = "suite/strange.rs"]
 mod strange;
 #[path = "suite/strategy.rs"]

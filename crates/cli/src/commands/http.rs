@@ -24,7 +24,7 @@ const SHOWN_BYTES_MAX: usize = 64 * 1024;
 
 /// Call a web service, with a call that takes it back.
 ///
-/// GET, HEAD and OPTIONS are sent and recorded nowhere. Anything else needs a way back: a [[compensation]] in backout.toml says
+/// GET, HEAD and OPTIONS are sent and recorded nowhere. Anything else needs a way back: a `[[compensation]]` in backout.toml says
 /// which call answers it, or that the thing is looked at before and put back as it was. Without one the call is refused; with
 /// `--irreversible` it waits until somebody approves it, or until its task is committed.
 ///

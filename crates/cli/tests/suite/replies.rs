@@ -20,11 +20,9 @@ use backout_engine::{ErrorCode, Reply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::messages_http::answering;
-use crate::postgres_server::Server;
+use crate::replies_elsewhere::{asking_servers, calling, in_a_sandbox, in_databases};
 use crate::schema::Schema;
 use crate::world::{Ran, World};
-use backout_testkit::world::RedisServer;
 
 /// The widest whole number that JavaScript tells from its neighbours.
 const WIDEST: u64 = (1 << 53) - 1;
@@ -47,7 +45,7 @@ const OWN: [&str; 10] = [
 ];
 
 /// Holds replies against the schema, and remembers which came up.
-struct Judge {
+pub(crate) struct Judge {
     schema: Schema,
     commands: BTreeSet<String>,
     replies: BTreeSet<String>,
@@ -89,7 +87,7 @@ impl Judge {
 
     /// Runs a command that answers.
     #[track_caller]
-    fn replies(&mut self, world: &World, line: &str, kind: &str) -> Value {
+    pub(crate) fn replies(&mut self, world: &World, line: &str, kind: &str) -> Value {
         let ran = self.run(world, line);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{line}: {ran}");
         self.reply(&ran.out, kind)
@@ -97,7 +95,7 @@ impl Judge {
 
     /// Runs a command whose reply is that something would not be done.
     #[track_caller]
-    fn refuses(&mut self, world: &World, line: &str, kind: &str) -> Value {
+    pub(crate) fn refuses(&mut self, world: &World, line: &str, kind: &str) -> Value {
         let ran = self.run(world, line);
         assert_eq!((ran.code, ran.err.as_str()), (1, ""), "{line}: {ran}");
         self.reply(&ran.out, kind)
@@ -105,13 +103,13 @@ impl Judge {
 
     /// Runs a command that fails and says nothing but that.
     #[track_caller]
-    fn fails(&mut self, world: &World, line: &str, code: &str) {
+    pub(crate) fn fails(&mut self, world: &World, line: &str, code: &str) {
         let ran = self.run(world, line);
         assert_eq!(ran.out, "", "{line}");
         self.error(&ran, code);
     }
 
-    fn run(&mut self, world: &World, line: &str) -> Ran {
+    pub(crate) fn run(&mut self, world: &World, line: &str) -> Ran {
         let words: Vec<&str> = line.split_whitespace().collect();
         let mut names = words.iter().filter(|word| !word.starts_with('-'));
         self.commands
@@ -121,7 +119,7 @@ impl Judge {
     }
 
     #[track_caller]
-    fn reply(&mut self, line: &str, kind: &str) -> Value {
+    pub(crate) fn reply(&mut self, line: &str, kind: &str) -> Value {
         let value = one_document(line);
         assert_eq!(value["reply"], kind, "{line}");
         // The one definition first: what it says is to the point.
@@ -133,7 +131,7 @@ impl Judge {
     }
 
     #[track_caller]
-    fn error(&mut self, ran: &Ran, code: &str) {
+    pub(crate) fn error(&mut self, ran: &Ran, code: &str) {
         let value = one_document(&ran.err);
         self.schema.check("error", &value);
         assert_eq!(value["code"], code, "{ran}");
@@ -174,25 +172,6 @@ fn is_narrow(value: &Value) -> bool {
     }
 }
 
-fn in_databases(judge: &mut Judge) {
-    let (world, server) = (World::new(), Server::start());
-    server.psql("postgres", "CREATE TABLE t (id int PRIMARY KEY)");
-    let url = server.url("postgres");
-    judge.replies(&world, &format!("db enroll {url} --name shop"), "database");
-    judge.replies(&world, "db status shop", "database");
-    judge.replies(&world, "db list", "databases");
-    world.put(
-        "q.sql",
-        "SELECT 1 AS one, NULL AS none; INSERT INTO t VALUES (7)",
-    );
-    judge.replies(&world, "sql --db shop --file q.sql", "rows");
-    world.put("w.sql", "INSERT INTO t VALUES (8)");
-    judge.replies(&world, "sql --db shop --file w.sql", "finished");
-    server.psql("postgres", "DELETE FROM t");
-    judge.replies(&world, "db sync", "synced");
-    judge.replies(&world, "db unenroll shop --discard", "unenrolled");
-}
-
 #[test]
 fn every_reply_is_as_the_schema_says() {
     let mut judge = Judge::new();
@@ -223,16 +202,6 @@ fn every_reply_is_as_the_schema_says() {
         let is_seen = kind.is_none_or(|kind| judge.replies.contains(kind));
         assert!(is_seen, "{name} did not come up");
     }
-}
-
-fn asking_servers(judge: &mut Judge) {
-    let (world, server) = (World::new(), RedisServer::default());
-    for command in ["GET a", "SET a 1", "GET a"] {
-        let line = format!("redis --url {} {command}", server.url());
-        judge.replies(&world, &line, "redis");
-    }
-    let line = format!("redis --url {} FLUSHALL", server.url());
-    judge.fails(&world, &line, "driver-failed");
 }
 
 fn writing(judge: &mut Judge) {
@@ -539,27 +508,6 @@ fn trying(judge: &mut Judge) {
     judge.reply(&loud.out, "trial");
 }
 
-fn in_a_sandbox(judge: &mut Judge) {
-    let world = World::new().file("a", "1").file("b", "1");
-    judge.fails(&world, "sandbox diff", "which-sandbox");
-    judge.replies(&world, "sandbox start one", "sandbox");
-    judge.fails(&world, "sandbox start one", "sandbox-exists");
-    judge.replies(&world, "sandbox exec -- rm a", "sandbox-ran");
-    judge.refuses(&world, "sandbox exec -- false", "sandbox-ran");
-    judge.replies(&world, "sandbox checkpoints", "sandbox");
-    judge.replies(&world, "sandbox rollback 0", "sandbox");
-    judge.fails(&world, "sandbox rollback 9", "unknown-checkpoint");
-    judge.fails(&world, "sandbox apply", "nothing");
-    judge.replies(&world, "sandbox rollback 1", "sandbox");
-    judge.replies(&world, "sandbox fork one@1 two", "sandbox");
-    judge.replies(&world, "sandbox list", "sandboxes");
-    judge.replies(&world, "sandbox diff two", "diff");
-    judge.fails(&world, "sandbox end two", "sandbox-not-applied");
-    judge.replies(&world, "sandbox end two --discard", "sandbox-ended");
-    judge.replies(&world, "sandbox apply", "finished");
-    judge.replies(&world, "sandbox end", "sandbox-ended");
-}
-
 fn running(judge: &mut Judge) {
     let world = World::new();
     judge.fails(&world, "run -- nosuchprogram", "not-started");
@@ -607,18 +555,6 @@ fn deciding(judge: &mut Judge) {
 }
 
 /// What gates find, before a write, after it, and in what a command did.
-fn calling(judge: &mut Judge) {
-    let url = answering(4, "{}");
-    let rule =
-        format!("[[compensation]]\nmatch = 'POST {url}/a'\ninverse = {{ url = '{url}/a' }}\n");
-    let world = World::new().file("backout.toml", &rule);
-    judge.replies(&world, &format!("http GET {url}/a"), "called");
-    let called = judge.replies(&world, &format!("http POST {url}/a --data x"), "called");
-    assert_eq!(called["operation"]["status"], "committed");
-    judge.fails(&world, &format!("http POST {url}/b --data x"), "refused");
-    judge.replies(&world, "undo --everywhere", "undone");
-}
-
 fn checking(judge: &mut Judge) {
     let world = World::new().file("backout.toml", "[syntx]\n[policy]\nfiles-max = 'x'\n");
     judge.refuses(&world, "config check", "config-checked");

@@ -1,0 +1,71 @@
+//! Replies about what is in no file of yours yet: servers, services and sandboxes.
+
+use backout_testkit::world::RedisServer;
+
+use crate::messages_http::answering;
+use crate::postgres_server::Server;
+use crate::replies::Judge;
+use crate::world::World;
+
+pub(crate) fn in_databases(judge: &mut Judge) {
+    let (world, server) = (World::new(), Server::start());
+    server.psql("postgres", "CREATE TABLE t (id int PRIMARY KEY)");
+    let url = server.url("postgres");
+    judge.replies(&world, &format!("db enroll {url} --name shop"), "database");
+    judge.replies(&world, "db status shop", "database");
+    judge.replies(&world, "db list", "databases");
+    world.put(
+        "q.sql",
+        "SELECT 1 AS one, NULL AS none; INSERT INTO t VALUES (7)",
+    );
+    judge.replies(&world, "sql --db shop --file q.sql", "rows");
+    world.put("w.sql", "INSERT INTO t VALUES (8)");
+    judge.replies(&world, "sql --db shop --file w.sql", "finished");
+    server.psql("postgres", "DELETE FROM t");
+    judge.replies(&world, "db sync", "synced");
+    judge.replies(&world, "db unenroll shop --discard", "unenrolled");
+}
+
+pub(crate) fn asking_servers(judge: &mut Judge) {
+    let (world, server) = (World::new(), RedisServer::default());
+    for command in ["GET a", "SET a 1", "GET a"] {
+        let line = format!("redis --url {} {command}", server.url());
+        judge.replies(&world, &line, "redis");
+    }
+    let line = format!("redis --url {} FLUSHALL", server.url());
+    judge.fails(&world, &line, "driver-failed");
+}
+
+pub(crate) fn in_a_sandbox(judge: &mut Judge) {
+    let world = World::new().file("a", "1").file("b", "1");
+    judge.fails(&world, "sandbox diff", "which-sandbox");
+    judge.replies(&world, "sandbox start one", "sandbox");
+    judge.fails(&world, "sandbox start one", "sandbox-exists");
+    judge.replies(&world, "sandbox exec -- rm a", "sandbox-ran");
+    judge.refuses(&world, "sandbox exec -- false", "sandbox-ran");
+    judge.replies(&world, "sandbox checkpoints", "sandbox");
+    judge.replies(&world, "sandbox rollback 0", "sandbox");
+    judge.fails(&world, "sandbox rollback 9", "unknown-checkpoint");
+    judge.fails(&world, "sandbox apply", "nothing");
+    judge.replies(&world, "sandbox rollback 1", "sandbox");
+    judge.replies(&world, "sandbox fork one@1 two", "sandbox");
+    judge.replies(&world, "sandbox list", "sandboxes");
+    judge.replies(&world, "sandbox diff two", "diff");
+    judge.fails(&world, "sandbox end two", "sandbox-not-applied");
+    judge.replies(&world, "sandbox end two --discard", "sandbox-ended");
+    judge.replies(&world, "sandbox apply", "finished");
+    judge.replies(&world, "sandbox end", "sandbox-ended");
+}
+
+pub(crate) fn calling(judge: &mut Judge) {
+    let url = answering(4, "{}");
+    let rule =
+        format!("[[compensation]]\nmatch = 'POST {url}/a'\ninverse = {{ url = '{url}/a' }}\n");
+    let world = World::new().file("backout.toml", &rule);
+    judge.replies(&world, &format!("http GET {url}/a"), "called");
+    let called = judge.replies(&world, &format!("http POST {url}/a --data x"), "called");
+    let status = called.pointer("/operation/status").unwrap();
+    assert_eq!(status, "committed");
+    judge.fails(&world, &format!("http POST {url}/b --data x"), "refused");
+    judge.replies(&world, "undo --everywhere", "undone");
+}
