@@ -239,7 +239,9 @@ fn act(held: &mut Held, asked: &Asked) -> (u16, Value) {
         ("POST", "/things") => {
             held.next += 1;
             let id = held.next.to_string();
-            store(held, &id, &asked.body);
+            let mut body = asked.body.clone();
+            body["api_token"] = "sk_live_from_the_service_4242".into();
+            store(held, &id, &body);
             (201, held.things[&id].clone())
         }
         ("GET", "/things") => {
@@ -271,8 +273,9 @@ fn store(held: &mut Held, id: &str, body: &Value) {
     } else {
         name.to_owned()
     };
-    let thing = json!({
-        "id": id, "name": name, "version": held.versions, "api_token": "sk_live_from_the_service_4242",
-    });
+    let mut thing = json!({"id": id, "name": name, "version": held.versions});
+    if let Some(token) = body.get("api_token") {
+        thing["api_token"] = token.clone();
+    }
     held.things.insert(id.to_owned(), thing);
 }
